@@ -1,0 +1,48 @@
+# Two commands are enough: `make demo` and `make test`. Everything lands in .venv; delete it to start over.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+
+.PHONY: demo test test-torch lint bench pictures clean
+
+$(VENV)/.made:
+	$(PYTHON) -m venv $(VENV)
+	touch $@
+
+$(VENV)/.installed: $(VENV)/.made pyproject.toml
+	$(BIN)/pip install --quiet --editable .
+	touch $@
+
+$(VENV)/.installed-test: $(VENV)/.installed
+	$(BIN)/pip install --quiet --editable '.[test]'
+	touch $@
+
+demo: $(VENV)/.installed
+	$(BIN)/mercer demo --output demo
+
+lint: $(VENV)/.installed-test
+	$(BIN)/ruff check src tests benchmarks examples
+	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/lint-imports
+	$(BIN)/mypy
+
+test: lint
+	$(BIN)/pytest -n 2 --dist worksteal
+
+# torch is no dependency; the CPU build is enough for the tests.
+test-torch: $(VENV)/.installed-test
+	$(BIN)/python -c 'import torch' 2>/dev/null || $(BIN)/pip install --quiet torch==2.13.0
+	$(BIN)/pytest -m torch tests
+
+$(VENV)/.installed-bench: $(VENV)/.installed
+	$(BIN)/pip install --quiet --editable '.[bench]'
+	touch $@
+
+bench: $(VENV)/.installed-bench
+	$(BIN)/python -m benchmarks
+
+pictures: $(VENV)/.installed
+	$(BIN)/mercer demo --output docs/pictures --quiet
+
+clean:
+	rm -rf $(VENV) demo build dist

@@ -1,0 +1,80 @@
+"""Where arrays live and how tiles are computed there. A backend is a flat module of functions.
+
+    cpu      NumPy arrays and SciPy CSR matrices: BLAS and numba, a thread a core
+    torch    torch tensors on any device; CuPy arrays cross to it by DLPack and back
+    generic  any other array of the array-API standard: the reference, with nothing fused
+
+Everything above this layer is written once, against the array-API namespace that `namespace` returns.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+import array_api_compat
+import numpy as np
+import scipy.sparse as sp
+
+Array = Any
+
+
+def is_torch(X: Any) -> bool:
+    return "torch" in sys.modules and array_api_compat.is_torch_array(X)
+
+
+def is_cupy(X: Any) -> bool:
+    return "cupy" in sys.modules and array_api_compat.is_cupy_array(X)
+
+
+def is_foreign(X: Any) -> bool:
+    """Whether X is an array that is neither NumPy's nor something that NumPy should convert."""
+    if isinstance(X, np.ndarray) or sp.issparse(X) or not array_api_compat.is_array_api_obj(X):
+        return False
+    return not isinstance(X, np.generic)
+
+
+def backend_of(X: Any) -> ModuleType:
+    """The backend module that computes with arrays such as X."""
+    if is_torch(X):
+        return import_module("mercer.backends.torch")
+    if is_foreign(X):
+        return import_module("mercer.backends.generic")
+    return import_module("mercer.backends.cpu")
+
+
+def namespace(X: Any) -> Any:
+    """The array-API namespace of X; NumPy's for CSR matrices and everything that NumPy converts."""
+    if is_foreign(X):
+        return array_api_compat.array_namespace(X)
+    return array_api_compat.array_namespace(np.empty(0))
+
+
+def device_of(X: Any) -> Any:
+    return array_api_compat.device(X) if is_foreign(X) else "cpu"
+
+
+def adopt(X: Any) -> tuple[Any, Callable[[Any], Any]]:
+    """X as an array that a backend knows, and the way back to the type it came in."""
+    if not is_cupy(X):
+        return X, lambda result: result
+    try:
+        torch = import_module("torch")
+    except ImportError as error:
+        raise TypeError("CuPy arrays are computed through torch, which is not installed: pip install torch.") from error
+    cupy = sys.modules["cupy"]
+    return torch.from_dlpack(X), lambda result: cupy.from_dlpack(result.contiguous())
+
+
+def to_numpy(x: Any) -> np.ndarray:
+    """A copy of x (or x itself) as a NumPy array on the host."""
+    if is_torch(x):
+        return x.detach().cpu().numpy()
+    if is_cupy(x):
+        return x.get()
+    if is_foreign(x):
+        return np.asarray(array_api_compat.to_device(x, "cpu") if hasattr(x, "to_device") else x)
+    return np.asarray(x)

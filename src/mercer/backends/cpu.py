@@ -1,0 +1,133 @@
+"""NumPy and numba on all cores: each thread computes whole tiles, with a BLAS of one thread, in its own buffer.
+
+Tiles go to threads by their number alone, never by who is free, so the same input gives the same bits.
+numba is loaded when the first large tile is asked for: small problems never pay for it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.spatial.distance import cdist
+from threadpoolctl import ThreadpoolController
+
+from mercer.memory import available_bytes
+
+TILE = 1024
+_COMPILED_ABOVE = 2**19  # entries in a tile above which numba earns the time it takes to load
+
+
+def workers(n_jobs: int | None = None) -> int:
+    """How many threads to use: all cores that this process may use, or n_jobs as scikit-learn counts them."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if n_jobs is None:
+        return cores
+    return max(1, cores + 1 + n_jobs) if n_jobs < 0 else max(1, min(n_jobs, cores))
+
+
+def free_bytes(X: Any) -> int:
+    return available_bytes()
+
+
+@cache
+def _pool(threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(threads, thread_name_prefix="mercer")
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+if hasattr(os, "register_at_fork"):  # threads do not survive a fork: a child builds its own
+    os.register_at_fork(after_in_child=_pool.cache_clear)
+
+
+def for_each(jobs: Iterable[Any], work: Callable[[Any, int], None], n_jobs: int | None = None) -> None:
+    """Call work(job, slot) for each job; job number i runs in slot i mod threads, in order."""
+    jobs = list(jobs)
+    threads = min(workers(n_jobs), len(jobs))
+    if threads <= 1:
+        for job in jobs:
+            work(job, 0)
+        return
+
+    def run(slot: int) -> None:
+        for job in jobs[slot::threads]:
+            work(job, slot)
+
+    with _blas().limit(limits=1, user_api="blas"):
+        for done in [_pool(threads).submit(run, slot) for slot in range(threads)]:
+            done.result()
+
+
+def buffer(rows: int, columns: int, like: Any) -> np.ndarray:
+    return np.empty((rows, columns), like.dtype)
+
+
+def _compiled() -> Any:
+    return import_module("mercer.backends.compiled")
+
+
+def dot(A: Any, B: Any, out: np.ndarray | None = None) -> np.ndarray:
+    """⟨a, b⟩ for rows a of A and b of B; CSR rows give a dense tile."""
+    if sp.issparse(A) or sp.issparse(B):
+        product = A @ B.T
+        return np.asarray(product.toarray() if sp.issparse(product) else product)
+    return np.matmul(A, B.T, out=out)
+
+
+def sqeuclidean(A: Any, aa: np.ndarray, B: Any, bb: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    """‖a − b‖² by ‖a‖² + ‖b‖² − 2⟨a, b⟩: fast, with an absolute error of eps · (‖a‖² + ‖b‖²)."""
+    D = dot(A, B, out)
+    if D.size >= _COMPILED_ABOVE:
+        _compiled().distances_from_dots(D, aa, bb)
+        return D
+    D *= -2
+    D += aa[:, None]
+    D += bb[None, :]
+    return np.maximum(D, 0, out=D)
+
+
+def sqeuclidean_direct(A: Any, B: Any) -> np.ndarray:
+    """‖a − b‖² coordinate by coordinate: slower, and right to the last digit wherever the points lie."""
+    with np.errstate(over="ignore"):
+        return cdist(_dense(A), _dense(B), "sqeuclidean").astype(A.dtype, copy=False)
+
+
+def manhattan(A: Any, B: Any, out: np.ndarray | None = None) -> np.ndarray:
+    """‖a − b‖₁."""
+    A, B = _dense(A), _dense(B)
+    out = np.empty((A.shape[0], B.shape[0]), A.dtype) if out is None else out
+    if out.size >= _COMPILED_ABOVE:
+        _compiled().manhattan(A, np.ascontiguousarray(B.T), out)
+        return out
+    out[...] = cdist(A, B, "cityblock")
+    return out
+
+
+def _dense(A: Any) -> np.ndarray:
+    return A.toarray() if sp.issparse(A) else A
+
+
+def _rbf(A: Any, aa: np.ndarray, B: Any, bb: np.ndarray, gamma: float, out: np.ndarray | None) -> np.ndarray:
+    """exp(−γ‖a − b‖²) in one sweep over the dot products."""
+    D = dot(A, B, out)
+    if D.size >= _COMPILED_ABOVE:
+        _compiled().gaussian_from_dots(D, aa, bb, D.dtype.type(gamma))
+        return D
+    D *= 2 * gamma
+    D -= (gamma * aa)[:, None]
+    D -= (gamma * bb)[None, :]
+    np.minimum(D, 0, out=D)
+    return np.exp(D, out=D)
+
+
+FUSED: dict[str, Callable[..., Any]] = {"rbf": _rbf}

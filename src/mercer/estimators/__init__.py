@@ -1,0 +1,1 @@
+"""The methods: recipes of a page each, with scikit-learn's interface."""

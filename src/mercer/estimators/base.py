@@ -1,0 +1,65 @@
+"""What every estimator shares: reading data of any array type, and giving back what came in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import validate_data
+
+from mercer.backends import adopt, is_foreign, namespace
+
+FLOATS = (np.float64, np.float32)
+
+
+class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """The base of Mercer's transformers (abstract: never built itself)."""
+
+    def _read(
+        self, X: Any, *, reset: bool, accept_sparse: Any = "csr", **checks: Any
+    ) -> tuple[Any, Callable[[Any], Any]]:
+        """X checked and converted, and the function that gives a result the type of X.
+
+        NumPy arrays, lists, data frames and sparse matrices go through scikit-learn's own validation; tensors
+        and other array-API arrays stay where they live and are held to the same rules.
+        """
+        X, restore = adopt(X)
+        if not is_foreign(X):
+            checks = {"dtype": FLOATS, "accept_sparse": accept_sparse} | checks
+            return validate_data(self, X, reset=reset, **checks), restore
+        return self._check_foreign(X, reset=reset, **checks), restore
+
+    def _check_foreign(
+        self,
+        X: Any,
+        *,
+        reset: bool,
+        copy: bool = False,
+        ensure_min_samples: int = 1,
+        ensure_min_features: int = 1,
+        **_: Any,
+    ) -> Any:
+        xp = namespace(X)
+        name = type(self).__name__
+        if X.ndim != 2:
+            raise ValueError(f"Expected 2D array, got {X.ndim}D array instead: {name} needs rows of samples.")
+        if not xp.isdtype(X.dtype, "real floating"):
+            X = xp.astype(X, xp.float64)
+        n, d = X.shape
+        for count, least, what in ((n, ensure_min_samples, "sample"), (d, ensure_min_features, "feature")):
+            if count < least:
+                raise ValueError(
+                    f"Found array with {count} {what}(s) (shape={tuple(X.shape)}) while a minimum of {least} "
+                    f"is required by {name}."
+                )
+        if not bool(xp.all(xp.isfinite(X))):
+            raise ValueError(f"Input X contains NaN or infinity. {name} does not accept missing values.")
+        if reset:
+            self.n_features_in_ = d
+        elif d != self.n_features_in_:
+            raise ValueError(
+                f"X has {d} features, but {name} is expecting {self.n_features_in_} features as input."
+            )
+        return xp.asarray(X, copy=True) if copy else X

@@ -1,0 +1,25 @@
+"""What can go wrong, by name. Errors stop before work starts; warnings leave a usable answer."""
+
+
+class MemoryLimitError(MemoryError, ValueError):
+    """The run would take more memory than its limit; it was refused before allocating."""
+
+
+class MercerWarning(UserWarning):
+    """The base of every warning that Mercer raises: filter on it to silence or to promote them all."""
+
+
+class NotConvergedWarning(MercerWarning):
+    """The largest residual is above the tolerance; the answer and its residuals are still given."""
+
+
+class IndefiniteKernelWarning(MercerWarning):
+    """The kernel has significant negative eigenvalues, so it is no inner product in any space."""
+
+
+class AsymmetricKernelWarning(MercerWarning):
+    """A precomputed kernel differs from its transpose after centring; its symmetric part was used."""
+
+
+class DegenerateDataWarning(MercerWarning):
+    """The data has fewer directions of variation than were asked for."""

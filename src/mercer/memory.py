@@ -1,0 +1,59 @@
+"""Sizes in bytes: reading them from text, printing them, and asking the machine what is free."""
+
+from __future__ import annotations
+
+import os
+import re
+
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_BINARY = {"KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
+
+
+def parse_bytes(size: int | float | str) -> int:
+    """The number of bytes in `size`: a number, or text such as "4GB", "512 MiB", "1.5G".
+
+    >>> parse_bytes("4GB"), parse_bytes("1KiB"), parse_bytes(100)
+    (4000000000, 1024, 100)
+    """
+    if isinstance(size, str):
+        match = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([KMGT]?I?)B?\s*", size.upper())
+        if match is None or match[2] == "I":
+            raise ValueError(f"memory_limit={size!r} is no size; give bytes or text such as '4GB' or '512MiB'.")
+        factor = _BINARY[match[2]] if match[2] in _BINARY else _UNITS[match[2]]
+        size = float(match[1]) * factor
+    if not size > 0 or size != size or size == float("inf"):
+        raise ValueError(f"memory_limit={size!r} must be a positive, finite number of bytes.")
+    return int(size)
+
+
+def format_bytes(size: float) -> str:
+    """A size for people.
+
+    >>> format_bytes(3_200_000_000), format_bytes(999), format_bytes(25_000)
+    ('3.2 GB', '999 B', '25 kB')
+    """
+    for unit, factor in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size >= factor:
+            return f"{size / factor:.3g} {unit}"
+    return f"{int(size)} B"
+
+
+def available_bytes() -> int:
+    """Memory that can be taken now without swapping; a guess of 4 GB where the system does not say."""
+    try:
+        with open("/proc/meminfo") as lines:
+            for line in lines:
+                if line.startswith("MemAvailable:"):
+                    return min(int(line.split()[1]) * 1024, _cgroup_bytes())
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
+    except (OSError, ValueError, AttributeError):
+        return 4 * 10**9
+
+
+def _cgroup_bytes() -> int:
+    """What a container still allows; without a limit, more than any machine has."""
+    try:
+        with open("/sys/fs/cgroup/memory.max") as limit, open("/sys/fs/cgroup/memory.current") as used:
+            return int(limit.read()) - int(used.read())
+    except (OSError, ValueError):
+        return 2**62
