@@ -64,7 +64,9 @@ def adopt(X: Any) -> tuple[Any, Callable[[Any], Any]]:
     try:
         torch = import_module("torch")
     except ImportError as error:
-        raise TypeError("CuPy arrays are computed through torch, which is not installed: pip install torch.") from error
+        raise TypeError(
+            "CuPy arrays are computed through torch, which is not installed: pip install torch."
+        ) from error
     cupy = sys.modules["cupy"]
     return torch.from_dlpack(X), lambda result: cupy.from_dlpack(result.contiguous())
 

@@ -114,12 +114,53 @@ def distances_from_dots(dots, aa, bb):
             dots[i, j] = max(a + bb[j] - two * dots[i, j], zero)
 
 
+# Sums over coordinates. B comes transposed, so that the inner loop runs along j and vectorises.
+
+
 @njit(nogil=True, cache=True, fastmath=_FLAGS)
 def manhattan(A, B_transposed, out):
-    """Σ_c |A_ic − B_jc|; B comes transposed, so that the inner loop runs along j and vectorises."""
+    """Σ_c |a_c − b_c|."""
     out[:] = 0
     for i in range(A.shape[0]):
         for c in range(A.shape[1]):
             a = A[i, c]
             for j in range(out.shape[1]):
                 out[i, j] += abs(a - B_transposed[c, j])
+
+
+@njit(nogil=True, cache=True, fastmath=_FLAGS)
+def intersection(A, B_transposed, out):
+    """Σ_c min(a_c, b_c)."""
+    out[:] = 0
+    for i in range(A.shape[0]):
+        for c in range(A.shape[1]):
+            a = A[i, c]
+            for j in range(out.shape[1]):
+                out[i, j] += min(a, B_transposed[c, j])
+
+
+@njit(nogil=True, cache=True, fastmath=_FLAGS)
+def matches(A, B_transposed, out):
+    """The number of c with a_c = b_c."""
+    out[:] = 0
+    one, zero = out.dtype.type(1), out.dtype.type(0)
+    for i in range(A.shape[0]):
+        for c in range(A.shape[1]):
+            a = A[i, c]
+            for j in range(out.shape[1]):
+                out[i, j] += one if a == B_transposed[c, j] else zero
+
+
+@njit(nogil=True, cache=True, fastmath=_FLAGS)
+def chi2(A, B_transposed, out):
+    """Σ_c (a_c − b_c)² / (a_c + b_c), nothing where both are zero."""
+    out[:] = 0
+    zero = out.dtype.type(0)
+    tiny = out.dtype.type(1e-30)  # keeps 0/0 at 0 without a branch; every other sum is far above it
+    for i in range(A.shape[0]):
+        for c in range(A.shape[1]):
+            a = A[i, c]
+            for j in range(out.shape[1]):
+                difference = a - B_transposed[c, j]
+                total = max(a + B_transposed[c, j], tiny)
+                out[i, j] += max(difference * difference / total, zero)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
 from importlib import import_module
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 from threadpoolctl import ThreadpoolController
 
+from mercer.backends import generic
 from mercer.memory import available_bytes
 
 TILE = 1024
@@ -59,13 +61,23 @@ def for_each(jobs: Iterable[Any], work: Callable[[Any, int], None], n_jobs: int 
             work(job, 0)
         return
 
+    stopped = Event()
+
     def run(slot: int) -> None:
         for job in jobs[slot::threads]:
+            if stopped.is_set():
+                return
             work(job, slot)
 
     with _blas().limit(limits=1, user_api="blas"):
-        for done in [_pool(threads).submit(run, slot) for slot in range(threads)]:
-            done.result()
+        running = [_pool(threads).submit(run, slot) for slot in range(threads)]
+        try:
+            for done in running:
+                done.result()
+        except BaseException:  # an error in one thread, or Ctrl-C here: no thread may go on behind our back
+            stopped.set()
+            wait(running)
+            raise
 
 
 def buffer(rows: int, columns: int, like: Any) -> np.ndarray:
@@ -102,15 +114,20 @@ def sqeuclidean_direct(A: Any, B: Any) -> np.ndarray:
         return cdist(_dense(A), _dense(B), "sqeuclidean").astype(A.dtype, copy=False)
 
 
-def manhattan(A: Any, B: Any, out: np.ndarray | None = None) -> np.ndarray:
-    """‖a − b‖₁."""
+def coordinatewise(name: str, A: Any, B: Any, out: np.ndarray | None = None) -> np.ndarray:
+    """Σ_c term(a_c, b_c), the term chosen by name."""
     A, B = _dense(A), _dense(B)
+    if A.shape[0] * B.shape[0] < _COMPILED_ABOVE:
+        return generic.coordinatewise(name, A, B)
     out = np.empty((A.shape[0], B.shape[0]), A.dtype) if out is None else out
-    if out.size >= _COMPILED_ABOVE:
-        _compiled().manhattan(A, np.ascontiguousarray(B.T), out)
-        return out
-    out[...] = cdist(A, B, "cityblock")
+    getattr(_compiled(), name)(A, np.ascontiguousarray(B.T), out)
     return out
+
+
+def set_diagonal(K: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """K with the given diagonal, in place."""
+    np.fill_diagonal(K, values)
+    return K
 
 
 def _dense(A: Any) -> np.ndarray:

@@ -45,18 +45,36 @@ def sqeuclidean(A: Any, aa: Any, B: Any, bb: Any, out: Any = None) -> Any:
 
 def sqeuclidean_direct(A: Any, B: Any) -> Any:
     """‖a − b‖² coordinate by coordinate: slower, and right to the last digit wherever the points lie."""
-    return _sum_over_coordinates(A, B, lambda a, b: (a - b) ** 2)
+    return coordinatewise("sqeuclidean", A, B)
 
 
-def manhattan(A: Any, B: Any, out: Any = None) -> Any:
-    """‖a − b‖₁."""
+def coordinatewise(name: str, A: Any, B: Any, out: Any = None) -> Any:
+    """Σ_c term(a_c, b_c), the term chosen by name."""
     xp = namespace(A)
-    return _sum_over_coordinates(A, B, lambda a, b: xp.abs(a - b))
-
-
-def _sum_over_coordinates(A: Any, B: Any, term: Callable[[Any, Any], Any]) -> Any:
-    xp = namespace(A)
+    term = _TERMS[name]
     total = xp.zeros((A.shape[0], B.shape[0]), dtype=A.dtype, device=A.device)
-    for j in range(A.shape[1]):
-        total = total + term(A[:, j][:, None], B[:, j][None, :])
+    for c in range(A.shape[1]):
+        total = total + xp.astype(term(A[:, c][:, None], B[:, c][None, :], xp), A.dtype)
     return total
+
+
+def _chi2(a: Any, b: Any, xp: Any) -> Any:
+    total = a + b
+    empty = total == 0
+    return xp.where(empty, xp.zeros_like(total), (a - b) ** 2 / xp.where(empty, xp.ones_like(total), total))
+
+
+_TERMS: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "sqeuclidean": lambda a, b, xp: (a - b) ** 2,
+    "manhattan": lambda a, b, xp: xp.abs(a - b),
+    "intersection": lambda a, b, xp: xp.minimum(a, b),
+    "matches": lambda a, b, xp: a == b,
+    "chi2": _chi2,
+}
+
+
+def set_diagonal(K: Any, values: Any) -> Any:
+    """K with the given diagonal."""
+    xp = namespace(K)
+    on = xp.eye(K.shape[0], dtype=xp.int8, device=K.device) == 1
+    return xp.where(on, values[:, None], K)

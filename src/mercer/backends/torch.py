@@ -7,10 +7,21 @@ from typing import Any
 
 import torch
 
+from mercer.backends import generic
 from mercer.backends.generic import for_each, workers
 from mercer.memory import available_bytes
 
-__all__ = ["FUSED", "TILE", "buffer", "dot", "for_each", "free_bytes", "manhattan", "sqeuclidean", "workers"]
+__all__ = [
+    "FUSED",
+    "TILE",
+    "buffer",
+    "coordinatewise",
+    "dot",
+    "for_each",
+    "free_bytes",
+    "set_diagonal",
+    "workers",
+]
 
 TILE = 8192
 
@@ -44,9 +55,15 @@ def sqeuclidean_direct(A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
     return torch.cdist(A, B, compute_mode="donot_use_mm_for_euclid_dist") ** 2
 
 
-def manhattan(A: torch.Tensor, B: torch.Tensor, out: Any = None) -> torch.Tensor:
-    """‖a − b‖₁."""
-    return torch.cdist(A, B, p=1.0)
+def coordinatewise(name: str, A: torch.Tensor, B: torch.Tensor, out: Any = None) -> torch.Tensor:
+    """Σ_c term(a_c, b_c), the term chosen by name."""
+    return torch.cdist(A, B, p=1.0) if name == "manhattan" else generic.coordinatewise(name, A, B)
+
+
+def set_diagonal(K: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    """K with the given diagonal, in place."""
+    K.diagonal().copy_(values)
+    return K
 
 
 def _rbf(A, aa, B, bb, gamma: float, out=None) -> torch.Tensor:

@@ -1,0 +1,388 @@
+"""Principal component analysis: the directions of greatest variance, from one pass over tall data."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from math import sqrt
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import _fit_context
+from sklearn.utils import assert_all_finite, check_array, check_random_state
+from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.backends import Array, adopt, device_of, is_foreign, namespace
+from mercer.estimators.base import Estimator
+from mercer.estimators.dimension import Gaussian, choose_dimension, noise_variance, on_host
+from mercer.exceptions import DegenerateDataWarning
+from mercer.linalg.covariance import (
+    Axes,
+    Chunk,
+    arpack_svd,
+    axes_of_covariance,
+    axes_of_svd,
+    each_centred,
+    randomized_svd,
+    wide_dtype,
+    working_dtype,
+)
+
+_SPARSE_SOLVERS = ("auto", "arpack", "covariance_eigh")
+
+
+class PCA(Estimator):
+    """Principal component analysis: the k orthonormal directions along which the data varies most.
+
+        S vᵢ = λᵢ vᵢ,   S = Σ (xⱼ − μ)(xⱼ − μ)ᵀ / (n − 1),   λ₁ ≥ … ≥ λₖ,   transform(x)ᵢ = vᵢᵀ(x − μ)
+
+    A drop-in for scikit-learn's PCA. Tall data is read once, in chunks on all cores, without a copy: a memory
+    map larger than the memory can be fitted. Data far from the origin keeps its digits.
+
+    Parameters
+    ----------
+    n_components : int, float, "mle" or None, default=None
+        How many to keep: a number; a share of the variance in (0, 1); "mle" for Minka's estimate; None for
+        all min(n, d) (one less with "arpack").
+    copy : bool, default=True
+        False lets the SVD solvers centre the training data in place. "covariance_eigh" never writes to it.
+    whiten : bool, default=False
+        Scale the scores to unit variance.
+    svd_solver : {"auto", "full", "covariance_eigh", "arpack", "randomized"}, default="auto"
+        "covariance_eigh" reads X once and takes the eigenvectors of S; "full" is LAPACK's SVD of the centred
+        data; "arpack" and "randomized" find only the first k. "auto" takes "covariance_eigh" when n ≥ 10 d
+        and d ≤ 1000, else "full" up to 500 × 500 or when 80 % of the components are wanted, else
+        "randomized"; "arpack" for sparse data.
+    tol : float, default=0.0
+        The tolerance of "arpack".
+    iterated_power : int or "auto", default="auto"
+        The power iterations of "randomized".
+    n_oversamples : int, default=10
+        How many more random vectors than components "randomized" draws.
+    power_iteration_normalizer : {"auto", "QR", "LU", "none"}, default="auto"
+        How "randomized" keeps its vectors apart between iterations.
+    random_state : int, RandomState or None, default=None
+        The seed of "arpack" and "randomized".
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components_, d)
+        The directions vᵢ as rows; the entry of greatest absolute value of each is positive.
+    explained_variance_, explained_variance_ratio_ : arrays of shape (n_components_,)
+        λᵢ, and λᵢ / tr S: zeros, with a DegenerateDataWarning, when nothing varies.
+    singular_values_ : array of shape (n_components_,)
+        √((n − 1) λᵢ), the singular values of the centred data.
+    residuals_ : array of shape (n_components_,)
+        ‖S vᵢ − λᵢ vᵢ‖ / λ₁: how far each pair is from an eigenpair, and a bound on the error of λᵢ / λ₁.
+    mean_ : array of shape (d,)
+        μ.
+    noise_variance_ : float
+        The mean of the discarded variances: σ² of the probabilistic model.
+    n_components_, n_samples_, n_features_in_ : int
+    feature_names_in_ : array of str, when X has column names
+    solver_ : str
+        What svd_solver="auto" chose.
+
+    Notes
+    -----
+    Cost: "covariance_eigh" n d² + d³ operations and d² numbers a thread; "full" n d min(n, d) and a copy of
+    X; "arpack" and "randomized" n d k an iteration and a copy of X (none when X is sparse).
+
+    Examples
+    --------
+    >>> X = np.array([[2.0, 1.0], [4.0, 2.0], [6.0, 3.0], [8.0, 4.0]])
+    >>> pca = PCA(n_components=1).fit(X)
+    >>> pca.explained_variance_ratio_
+    array([1.])
+    >>> round(pca.reconstruction_error(X), 12)
+    0.0
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_components": [
+            Interval(Integral, 0, None, closed="left"),
+            Interval(RealNotInt, 0, 1, closed="neither"),
+            StrOptions({"mle"}),
+            None,
+        ],
+        "copy": ["boolean"],
+        "whiten": ["boolean"],
+        "svd_solver": [StrOptions({"auto", "full", "covariance_eigh", "arpack", "randomized"})],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "iterated_power": [StrOptions({"auto"}), Interval(Integral, 0, None, closed="left")],
+        "n_oversamples": [Interval(Integral, 1, None, closed="left")],
+        "power_iteration_normalizer": [StrOptions({"auto", "QR", "LU", "none"})],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_components: int | float | str | None = None,
+        *,
+        copy: bool = True,
+        whiten: bool = False,
+        svd_solver: str = "auto",
+        tol: float = 0.0,
+        iterated_power: int | str = "auto",
+        n_oversamples: int = 10,
+        power_iteration_normalizer: str = "auto",
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.copy = copy
+        self.whiten = whiten
+        self.svd_solver = svd_solver
+        self.tol = tol
+        self.iterated_power = iterated_power
+        self.n_oversamples = n_oversamples
+        self.power_iteration_normalizer = power_iteration_normalizer
+        self.random_state = random_state
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Array, y: Any = None) -> PCA:
+        """Find the directions; y is ignored."""
+        self._fit(X)
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit_transform(self, X: Array, y: Any = None) -> Array:
+        """Find the directions and return the scores of X, of shape (n, n_components_); y is ignored."""
+        X, restore, axes = self._fit(X)
+        if axes.left is None:
+            return restore(self._scores(X))
+        left = axes.left[:, : self.n_components_]
+        return restore(left * (sqrt(self.n_samples_ - 1) if self.whiten else self.singular_values_))
+
+    def transform(self, X: Array) -> Array:
+        """The scores vᵢᵀ(x − μ) of each row of X, of shape (n, n_components_), in chunks on all cores."""
+        check_is_fitted(self)
+        X, restore = self._data(X, reset=False)
+        return restore(self._scores(X))
+
+    def inverse_transform(self, X: Array) -> Array:
+        """The points μ + Σ tᵢ vᵢ of the original space whose scores are the rows of X."""
+        check_is_fitted(self)
+        X, restore = adopt(X)
+        if not is_foreign(X):
+            X = check_array(X, input_name="X", dtype=[np.float64, np.float32], ensure_min_features=0)
+        if X.shape[1] != self.n_components_:
+            raise ValueError(f"X has {X.shape[1]} columns, but PCA kept {self.n_components_} components.")
+        mean, components, scale = self._placed(X, "inverse_transform")
+        X = namespace(X).astype(X, mean.dtype, copy=False)
+        return restore((X * scale if self.whiten else X) @ components + mean)
+
+    def reconstruction_error(self, X: Array) -> float:
+        """J = (1/n) Σ ‖xᵢ − x̂ᵢ‖², with x̂ᵢ the projection of xᵢ on the components, in chunks on all cores.
+
+        On the training data J is (n − 1)/n times the sum of the discarded variances, and no affine subspace
+        of the same dimension has a smaller one.
+        """
+        check_is_fitted(self)
+        X, _ = self._data(X, reset=False)
+        mean, components, _ = self._placed(X, "reconstruction_error")
+        xp, wide = namespace(X), wide_dtype(X)
+        parts: dict[int, float] = {}
+
+        def add(chunk: Chunk) -> None:
+            missed = chunk.values - (chunk.values @ components.T) @ components
+            parts[chunk.rows.start] = float(xp.sum(xp.vecdot(missed, missed), dtype=wide))
+
+        each_centred(X, mean, add)
+        return sum(parts[start] for start in sorted(parts)) / X.shape[0]
+
+    def get_covariance(self) -> Array:
+        """The covariance of the probabilistic model, Σ (λᵢ − σ²) vᵢvᵢᵀ + σ² I, of shape (d, d)."""
+        check_is_fitted(self)
+        return self._model(self.components_).covariance()
+
+    def get_precision(self) -> Array:
+        """The inverse of `get_covariance()`; the pseudo-inverse when some directions have no variance."""
+        check_is_fitted(self)
+        return self._model(self.components_).precision()
+
+    def score_samples(self, X: Array) -> Array:
+        """The log-likelihood of each row of X under the probabilistic model, of shape (n,).
+
+        When the model has directions of no variance, this is the density on the span of the others.
+        """
+        check_is_fitted(self)
+        X, restore = self._data(X, reset=False)
+        mean, components, _ = self._placed(X, "score_samples")
+        model = self._model(components)
+        logs = namespace(X).empty((X.shape[0],), dtype=mean.dtype, device=mean.device)
+
+        def fill(chunk: Chunk) -> None:
+            logs[chunk.rows] = model.log_density(chunk.values)
+
+        each_centred(X, mean, fill)
+        return restore(logs)
+
+    def score(self, X: Array, y: Any = None) -> float:
+        """The mean log-likelihood of the rows of X; y is ignored."""
+        logs = self.score_samples(X)
+        return float(namespace(logs).mean(logs))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        solver = getattr(self, "_fit_svd_solver", self.svd_solver)
+        needs_lu = solver == "randomized" and self.power_iteration_normalizer != "QR"
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.array_api_support = solver != "arpack" and not needs_lu
+        tags.input_tags.sparse = self.svd_solver in _SPARSE_SOLVERS
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.components_.shape[0]
+
+    def _data(self, X: Array, *, reset: bool) -> tuple[Array, Callable[[Array], Array]]:
+        """X checked, but neither copied, converted nor searched for NaN: each chunk is, when it is read."""
+        X, restore = self._read(
+            X,
+            reset=reset,
+            dtype="numeric",
+            accept_sparse=("csr", "csc"),
+            ensure_all_finite=False,
+            ensure_min_samples=2 if reset else 1,
+        )
+        if sp.issparse(X):
+            assert_all_finite(X, input_name="X")
+            X = X.astype(working_dtype(X), copy=False)
+        return X, restore
+
+    def _fit(self, X: Array) -> tuple[Array, Callable[[Array], Array], Axes]:
+        if sp.issparse(X) and self.svd_solver not in _SPARSE_SOLVERS:
+            raise TypeError(
+                'PCA only support sparse inputs with the "arpack" and "covariance_eigh" solvers, while '
+                f'"{self.svd_solver}" was passed. TruncatedSVD is an alternative that does not centre.'
+            )
+        if is_foreign(X) and self.svd_solver == "arpack":
+            raise ValueError("PCA with svd_solver='arpack' is not supported for Array API inputs.")
+        X, restore = self._data(X, reset=True)
+        solver = self._fit_svd_solver = self.solver_ = self._choose_solver(X)
+        wanted = self._wanted(X.shape, solver)
+        if solver == "covariance_eigh":
+            axes = axes_of_covariance(X)
+        else:
+            axes = axes_of_svd(X, self._svd(solver, wanted), copy=self.copy)
+        self._keep(axes, wanted, X.shape)
+        return X, restore, axes
+
+    def _choose_solver(self, X: Array) -> str:
+        n, d = X.shape
+        wanted = min(n, d) if self.n_components is None else self.n_components
+        if self.svd_solver != "auto":
+            return self.svd_solver
+        if sp.issparse(X):
+            return "arpack"
+        if d <= 1000 and n >= 10 * d:
+            return "covariance_eigh"
+        if max(n, d) <= 500 or isinstance(wanted, str):
+            return "full"
+        return "randomized" if 1 <= wanted < 0.8 * min(n, d) else "full"
+
+    def _wanted(self, shape: tuple[int, int], solver: str) -> int | float | str:
+        """n_components with None resolved, or a ValueError when the solver cannot give that many."""
+        wanted, most = self.n_components, min(shape)
+        least = 0 if solver in ("full", "covariance_eigh") else 1
+        if wanted is None:
+            wanted = most - 1 if solver == "arpack" else most
+        if isinstance(wanted, str):
+            if least:
+                raise ValueError(f"n_components={wanted!r} cannot be a string with svd_solver={solver!r}")
+            if shape[0] < shape[1]:
+                raise ValueError("n_components='mle' is only supported if n_samples >= n_features")
+            return wanted
+        bounds = (
+            f"min(n_samples, n_features)={most} with svd_solver={solver!r}: "
+            f"X has n_samples={shape[0]} and n_features={shape[1]}."
+        )
+        if not least <= wanted <= most:
+            raise ValueError(f"n_components={wanted} must be between {least} and {bounds}")
+        if solver == "arpack" and wanted == most:
+            raise ValueError(f"n_components={wanted} must be strictly less than {bounds}")
+        return wanted
+
+    def _svd(self, solver: str, wanted: Any) -> Callable[[Array], tuple[Array, Array, Array]]:
+        """The function A ↦ U, s, Vᵀ of the chosen solver."""
+        if solver == "full":
+            return lambda A: namespace(A).linalg.svd(A, full_matrices=False)
+        random = check_random_state(self.random_state)
+        if solver == "arpack":
+            return lambda A: arpack_svd(A, wanted, self.tol, random)
+        steps, normalizer = self.iterated_power, self.power_iteration_normalizer
+        return lambda A: randomized_svd(A, wanted, self.n_oversamples, steps, normalizer, random)
+
+    def _keep(self, axes: Axes, wanted: int | float | str, shape: tuple[int, int]) -> None:
+        n, d = shape
+        xp = namespace(axes.variances)
+        variances = on_host(axes.variances).astype(np.float64)
+        if not axes.total > 0:
+            warnings.warn(
+                "All rows of X are the same: nothing varies, so the components are arbitrary.",
+                DegenerateDataWarning,
+                stacklevel=5,
+            )
+        k = choose_dimension(wanted, variances, n)
+        kept = axes.variances[:k]
+        self.n_samples_, self.n_components_ = n, k
+        self.mean_ = axes.mean
+        self.components_ = xp.asarray(axes.directions[:k, :], copy=True)
+        self.explained_variance_ = xp.asarray(kept, copy=True)
+        self.explained_variance_ratio_ = kept / (axes.total or 1.0)
+        self.singular_values_ = xp.sqrt(kept * (n - 1))
+        self.noise_variance_ = noise_variance(variances, axes.total, k, min(n, d))
+        missed = axes.apply(self.components_.T) - self.components_.T * kept
+        self.residuals_ = xp.sqrt(xp.vecdot(missed.T, missed.T)) / (float(variances[0]) or 1.0)
+
+    def _scores(self, X: Array) -> Array:
+        mean, components, scale = self._placed(X, "transform")
+        if sp.issparse(X):
+            scores = X @ components.T - mean @ components.T
+            return scores / scale if self.whiten else scores
+        xp = namespace(X)
+        scores = xp.empty((X.shape[0], self.n_components_), dtype=mean.dtype, device=mean.device)
+
+        def fill(chunk: Chunk) -> None:
+            block = chunk.values @ components.T
+            scores[chunk.rows, :] = block / scale if self.whiten else block
+
+        each_centred(X, mean, fill)
+        return scores
+
+    def _placed(self, X: Array, method: str) -> tuple[Array, Array, Array]:
+        """The mean, the components and the standard deviations in the dtype of the result for X."""
+        fitted, xp = self.mean_, namespace(X)
+        if namespace(fitted) is not xp or device_of(X) != device_of(fitted):
+            raise ValueError(
+                f"Inputs passed to PCA.{method}() must use the same namespace and the same device as those "
+                f"passed to PCA.fit(): those were {type(fitted)} on {device_of(fitted)}, these are {type(X)} "
+                f"on {device_of(X)}. Move X there, or fit again where X is."
+            )
+        dtype = xp.float32 if working_dtype(X) == fitted.dtype == xp.float32 else xp.float64
+        mean, components, deviations = (
+            xp.astype(array, dtype, copy=False)
+            for array in (fitted, self.components_, _standard_deviations(self.explained_variance_))
+        )
+        return mean, components, deviations
+
+    def _model(self, components: Array) -> Gaussian:
+        """The probabilistic model; with whiten=True its variances are scaled as scikit-learn's are."""
+        excess = self.explained_variance_ - self.noise_variance_
+        excess = excess * namespace(excess).astype(excess > 0, excess.dtype)
+        along = self.noise_variance_ + (excess * self.explained_variance_ if self.whiten else excess)
+        along = namespace(along).astype(along, components.dtype, copy=False)
+        return Gaussian(along, self.noise_variance_, components)
+
+
+def _standard_deviations(variances: Array) -> Array:
+    """√λ, at least rounding error relative to √λ₁, so that whitening divides by no zero."""
+    xp = namespace(variances)
+    if variances.shape[0] == 0:
+        return variances
+    deviations = xp.sqrt(variances)
+    floor = float(deviations[0]) * float(xp.finfo(deviations.dtype).eps)
+    return xp.maximum(deviations, xp.ones_like(deviations) * (floor or 1.0))

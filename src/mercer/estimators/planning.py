@@ -1,0 +1,108 @@
+"""What a fit of kernel PCA will do and take, known before it starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from mercer.exceptions import MemoryLimitError
+from mercer.linalg.eigen import choose_solver
+from mercer.memory import format_bytes, parse_bytes
+
+DEFAULT_SHARE = 0.5  # of what is free: the rest of the machine has work to do as well
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The solver that will run and why, and the memory that it needs at least and may use at most."""
+
+    solver: str
+    reason: str
+    needed_bytes: int
+    keep_bytes: int
+    limit: int
+
+    def __str__(self) -> str:
+        kept = f", up to {format_bytes(self.keep_bytes)} of tiles kept" if self.keep_bytes else ""
+        return f"{self.solver}: {self.reason}; needs {format_bytes(self.needed_bytes)}{kept}"
+
+
+@dataclass(frozen=True)
+class SolverReport:
+    """What a fit did: the solver and why it was chosen, passes over the kernel matrix, bytes, tolerance, seconds."""
+
+    name: str
+    reason: str
+    passes: int
+    bytes: int
+    tol: float
+    converged: bool
+    seconds: float
+
+    def __str__(self) -> str:
+        state = "converged" if self.converged else "NOT converged"
+        return (
+            f"{self.name} ({self.reason}): {self.passes} passes, {format_bytes(self.bytes)}, "
+            f"{state} at {self.tol:.0e} in {self.seconds:.2g} s"
+        )
+
+
+def plan_fit(
+    n: int,
+    d: int,
+    k: int,
+    itemsize: int,
+    *,
+    solver: str,
+    rank: int | None,
+    limit: Any,
+    free: int,
+    threads: int,
+) -> Plan:
+    """The plan for the top k of n samples with d features; MemoryLimitError where it would not fit."""
+    bound = parse_bytes(limit) if limit is not None else int(DEFAULT_SHARE * free)
+    reason = "asked for"
+    if solver == "auto":
+        solver, reason = choose_solver(n, k)
+        if solver == "dense" and _dense_bytes(n, k) > bound and k < n // 2:
+            solver, reason = "krylov", f"the dense matrix of {format_bytes(8 * n * n)} does not fit the limit"
+    need = {
+        "dense": _dense_bytes(n, k),
+        "rpcholesky": _factor_bytes(n, rank or 0, d, itemsize, threads),
+    }.get(solver, _block_bytes(n, k, d, itemsize, threads))
+    if need > bound:
+        raise MemoryLimitError(_refusal(n, k, solver, need, bound, limit is not None, rank))
+    keep = 0 if solver in ("dense", "rpcholesky") else min(bound - need, n * (n + 8192) // 2 * 8)
+    return Plan(solver, reason, need, keep, bound)
+
+
+def _dense_bytes(n: int, k: int) -> int:
+    return 3 * 8 * n * n + 8 * n * k  # the matrix, its centred copy and LAPACK's work
+
+
+def _block_bytes(n: int, k: int, d: int, itemsize: int, threads: int) -> int:
+    width = max(4 * (k + max(4, k // 8)), 64)
+    basis = 2 * 8 * n * (width + k + 8)
+    factor = 4 * n * max(200, 3 * k) * 2
+    return max(basis, factor) + 2 * n * d * 8 + (threads + 1) * (8 * n * (k + 16) + 8 * 2**20)
+
+
+def _factor_bytes(n: int, rank: int, d: int, itemsize: int, threads: int) -> int:
+    return n * rank * itemsize + 2 * n * d * itemsize + 8 * rank * rank * (threads + 3) + 8 * n * 4
+
+
+def _refusal(n: int, k: int, solver: str, need: int, bound: int, given: bool, rank: int | None) -> str:
+    whose = f"memory_limit of {format_bytes(bound)}" if given else f"{format_bytes(bound)} that can be spared"
+    tries = []
+    if solver == "dense":
+        tries.append("eigen_solver='krylov' with fewer components, which never forms the matrix")
+    if solver == "rpcholesky":
+        tries.append(f"a rank below {rank}")
+    else:
+        tries.append("eigen_solver='rpcholesky' with a rank of a few hundred")
+        tries.append("fewer components")
+    tries.append("a larger memory_limit" if given else "memory_limit, if more can be had")
+    return (
+        f"eigen_solver='{solver}' on {n} samples for {k} components needs {format_bytes(need)}, more than the {whose}. "
+        f"Nothing was allocated. Try {', or '.join(tries)}."
+    )

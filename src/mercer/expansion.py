@@ -1,0 +1,101 @@
+"""f(x) = Σᵢ αᵢ k(xᵢ, x) − c: the one map of new points that every spectral method shares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from mercer.backends import is_foreign, namespace
+from mercer.kernels.base import Kernel, Points
+from mercer.kernels.discrete import backend_for
+
+
+class KernelExpansion:
+    """x ↦ k(x, anchors) @ coefs − offset, in tiles: memory is a tile a thread, whatever the number of rows.
+
+    kernel : a bound Kernel
+    anchors : the samples xᵢ, (n, d)
+    coefs : (n, k)
+    offset : (k,)
+
+    Cost of a call on m rows: m · n entries of the kernel and 2 m n k flops.
+    """
+
+    def __init__(
+        self, kernel: Kernel, anchors: Any, coefs: Any, offset: Any, n_jobs: int | None = None
+    ) -> None:
+        self.kernel, self.anchors, self.coefs, self.offset, self.n_jobs = (
+            kernel,
+            anchors,
+            coefs,
+            offset,
+            n_jobs,
+        )
+        self._points: Points | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_points": None}  # made again from the anchors when needed
+
+    def anchor_points(self) -> Points:
+        if self._points is None:
+            self._points = self.kernel.points(self.anchors)
+        return self._points
+
+    def new_points(self, X: Any) -> Points:
+        """The rows of X, ready to be compared with the anchors."""
+        return self.kernel.points(X, like=self.anchor_points())
+
+    def __call__(self, X: Any) -> Any:
+        return self.on_points(self.new_points(X))
+
+    def on_points(self, new: Points) -> Any:
+        """f at points that are ready."""
+        old = self.anchor_points()
+        backend = backend_for(old)
+        xp = namespace(self.coefs)
+        place = {"device": self.coefs.device} if is_foreign(self.coefs) else {}
+        out = xp.empty((len(new), self.coefs.shape[1]), dtype=self.coefs.dtype, **place)
+        rows, columns = self._runs(len(new), backend), _runs(len(old), backend.TILE)
+        room = [backend.buffer(backend.TILE**2, 1, self.coefs) for _ in range(backend.workers(self.n_jobs))]
+
+        def work(run: slice, slot: int) -> None:
+            part, total = new[run], -self.offset
+            for column in columns:
+                size = (len(part), column.stop - column.start)
+                buffer = room[slot]
+                if buffer is not None:
+                    buffer = xp.reshape(buffer[: size[0] * size[1], 0], size)
+                total = total + self.kernel.tile(part, old[column], buffer) @ self.coefs[column, :]
+            out[run, :] = total
+
+        backend.for_each(rows, work, self.n_jobs)
+        return out
+
+    def _runs(self, m: int, backend: Any) -> list[slice]:
+        """Runs of rows no longer than a tile, and short enough that every thread gets one."""
+        share = -(-m // backend.workers(self.n_jobs)) if m else 1
+        return _runs(m, max(1, min(backend.TILE, share)))
+
+    def column(self, i: int) -> Eigenfunction:
+        """The i-th coordinate as a function of its own."""
+        k = self.coefs.shape[1]
+        if not -k <= i < k:
+            raise IndexError(f"There are {k} functions; {i} is none of them.")
+        run = slice(i % k, i % k + 1)
+        one = KernelExpansion(self.kernel, self.anchors, self.coefs[:, run], self.offset[run], self.n_jobs)
+        one._points = self._points
+        return Eigenfunction(one)
+
+
+@dataclass(frozen=True)
+class Eigenfunction:
+    """One coordinate of an expansion: rows in, a number a row out."""
+
+    expansion: KernelExpansion
+
+    def __call__(self, X: Any) -> Any:
+        return self.expansion(X)[:, 0]
+
+
+def _runs(n: int, size: int) -> list[slice]:
+    return [slice(i, min(i + size, n)) for i in range(0, n, size)]

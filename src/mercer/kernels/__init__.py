@@ -1,0 +1,50 @@
+"""Kernels: similarity functions that are inner products in some space, and an algebra to combine them."""
+
+from mercer.kernels.adapters import FunctionKernel, GaussianProcessKernel
+from mercer.kernels.base import Constant, Kernel, Points
+from mercer.kernels.discrete import Precomputed, Spectrum
+from mercer.kernels.resolve import KERNEL_NAMES, resolve_kernel
+from mercer.kernels.vector import (
+    RBF,
+    AdditiveChi2,
+    ArcCosine,
+    Chi2,
+    Cosine,
+    Hamming,
+    Intersection,
+    Laplacian,
+    Linear,
+    Matern,
+    Polynomial,
+    RationalQuadratic,
+    Sigmoid,
+    Tanimoto,
+    VectorKernel,
+)
+
+__all__ = [
+    "KERNEL_NAMES",
+    "RBF",
+    "AdditiveChi2",
+    "ArcCosine",
+    "Chi2",
+    "Constant",
+    "Cosine",
+    "FunctionKernel",
+    "GaussianProcessKernel",
+    "Hamming",
+    "Intersection",
+    "Kernel",
+    "Laplacian",
+    "Linear",
+    "Matern",
+    "Points",
+    "Polynomial",
+    "Precomputed",
+    "RationalQuadratic",
+    "Sigmoid",
+    "Spectrum",
+    "Tanimoto",
+    "VectorKernel",
+    "resolve_kernel",
+]

@@ -1,0 +1,158 @@
+"""Kernels of others: plain functions, and scikit-learn's Gaussian-process kernels."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer.backends import is_foreign, namespace
+from mercer.kernels.base import Constant, Kernel, Points
+from mercer.kernels.vector import RBF, Linear, Matern, RationalQuadratic
+
+
+@dataclass(repr=False)
+class FunctionKernel(Kernel):
+    """k(x, y) = function(x, y, **params).
+
+    takes : "matrices" when the function maps (m, d) and (n, d) to (m, n), "rows" when it maps two rows to a number,
+        "auto" to find out by calling it on a few rows. A function of matrices is called once a tile; a function of
+        rows once a pair, which is slow in Python however it is done.
+
+    >>> FunctionKernel(lambda x, y: float(np.minimum(x, y).sum()))([[1.0, 2.0], [3.0, 1.0]]).tolist()
+    [[3.0, 2.0], [2.0, 4.0]]
+    """
+
+    function: Callable[..., Any]
+    takes: str = "auto"
+    params: dict[str, Any] = field(default_factory=dict)
+
+    def bind(self, X: Any) -> Kernel:
+        takes = self._find_out(X) if self.takes == "auto" else self.takes
+        if takes not in ("matrices", "rows"):
+            raise ValueError(f"takes={self.takes!r} must be 'auto', 'matrices' or 'rows'.")
+        return FunctionKernel(self.function, takes, self.params)
+
+    def _find_out(self, X: Any) -> str:
+        """Try two small matrices whose shapes fit no accident: a (m, n) answer means that matrices are taken."""
+        d, n = X.shape[1], X.shape[0]
+        first, second = [m for m in range(2, 7) if m != d][:2]
+        try:
+            pick = [np.arange(m) % n for m in (first, second)]
+            if is_foreign(X):
+                xp = namespace(X)
+                A, B = (xp.take(X, xp.asarray(p, device=X.device), axis=0) for p in pick)
+            else:
+                A, B = X[pick[0]], X[pick[1]]
+            answer = self.function(A, B, **self.params)
+        except Exception:
+            return "rows"
+        return "matrices" if getattr(answer, "shape", None) == (first, second) else "rows"
+
+    def points(self, X: Any, dtype: Any = None, like: Points | None = None) -> Points:
+        if sp.issparse(X):
+            return Points(X.tocsr())
+        return Points(namespace(X).astype(X, dtype or X.dtype, copy=False))
+
+    def tile(self, A: Points, B: Points | None = None, out: Any = None) -> Any:
+        other = A if B is None else B
+        if self.takes != "rows":
+            return self._checked(self.function(A.rows, other.rows, **self.params), A, other)
+        rows, others = _row_list(A.rows), _row_list(other.rows)
+        values = [[float(self.function(a, b, **self.params)) for b in others] for a in rows]
+        return _like(values, A.rows)
+
+    def _checked(self, K: Any, A: Points, B: Points) -> Any:
+        K = K.toarray() if sp.issparse(K) else K
+        if getattr(K, "shape", None) != (len(A), len(B)):
+            raise ValueError(
+                f"The kernel function gave {getattr(K, 'shape', type(K).__name__)} for {len(A)} and {len(B)} rows; "
+                f"it must give a matrix of shape ({len(A)}, {len(B)})."
+            )
+        return K if sp.issparse(A.rows) else namespace(K).astype(K, A.rows.dtype, copy=False)
+
+    def diagonal(self, A: Points) -> Any:
+        if self.takes == "rows":
+            return _like([float(self.function(a, a, **self.params)) for a in _row_list(A.rows)], A.rows)
+        step = 64  # blocks on the diagonal: 64 times the work of the diagonal alone, and no n × n matrix
+        xp = namespace(A.rows)
+        blocks = [self.tile(A[i : i + step]) for i in range(0, len(A), step)]
+        return xp.concat([_diagonal_of(K, xp) for K in blocks])
+
+    def __repr__(self) -> str:
+        name = getattr(self.function, "__name__", type(self.function).__name__)
+        return f"FunctionKernel({name})"
+
+
+def _row_list(rows: Any) -> list[Any]:
+    return (
+        [rows[[i]] for i in range(rows.shape[0])]
+        if sp.issparse(rows)
+        else [rows[i] for i in range(rows.shape[0])]
+    )
+
+
+def _like(values: Any, rows: Any) -> Any:
+    if is_foreign(rows):
+        return namespace(rows).asarray(values, dtype=rows.dtype, device=rows.device)
+    return np.asarray(values, dtype=rows.dtype)
+
+
+def _diagonal_of(K: Any, xp: Any) -> Any:
+    return xp.linalg.diagonal(K)
+
+
+@dataclass(repr=False)
+class GaussianProcessKernel(Kernel):
+    """A kernel of sklearn.gaussian_process.kernels, called as it is: on NumPy data, a tile at a time."""
+
+    kernel: Any
+
+    def points(self, X: Any, dtype: Any = None, like: Points | None = None) -> Points:
+        if is_foreign(X) or sp.issparse(X):
+            raise TypeError(
+                f"{self.kernel} takes dense NumPy data only; Mercer's own kernels take every kind."
+            )
+        return Points(np.asarray(X, dtype))
+
+    def tile(self, A: Points, B: Points | None = None, out: Any = None) -> np.ndarray:
+        K = self.kernel(A.rows) if B is None else self.kernel(A.rows, B.rows)
+        return np.asarray(K, A.rows.dtype)
+
+    def diagonal(self, A: Points) -> np.ndarray:
+        return np.asarray(self.kernel.diag(A.rows), A.rows.dtype)
+
+    def __repr__(self) -> str:
+        return repr(self.kernel)
+
+
+def is_gaussian_process_kernel(kernel: Any) -> bool:
+    module = sys.modules.get("sklearn.gaussian_process.kernels")  # loaded by whoever made the kernel
+    return module is not None and isinstance(kernel, module.Kernel)
+
+
+def from_gaussian_process(kernel: Any) -> Kernel:
+    """Mercer's own kernel of the same formula where there is one (faster, on every backend), else an adapter."""
+    gp = sys.modules["sklearn.gaussian_process.kernels"]
+    if type(kernel) is gp.Sum:
+        return from_gaussian_process(kernel.k1) + from_gaussian_process(kernel.k2)
+    if type(kernel) is gp.Product:
+        return from_gaussian_process(kernel.k1) * from_gaussian_process(kernel.k2)
+    if type(kernel) is gp.Exponentiation and float(kernel.exponent).is_integer():
+        return from_gaussian_process(kernel.kernel) ** int(kernel.exponent)
+    if type(kernel) is gp.ConstantKernel:
+        return Constant(float(kernel.constant_value))
+    if type(kernel) is gp.DotProduct:
+        return Linear() + float(kernel.sigma_0) ** 2
+    if np.ndim(getattr(kernel, "length_scale", None)) == 0:
+        if type(kernel) is gp.RBF:
+            return RBF(gamma=0.5 / float(kernel.length_scale) ** 2)
+        if type(kernel) is gp.Matern and kernel.nu in (0.5, 1.5, 2.5, np.inf):
+            return Matern(nu=float(kernel.nu), length_scale=float(kernel.length_scale))
+        if type(kernel) is gp.RationalQuadratic:
+            return RationalQuadratic(length_scale=float(kernel.length_scale), alpha=float(kernel.alpha))
+    return GaussianProcessKernel(kernel)

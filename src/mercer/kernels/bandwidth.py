@@ -1,0 +1,62 @@
+"""Turning gamma=None, "scale" or "median" into a number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer.backends import is_foreign, namespace, to_numpy
+
+_SAMPLE = 1000  # rows whose pairs the median is taken over: half a million distances pin it to about 0.2 %
+
+
+def sample_rows(X: Any, size: int = _SAMPLE) -> np.ndarray:
+    """At most `size` rows of X as a dense NumPy array, evenly spread over X, the same on every call."""
+    index = np.linspace(0, X.shape[0] - 1, min(size, X.shape[0])).astype(np.int64)
+    if is_foreign(X):
+        xp = namespace(X)
+        return to_numpy(xp.take(X, xp.asarray(index, device=X.device), axis=0)).astype(np.float64)
+    rows = X[index]
+    return np.asarray(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64)
+
+
+def variance(X: Any) -> float:
+    """The variance of all entries of X, as the "scale" rule wants it."""
+    if sp.issparse(X):
+        mean = X.mean()
+        return float(X.multiply(X).mean() - mean**2)
+    return float(namespace(X).var(X))
+
+
+def resolve_gamma(gamma: Any, X: Any, distance: Callable[[np.ndarray], np.ndarray], default: float) -> float:
+    """The number that `gamma` means for the rows of X.
+
+    None is `default`, as scikit-learn has it; "scale" is 1 / (d · Var X), as in its support vector machines;
+    "median" is 1 / the median of `distance` over pairs of different rows, so that k = 1/e at the typical distance.
+    """
+    if gamma is None:
+        return default
+    if isinstance(gamma, str):
+        if gamma == "scale":
+            spread = X.shape[1] * variance(X)
+            return 1.0 / spread if spread > 0 else 1.0
+        if gamma == "median":
+            return 1.0 / median_distance(X, distance)
+        raise ValueError(f"gamma={gamma!r} is not known; give a number, 'scale', 'median' or None.")
+    if not 0 <= gamma < float("inf"):
+        raise ValueError(f"gamma={gamma!r} must be a finite number ≥ 0, 'scale', 'median' or None.")
+    return float(gamma)
+
+
+def median_distance(X: Any, distance: Callable[[np.ndarray], np.ndarray]) -> float:
+    """The median of `distance` over sampled pairs; among rows that mostly coincide, over those that differ."""
+    rows = sample_rows(X)
+    D = np.asarray(distance(rows))[np.triu_indices(len(rows), k=1)]
+    median = float(np.median(D)) if D.size else 0.0
+    if median > 0:
+        return median
+    apart = D[D > 0]
+    return float(np.median(apart)) if apart.size else 1.0

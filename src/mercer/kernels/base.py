@@ -1,0 +1,362 @@
+"""Kernel: a value object that fills tiles of its Gram matrix, and the algebra that makes new kernels of old ones.
+
+A kernel goes through three steps, so that what depends on the data is done once and a tile does only arithmetic:
+
+    bind(X)            parameters such as gamma="median" become numbers
+    points(X, …)       rows are made ready: shifted, normed, counted
+    tile(A, B)         the matrix of k(a, b) for two runs of ready rows
+
+A new vector kernel is one class with `reads` and `profile` (see `VectorKernel`); it then works streamed, low-rank and
+on the GPU like every other.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_array
+
+from mercer.backends import is_foreign, namespace
+
+
+@dataclass(frozen=True)
+class Points:
+    """n samples as one kernel reads them; slicing and taking keep everything that belongs to the rows together."""
+
+    rows: Any  # (n, d), dense or CSR
+    norms: Any = None  # (n,), a number a row that the kernel wants beside it
+    parts: tuple[Points, ...] = ()  # the points of the kernels that a composite is made of
+    context: Any = None  # what later points must share with these: a shift, a vocabulary
+
+    def __len__(self) -> int:
+        return len(self.parts[0]) if self.rows is None else self.rows.shape[0]
+
+    def __getitem__(self, run: slice) -> Points:
+        """The points of a slice."""
+        return self._select(lambda a: a[run])
+
+    def take(self, index: Any) -> Points:
+        """The points at the given places."""
+
+        def pick(a: Any) -> Any:
+            return namespace(a).take(a, index, axis=0) if is_foreign(a) else a[index]
+
+        return self._select(pick)
+
+    def _select(self, pick: Any) -> Points:
+        return replace(
+            self,
+            rows=None if self.rows is None else pick(self.rows),
+            norms=None if self.norms is None else pick(self.norms),
+            parts=tuple(part._select(pick) for part in self.parts),
+        )
+
+
+class Kernel(ABC):
+    """k(x, y), its parameters as attributes, and the operators +, *, ** that combine kernels (abstract)."""
+
+    accepts = "vectors"  # or "strings", or "indices" for a Gram matrix that is given
+
+    # --- what a kernel defines -------------------------------------------------------------------------
+
+    def bind(self, X: Any) -> Kernel:
+        """This kernel with every parameter that depends on the data turned into a number."""
+        return self
+
+    @abstractmethod
+    def points(self, X: Any, dtype: Any = None, like: Points | None = None) -> Points:
+        """The rows of X made ready for tiles in `dtype`; `like` are the points they will be compared with."""
+
+    @abstractmethod
+    def tile(self, A: Points, B: Points | None = None, out: Any = None) -> Any:
+        """The matrix k(a, b), (m, n); without B the symmetric k(a, a'). `out` may be written to and returned."""
+
+    @abstractmethod
+    def diagonal(self, A: Points) -> Any:
+        """k(a, a) for each row, (m,)."""
+
+    # --- what follows from it --------------------------------------------------------------------------
+
+    def __call__(self, X: Any, Y: Any = None) -> Any:
+        """The matrix of k(x, y) over the rows of X and Y, whole: for small data and for looking."""
+        X = self._plain(X)
+        kernel = self.bind(X)
+        A = kernel.points(X)
+        return kernel.tile(A, None if Y is None else kernel.points(self._plain(Y), like=A))
+
+    def _plain(self, X: Any) -> Any:
+        if is_foreign(X) or self.accepts != "vectors":
+            return X
+        return check_array(X, accept_sparse="csr", dtype=(np.float64, np.float32))
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name; with deep=True also those of inner kernels, as `left__gamma`."""
+        params: dict[str, Any] = {}
+        for field in fields(self):  # type: ignore[arg-type]
+            value = params[field.name] = getattr(self, field.name)
+            if deep and isinstance(value, Kernel):
+                params |= {f"{field.name}__{name}": inner for name, inner in value.get_params().items()}
+        return params
+
+    def set_params(self, **params: Any) -> Kernel:
+        """Set parameters by name, inner ones as `left__gamma`; an unknown name is a ValueError."""
+        known = [field.name for field in fields(self)]  # type: ignore[arg-type]
+        for name, value in params.items():
+            head, _, rest = name.partition("__")
+            if head not in known:
+                raise ValueError(
+                    f"{name!r} is no parameter of {self!r}; it has {', '.join(known) or 'none'}."
+                )
+            if rest:
+                getattr(self, head).set_params(**{rest: value})
+            else:
+                setattr(self, head, value)
+        return self
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{f.name}={getattr(self, f.name)!r}" for f in fields(self))  # type: ignore[arg-type]
+        return f"{type(self).__name__}({inside})"
+
+    def __add__(self, other: Kernel | float) -> Kernel:
+        return Sum(self, as_operand(other))
+
+    __radd__ = __add__
+
+    def __mul__(self, other: Kernel | float) -> Kernel:
+        return Product(self, other) if isinstance(other, Kernel) else Scaled(self, other)
+
+    __rmul__ = __mul__
+
+    def __pow__(self, exponent: int) -> Kernel:
+        return Power(self, exponent)
+
+    def on(self, columns: Any) -> Kernel:
+        """This kernel on some columns only: k(x[columns], y[columns])."""
+        return OnColumns(self, columns)
+
+    def normalized(self) -> Kernel:
+        """k(x, y) / √(k(x, x) k(y, y)): every point gets length one in feature space."""
+        return Normalized(self)
+
+
+def as_operand(value: Kernel | float) -> Kernel:
+    if isinstance(value, Kernel):
+        return value
+    if isinstance(value, (int, float, np.number)):
+        return Constant(float(value))
+    raise TypeError(f"A kernel can be combined with a kernel or a number, not with {type(value).__name__}.")
+
+
+def _needs_non_negative(value: float, what: str) -> float:
+    if not value >= 0 or value == float("inf"):
+        raise ValueError(
+            f"{what} must be a finite number ≥ 0 to keep the kernel positive semidefinite, got {value}."
+        )
+    return value
+
+
+def _count(X: Any) -> int:
+    return X.shape[0] if hasattr(X, "shape") else len(X)
+
+
+class _Composite(Kernel):
+    """A kernel made of one or two kernels (abstract): its points are theirs, side by side."""
+
+    def _inner(self) -> tuple[Kernel, ...]:
+        return tuple(v for f in fields(self) if isinstance(v := getattr(self, f.name), Kernel))  # type: ignore[arg-type]
+
+    @property
+    def accepts(self) -> str:  # type: ignore[override]
+        return self._inner()[0].accepts
+
+    def bind(self, X: Any) -> Kernel:
+        bound = {
+            f.name: getattr(self, f.name).bind(X)
+            for f in fields(self)  # type: ignore[arg-type]
+            if isinstance(getattr(self, f.name), Kernel)
+        }
+        return replace(self, **bound)  # type: ignore[type-var]
+
+    def points(self, X: Any, dtype: Any = None, like: Points | None = None) -> Points:
+        old = (None,) * len(self._inner()) if like is None else like.parts
+        inner = zip(self._inner(), old, strict=True)
+        return Points(None, parts=tuple(kernel.points(X, dtype, p) for kernel, p in inner))
+
+    def _tiles(self, A: Points, B: Points | None) -> list[Any]:
+        others = (None,) * len(A.parts) if B is None else B.parts
+        return [k.tile(a, b) for k, a, b in zip(self._inner(), A.parts, others, strict=True)]
+
+    def _diagonals(self, A: Points) -> list[Any]:
+        return [k.diagonal(a) for k, a in zip(self._inner(), A.parts, strict=True)]
+
+
+@dataclass(repr=False)
+class Sum(_Composite):
+    """left(x, y) + right(x, y)."""
+
+    left: Kernel
+    right: Kernel
+
+    def tile(self, A: Points, B: Points | None = None, out: Any = None) -> Any:
+        left, right = self._tiles(A, B)
+        return left + right
+
+    def diagonal(self, A: Points) -> Any:
+        left, right = self._diagonals(A)
+        return left + right
+
+    def __repr__(self) -> str:
+        return f"{self.left!r} + {self.right!r}"
+
+
+@dataclass(repr=False)
+class Product(_Composite):
+    """left(x, y) · right(x, y)."""
+
+    left: Kernel
+    right: Kernel
+
+    def tile(self, A: Points, B: Points | None = None, out: Any = None) -> Any:
+        left, right = self._tiles(A, B)
+        return left * right
+
+    def diagonal(self, A: Points) -> Any:
+        left, right = self._diagonals(A)
+        return left * right
+
+    def __repr__(self) -> str:
+        return f"({self.left!r}) * ({self.right!r})"
+
+
+@dataclass(repr=False)
+class Scaled(_Composite):
+    """factor · k(x, y), factor ≥ 0."""
+
+    kernel: Kernel
+    factor: float
+
+    def tile(self, A: Points, B: Points | None = None, out: Any = None) -> Any:
+        return _needs_non_negative(self.factor, "A kernel's factor") * self._tiles(A, B)[0]
+
+    def diagonal(self, A: Points) -> Any:
+        return _needs_non_negative(self.factor, "A kernel's factor") * self._diagonals(A)[0]
+
+    def __repr__(self) -> str:
+        return f"{self.factor!r} * ({self.kernel!r})"
+
+
+@dataclass(repr=False)
+class Power(_Composite):
+    """k(x, y)^exponent, a positive whole number, so that the power is a kernel again (Schur's product theorem)."""
+
+    kernel: Kernel
+    exponent: int
+
+    def _exponent(self) -> int:
+        if int(self.exponent) != self.exponent or self.exponent < 1:
+            raise ValueError(f"A kernel's exponent must be a positive whole number, got {self.exponent}.")
+        return int(self.exponent)
+
+    def tile(self, A: Points, B: Points | None = None, out: Any = None) -> Any:
+        return self._tiles(A, B)[0] ** self._exponent()
+
+    def diagonal(self, A: Points) -> Any:
+        return self._diagonals(A)[0] ** self._exponent()
+
+    def __repr__(self) -> str:
+        return f"({self.kernel!r}) ** {self.exponent!r}"
+
+
+@dataclass(repr=False)
+class Normalized(_Composite):
+    """k(x, y) / √(k(x, x) k(y, y)); a point of length zero stays at zero."""
+
+    kernel: Kernel
+
+    def points(self, X: Any, dtype: Any = None, like: Points | None = None) -> Points:
+        points = super().points(X, dtype, like)
+        diagonal = self.kernel.diagonal(points.parts[0])
+        xp = namespace(diagonal)
+        if bool(xp.any(diagonal < 0)):
+            raise ValueError(f"{self.kernel!r} has k(x, x) < 0 for some rows, so it cannot be normalised.")
+        alive = diagonal > 0
+        inverse = xp.where(alive, 1 / xp.sqrt(xp.where(alive, diagonal, xp.ones_like(diagonal))), diagonal)
+        return replace(points, norms=inverse)
+
+    def tile(self, A: Points, B: Points | None = None, out: Any = None) -> Any:
+        other = A if B is None else B
+        return self._tiles(A, B)[0] * A.norms[:, None] * other.norms[None, :]
+
+    def diagonal(self, A: Points) -> Any:
+        return self._diagonals(A)[0] * A.norms**2
+
+    def __repr__(self) -> str:
+        return f"({self.kernel!r}).normalized()"
+
+
+@dataclass(repr=False)
+class OnColumns(_Composite):
+    """k(x[columns], y[columns]): columns are a slice, whole numbers or a mask."""
+
+    kernel: Kernel
+    columns: Any
+
+    def _cut(self, X: Any) -> Any:
+        if isinstance(self.columns, slice):
+            return X[:, self.columns]
+        index = np.atleast_1d(np.asarray(self.columns))
+        if index.dtype == bool:
+            index = np.flatnonzero(index)
+        if index.dtype.kind not in "iu" or index.size == 0:
+            raise ValueError(
+                f"columns={self.columns!r}: give a slice, whole numbers or a mask of the columns to use."
+            )
+        if index.max() >= X.shape[1] or index.min() < -X.shape[1]:
+            raise ValueError(f"columns={self.columns!r}: the data has only {X.shape[1]} columns.")
+        if is_foreign(X):
+            xp = namespace(X)
+            return xp.take(X, xp.asarray(index % X.shape[1], device=X.device), axis=1)
+        return X[:, index]
+
+    def bind(self, X: Any) -> Kernel:
+        return OnColumns(self.kernel.bind(self._cut(X)), self.columns)
+
+    def points(self, X: Any, dtype: Any = None, like: Points | None = None) -> Points:
+        return super().points(self._cut(X), dtype, like)
+
+    def tile(self, A: Points, B: Points | None = None, out: Any = None) -> Any:
+        return self._tiles(A, B)[0]
+
+    def diagonal(self, A: Points) -> Any:
+        return self._diagonals(A)[0]
+
+    def __repr__(self) -> str:
+        return f"({self.kernel!r}).on({self.columns!r})"
+
+
+@dataclass(repr=False)
+class Constant(Kernel):
+    """k(x, y) = value ≥ 0. Centring removes it; it matters in products and for uncentred use."""
+
+    value: float = 1.0
+
+    def points(self, X: Any, dtype: Any = None, like: Points | None = None) -> Points:
+        _needs_non_negative(self.value, "A constant kernel's value")
+        xp = namespace(X)
+        dtype = dtype or (X.dtype if hasattr(X, "dtype") and not sp.issparse(X) else xp.float64)
+        place = {"device": X.device} if is_foreign(X) else {}
+        return Points(xp.zeros((_count(X), 1), dtype=dtype, **place))
+
+    def tile(self, A: Points, B: Points | None = None, out: Any = None) -> Any:
+        other = A if B is None else B
+        return A.rows + other.rows.T + self.value
+
+    def diagonal(self, A: Points) -> Any:
+        return A.rows[:, 0] + self.value
+
+    def __repr__(self) -> str:
+        return f"{self.value!r}"

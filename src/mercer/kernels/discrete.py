@@ -1,0 +1,117 @@
+"""Kernels of things that are no vectors: strings, and a Gram matrix that is already there."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer.backends import backend_of, is_foreign, namespace
+from mercer.kernels.base import Kernel, Points
+
+
+@dataclass(repr=False)
+class Spectrum(Kernel):
+    """k(x, y) = Σ over words w of `length` letters: count of w in x · count of w in y, for strings.
+
+    >>> Spectrum(length=2)(["abab", "ba"]).tolist()  # ab twice and ba once; ba once
+    [[5.0, 1.0], [1.0, 1.0]]
+    """
+
+    length: int = 3
+
+    accepts = "strings"
+
+    def points(self, X: Any, dtype: Any = None, like: Points | None = None) -> Points:
+        strings = as_strings(X)
+        if int(self.length) != self.length or self.length < 1:
+            raise ValueError(f"length={self.length!r} must be a whole number ≥ 1.")
+        counts = [Counter(s[i : i + self.length] for i in range(len(s) - self.length + 1)) for s in strings]
+        vocabulary = like.context if like is not None else _vocabulary(counts)
+        dtype = np.dtype(dtype or np.float64)
+        norms = np.array([sum(c * c for c in count.values()) for count in counts], dtype)
+        return Points(_count_matrix(counts, vocabulary, dtype), norms, context=vocabulary)
+
+    def tile(self, A: Points, B: Points | None = None, out: Any = None) -> np.ndarray:
+        return np.asarray((A.rows @ (A if B is None else B).rows.T).toarray())
+
+    def diagonal(self, A: Points) -> np.ndarray:
+        return A.norms  # words that the fit never saw count here too, so this is not read off the rows
+
+
+def as_strings(X: Any) -> list[str]:
+    """The samples as a list of strings: a sequence, a column of a frame or an (n, 1) array of them."""
+    values = np.asarray(X, dtype=object)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim != 1 or not all(isinstance(v, str) for v in values):
+        raise TypeError("Spectrum needs one string a sample: a list of strings or a single column of them.")
+    return list(values)
+
+
+def _vocabulary(counts: list[Counter[str]]) -> dict[str, int]:
+    return {word: place for place, word in enumerate(sorted(set().union(*counts)))}
+
+
+def _count_matrix(counts: list[Counter[str]], vocabulary: dict[str, int], dtype: np.dtype) -> sp.csr_array:
+    entries = [
+        (i, vocabulary[w], c) for i, count in enumerate(counts) for w, c in count.items() if w in vocabulary
+    ]
+    rows, columns, values = (
+        (np.array(part) for part in zip(*entries, strict=True)) if entries else ([], [], [])
+    )
+    shape = (len(counts), max(len(vocabulary), 1))
+    return sp.csr_array((np.asarray(values, dtype), (rows, columns)), shape=shape)
+
+
+@dataclass(repr=False)
+class Precomputed(Kernel):
+    """k is given: fit takes the n × n matrix of the samples, transform the m × n matrix against them."""
+
+    accepts = "indices"
+
+    def points(self, X: Any, dtype: Any = None, like: Points | None = None) -> Points:
+        xp = namespace(X)
+        if sp.issparse(X):
+            X = X.toarray()
+        rows = xp.astype(X, dtype or X.dtype, copy=False)
+        place = {"device": X.device} if is_foreign(X) else {}
+        return Points(rows, norms=xp.arange(rows.shape[0], **place))
+
+    def tile(self, A: Points, B: Points | None = None, out: Any = None) -> Any:
+        index = (A if B is None else B).norms
+        start, stop = int(index[0]), int(index[-1]) + 1
+        if stop - start == len(index):  # a run of columns is a view
+            return A.rows[:, start:stop]
+        return namespace(A.rows).take(A.rows, index, axis=1)
+
+    def diagonal(self, A: Points) -> Any:
+        if not is_foreign(A.rows):
+            return A.rows[np.arange(len(A)), A.norms]
+        xp = namespace(A.rows)
+        return xp.stack([A.rows[i, int(A.norms[i])] for i in range(len(A))])
+
+
+def symmetric_part(K: Any) -> tuple[Any, float]:
+    """(K + Kᵀ)/2, and the largest entry of H(K − Kᵀ)H/2 relative to K's: how much the symmetric part leaves out.
+
+    Centring removes everything of the form a1ᵀ + 1bᵀ, so a matrix that differs from its transpose only by that is as
+    good as a symmetric one.
+    """
+    xp = namespace(K)
+    skew = (K - K.T) / 2
+    if not bool(xp.any(skew != 0)):
+        return K, 0.0
+    means = xp.mean(skew, axis=0)
+    centred = skew - means[None, :] + means[:, None]
+    return K - skew, float(xp.max(xp.abs(centred)) / xp.max(xp.abs(K)))
+
+
+def backend_for(points: Points) -> Any:
+    """The backend that computes tiles of these points."""
+    while points.rows is None:
+        points = points.parts[0]
+    return backend_of(points.rows)

@@ -1,0 +1,79 @@
+"""From whatever stands for a kernel (a name, a function, an object) to a Kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mercer.kernels.adapters import FunctionKernel, from_gaussian_process, is_gaussian_process_kernel
+from mercer.kernels.base import Kernel
+from mercer.kernels.discrete import Precomputed, Spectrum
+from mercer.kernels.vector import (
+    RBF,
+    AdditiveChi2,
+    ArcCosine,
+    Chi2,
+    Cosine,
+    Hamming,
+    Intersection,
+    Laplacian,
+    Linear,
+    Matern,
+    Polynomial,
+    RationalQuadratic,
+    Sigmoid,
+    Tanimoto,
+)
+
+# scikit-learn's names first, then our own; each takes what it needs of gamma, degree and coef0.
+_NAMES: dict[str, Callable[[Any, float, float], Kernel]] = {
+    "linear": lambda gamma, degree, coef0: Linear(),
+    "poly": lambda gamma, degree, coef0: Polynomial(degree, gamma, coef0),
+    "polynomial": lambda gamma, degree, coef0: Polynomial(degree, gamma, coef0),
+    "rbf": lambda gamma, degree, coef0: RBF(gamma),
+    "laplacian": lambda gamma, degree, coef0: Laplacian(gamma),
+    "sigmoid": lambda gamma, degree, coef0: Sigmoid(gamma, coef0),
+    "cosine": lambda gamma, degree, coef0: Cosine(),
+    "chi2": lambda gamma, degree, coef0: Chi2(gamma),
+    "additive_chi2": lambda gamma, degree, coef0: AdditiveChi2(),
+    "precomputed": lambda gamma, degree, coef0: Precomputed(),
+    "matern": lambda gamma, degree, coef0: Matern(),
+    "rational_quadratic": lambda gamma, degree, coef0: RationalQuadratic(),
+    "arc_cosine": lambda gamma, degree, coef0: ArcCosine(),
+    "intersection": lambda gamma, degree, coef0: Intersection(),
+    "tanimoto": lambda gamma, degree, coef0: Tanimoto(),
+    "hamming": lambda gamma, degree, coef0: Hamming(),
+    "spectrum": lambda gamma, degree, coef0: Spectrum(),
+}
+
+KERNEL_NAMES = tuple(_NAMES)
+
+
+def resolve_kernel(
+    kernel: Any,
+    gamma: Any = None,
+    degree: float = 3,
+    coef0: float = 1.0,
+    params: dict[str, Any] | None = None,
+) -> Kernel:
+    """The Kernel that `kernel` stands for.
+
+    kernel : a Kernel, one of `KERNEL_NAMES`, a kernel of sklearn.gaussian_process, or a function of two rows or of
+        two matrices, which is called with `params`. Names take gamma, degree and coef0; objects have their own.
+
+    >>> resolve_kernel("rbf", gamma=0.5)
+    RBF(gamma=0.5)
+    """
+    if isinstance(kernel, Kernel):
+        return kernel
+    if isinstance(kernel, str):
+        if kernel not in _NAMES:
+            raise ValueError(f"kernel={kernel!r} is not known; the names are {', '.join(KERNEL_NAMES)}.")
+        return _NAMES[kernel](gamma, degree, coef0)
+    if is_gaussian_process_kernel(kernel):
+        return from_gaussian_process(kernel)
+    if callable(kernel):
+        return FunctionKernel(kernel, params=params or {})
+    raise TypeError(
+        f"A kernel is a name, a Kernel, a function or a Gaussian-process kernel, not {type(kernel).__name__}."
+    )

@@ -1,0 +1,1 @@
+"""Linear algebra on data and operators that may not fit in memory."""

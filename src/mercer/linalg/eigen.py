@@ -1,0 +1,227 @@
+"""The top eigenpairs of a symmetric operator, each with its residual.
+
+    top_eigenpairs(A, k, solver="auto", tol=…) -> Eigenpairs
+
+    dense       LAPACK on the whole matrix
+    krylov      block Davidson: Rayleigh–Ritz on a growing basis, started and preconditioned by a low-rank factor
+    arpack      SciPy's implicitly restarted Lanczos
+    randomized  a few power iterations on a random block, largest magnitude
+    power       power iteration with deflation, one eigenvector after the other
+
+Residuals rᵢ = ‖A vᵢ − θᵢ vᵢ‖ are recomputed from the vectors that are returned, whatever the solver believed. For a
+symmetric A there is an eigenvalue within rᵢ of θᵢ, and within rᵢ²/gap where the gap to the rest is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.linalg import eigh
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
+
+from mercer.backends import is_foreign, to_numpy
+from mercer.linalg.eigen_bounds import error_bounds
+from mercer.linalg.krylov import Monitor, krylov
+from mercer.linalg.operators import Dense, Operator, operator_of
+
+SOLVERS = ("auto", "dense", "krylov", "arpack", "randomized", "power")
+DENSE_BELOW = 400  # n at which LAPACK on the whole matrix is still as fast as anything
+
+
+@dataclass(frozen=True)
+class Eigenpairs:
+    """A V = V diag(values), values descending.
+
+    values : (k,), NumPy
+    vectors : (n, k), orthonormal, where the operator lives
+    residuals : (k,), ‖A v − θ v‖
+    errors : (k,), a bound on |γ − θ| for the nearest eigenvalue γ
+    passes : how often the matrix was visited, all precisions together
+    solver : which one ran, and `reason` why
+    operator : the one that the residuals were computed with
+    """
+
+    values: np.ndarray
+    vectors: Any
+    residuals: np.ndarray
+    errors: np.ndarray
+    passes: int
+    solver: str
+    reason: str
+    operator: Operator
+    lowest: float = np.nan  # the smallest Ritz value seen: far below zero means an indefinite matrix
+
+
+def default_tol(dtype: Any, xp: Any = np) -> float:
+    """The residual, relative to the largest eigenvalue, that tol = 0 stands for: 1e-10 in float64, 1e-6 in float32."""
+    return 1e-10 if xp.finfo(dtype).bits == 64 else 1e-6
+
+
+def choose_solver(n: int, k: int) -> tuple[str, str]:
+    """The solver that "auto" takes for the top k of n, and why."""
+    if n <= DENSE_BELOW:
+        return "dense", f"n = {n} ≤ {DENSE_BELOW}: LAPACK on the whole matrix is fastest"
+    if k > n // 8:
+        return "dense", f"{k} of {n} pairs is more than an eighth: a full decomposition costs less"
+    return "krylov", f"{k} of {n} pairs: a block method needs a few passes over the matrix"
+
+
+def top_eigenpairs(
+    A: Any,
+    k: int,
+    *,
+    solver: str = "auto",
+    tol: float = 0.0,
+    max_iter: int | None = None,
+    n_iter: int | str = "auto",
+    random_state: Any = None,
+    monitor: Monitor | None = None,
+) -> Eigenpairs:
+    """The k largest eigenvalues of A and their vectors.
+
+    A : an Operator or a symmetric matrix
+    tol : the largest residual allowed, relative to the largest eigenvalue; 0 is `default_tol`
+    max_iter : the largest number of passes over the matrix (krylov), iterations (arpack, power)
+    n_iter : power iterations of "randomized"
+    monitor : called as monitor(passes, residual) after each pass of krylov
+
+    >>> pairs = top_eigenpairs(np.diag([3.0, 1.0, 2.0]), 2)
+    >>> pairs.values.tolist(), bool(pairs.residuals.max() < 1e-12)
+    ([3.0, 2.0], True)
+    """
+    A = operator_of(A)
+    if not 1 <= k <= A.n:
+        raise ValueError(f"k={k} must be between 1 and n={A.n}.")
+    if solver not in SOLVERS:
+        raise ValueError(f"solver={solver!r} is not known; choose one of {', '.join(SOLVERS)}.")
+    reason = "asked for"
+    if solver == "auto":
+        solver, reason = choose_solver(A.n, k)
+    if solver == "arpack" and (k >= A.n or is_foreign(A.diagonal())):
+        solver, reason = "dense", "arpack needs k < n and NumPy data"
+    tol = tol or default_tol(A.dtype, A.xp)
+    rng = as_generator(random_state)
+    if solver == "krylov":
+        found = krylov(A, k, tol=tol, max_passes=max_iter or 300, rng=rng, monitor=monitor)
+        return Eigenpairs(**found, solver=solver, reason=reason)
+    run: dict[str, Callable[[], tuple[Any, Any, Operator]]] = {
+        "dense": lambda: _dense(A, k),
+        "arpack": lambda: _arpack(A, k, tol, max_iter, rng),
+        "randomized": lambda: _randomized(A, k, n_iter, rng),
+        "power": lambda: _power(A, k, tol, max_iter or 10_000, rng),
+    }
+    values, vectors, operator = run[solver]()
+    return replace(certify(operator, values, vectors), solver=solver, reason=reason)
+
+
+def as_generator(random_state: Any) -> np.random.Generator:
+    """A Generator from a seed, a Generator or one of the older RandomStates."""
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**31))
+    return np.random.default_rng(0 if random_state is None else random_state)
+
+
+def certify(A: Operator, values: np.ndarray, vectors: Any) -> Eigenpairs:
+    """Eigenpairs with the residuals of the given vectors, from one product, sorted by descending value."""
+    order = np.argsort(-np.asarray(values), kind="stable")
+    values = np.asarray(values, np.float64)[order]
+    vectors = A.xp.take(vectors, A.xp.asarray(order, **A._place()), axis=1)
+    product = A.matmat(vectors)
+    residuals = residual_norms(A, product, vectors, values)
+    return Eigenpairs(values, vectors, residuals, error_bounds(values, residuals), A.passes, "", "", A)
+
+
+def residual_norms(A: Operator, product: Any, vectors: Any, values: np.ndarray) -> np.ndarray:
+    difference = product - vectors * A.xp.asarray(values, dtype=vectors.dtype, **A._place())
+    return to_numpy(A.xp.sqrt(A.xp.sum(difference**2, axis=0)))
+
+
+def _dense(A: Operator, k: int) -> tuple[Any, Any, Operator]:
+    M = A.to_dense()
+    if is_foreign(M):
+        values, vectors = A.xp.linalg.eigh((M + M.T) / 2)
+        return to_numpy(values)[A.n - k :], vectors[:, A.n - k :], Dense(M)
+    values, vectors = eigh(M, subset_by_index=(A.n - k, A.n - 1), check_finite=False)
+    return values, vectors, Dense(M)
+
+
+def _arpack(
+    A: Operator, k: int, tol: float, max_iter: int | None, rng: np.random.Generator
+) -> tuple[Any, Any, Operator]:
+    def product(v: np.ndarray) -> np.ndarray:
+        return A.matmat(v.reshape(A.n, -1)).reshape(v.shape)
+
+    operator = LinearOperator((A.n, A.n), matvec=product, matmat=product, dtype=np.float64)
+    v0 = rng.uniform(-1, 1, A.n)
+    try:
+        values, vectors = eigsh(operator, k, which="LA", tol=tol, maxiter=max_iter, v0=v0)
+    except ArpackError as error:
+        if not (hasattr(error, "eigenvalues") and len(error.eigenvalues) == k):
+            return _dense(A, k)  # ARPACK gives up on matrices that are (nearly) zero; LAPACK does not
+        values, vectors = error.eigenvalues, error.eigenvectors
+    return values, vectors, A
+
+
+def _randomized(
+    A: Operator, k: int, n_iter: int | str, rng: np.random.Generator
+) -> tuple[Any, Any, Operator]:
+    """Halko, Martinsson & Tropp: the k of largest magnitude in the span of Aᵠ times a random block."""
+    if n_iter == "auto":
+        n_iter = 7 if k < 0.1 * A.n else 4
+    width = k + 10
+    if width >= A.n:  # the block would span everything: nothing is left to chance
+        values, vectors, exact = _dense(A, A.n)
+        largest = np.sort(np.argsort(-np.abs(values), kind="stable")[:k])
+        return values[largest], A.xp.take(vectors, A.xp.asarray(largest, **A._place()), axis=1), exact
+    Q = A.xp.asarray(rng.standard_normal((A.n, width)), dtype=A.dtype, **A._place())
+    for _ in range(2 * int(n_iter) + 1):
+        Q, _ = A.xp.linalg.qr(A.matmat(Q))
+    small = to_numpy(Q.T @ A.matmat(Q))
+    values, S = np.linalg.eigh((small + small.T) / 2)
+    largest = np.argsort(-np.abs(values), kind="stable")[:k]
+    return values[largest], Q @ A.xp.asarray(S[:, largest], dtype=A.dtype, **A._place()), A
+
+
+def _power(
+    A: Operator, k: int, tol: float, max_iter: int, rng: np.random.Generator
+) -> tuple[Any, Any, Operator]:
+    """Power iteration with deflation (Algorithm 2 of the lecture notes), for the largest algebraic values.
+
+    Power iteration finds the largest magnitude; when that is negative, A + sI with s that magnitude has the largest
+    algebraic value of A on top, and the iteration goes on there.
+    """
+    xp = A.xp
+    V = xp.zeros((A.n, 0), dtype=A.dtype, **A._place())
+    values: list[float] = []
+    shift = 0.0
+    for _ in range(k):
+        v = xp.asarray(rng.standard_normal((A.n, 1)), dtype=A.dtype, **A._place())
+        theta = 0.0
+        for _ in range(max_iter):
+            v = v - V @ (V.T @ v)
+            v = v / xp.linalg.vector_norm(v)
+            w = A.matmat(v)
+            theta = float((v.T @ w)[0, 0])
+            residual = float(xp.linalg.vector_norm(w - theta * v - V @ (V.T @ w)))
+            if residual <= tol * abs(values[0] if values else theta) or residual == 0.0:
+                if theta >= 0 or shift:
+                    break
+                shift = abs(theta)  # the dominant value is negative: lift the spectrum and look again
+            v = w + shift * v
+            if float(xp.linalg.vector_norm(v)) == 0.0:
+                break  # A vanishes on what is left: every vector there is an eigenvector to 0
+        V = xp.concat(
+            [V, v / xp.linalg.vector_norm(v)] if float(xp.linalg.vector_norm(v)) else [V, _any(V, rng, A)], 1
+        )
+        values.append(theta)
+    return np.array(values), V, A
+
+
+def _any(V: Any, rng: np.random.Generator, A: Operator) -> Any:
+    """A unit vector orthogonal to V."""
+    v = A.xp.asarray(rng.standard_normal((A.n, 1)), dtype=A.dtype, **A._place())
+    v = v - V @ (V.T @ v)
+    return v / A.xp.linalg.vector_norm(v)

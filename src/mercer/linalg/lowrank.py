@@ -1,0 +1,238 @@
+"""Low-rank factors F with F Fᵀ ≈ K, each with its error.
+
+    rpcholesky                  accelerated randomly pivoted Cholesky: near-optimal, (m + 1) n entries of K
+    nystroem                    landmarks that the caller chose
+    orthogonal_random_features  for shift-invariant kernels: no entry of K at all
+
+For the first two K − FFᵀ is positive semidefinite where K is, so its trace, which costs nothing, bounds its norm:
+0 ≤ γᵢ(K) − γᵢ(FFᵀ) ≤ tr(K − FFᵀ), and the same holds after centring.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from mercer.backends import backend_of, is_foreign, namespace, to_numpy
+from mercer.kernels.base import Kernel, Points
+from mercer.linalg.operators import Operator
+
+_RUN = 8192  # columns of F updated at a time: small enough for the cache, large enough for BLAS
+
+
+@dataclass(frozen=True)
+class Factor:
+    """F Fᵀ ≈ K from columns of K.
+
+    F : (n, m); F(x) of a new point is k(x, landmarks) @ coefs.
+    landmarks : (m,) indices of the columns.
+    coefs : (m, m).
+    error : tr(K − FFᵀ), an upper bound of ‖K − FFᵀ‖, with what rounding may add.
+    """
+
+    F: Any
+    landmarks: np.ndarray
+    coefs: np.ndarray
+    error: float
+
+
+def rpcholesky(
+    A: Operator, rank: int, rng: np.random.Generator, *, dtype: Any = None, tol: float = 0.0
+) -> Factor:
+    """A factor of rank `rank` at most by randomly pivoted Cholesky, many pivots a round.
+
+    Pivots are drawn in proportion to the diagonal of K − FFᵀ. Drawing a block and then accepting each draw with the
+    probability that its diagonal entry still has after the ones before it gives exactly the law of one at a time
+    (Chen, Epperly, Tropp & Webber 2025; Epperly, Tropp & Webber 2024), and turns nearly all the work into products.
+    Stops early once tr(K − FFᵀ) ≤ tol · tr K. Cost: rank · n entries of K, n · rank² flops, n · rank numbers.
+    """
+    xp, n = A.xp, A.n
+    rank = min(rank, n)
+    dtype = dtype or A.dtype
+    residual = np.maximum(to_numpy(A.diagonal()).astype(np.float64), 0.0)
+    total = residual.sum()
+    Ft = xp.empty((rank, n), dtype=dtype, **A._place())  # F transposed: new columns of F are whole rows here
+    pivots: list[int] = []
+    block = max(8, -(-rank // 8))
+    floor = total * max(tol, 4 * np.finfo(np.float64).eps)
+    while len(pivots) < rank and residual.sum() > floor:
+        drawn = rng.choice(n, size=min(block, rank - len(pivots) + block // 4), p=residual / residual.sum())
+        chosen, L = _accept(A, Ft, len(pivots), drawn, residual, rng)
+        chosen, L = chosen[: rank - len(pivots)], L[: rank - len(pivots), : rank - len(pivots)]
+        if not len(chosen):
+            break  # nothing positive is left: K is indefinite or exhausted, and F is what can be had
+        _append(A, Ft, len(pivots), chosen, L, residual)
+        pivots.extend(int(p) for p in chosen)
+    m = len(pivots)
+    landmarks = np.array(pivots, dtype=np.int64)
+    rounding = float(xp.finfo(dtype).eps) * total * np.sqrt(max(m, 1))
+    coefs = _landmark_coefs(A, landmarks)
+    return Factor(Ft[:m, :].T, landmarks, coefs, float(residual.sum()) + rounding)
+
+
+def _index(A: Operator, places: np.ndarray) -> Any:
+    return A.xp.asarray(places, **A._place())
+
+
+def _block(A: Operator, places: np.ndarray) -> np.ndarray:
+    """K where the given rows and columns cross, on the host."""
+    return to_numpy(A.crossing(_index(A, places))).astype(np.float64)
+
+
+def _accept(
+    A: Operator, Ft: Any, r: int, drawn: np.ndarray, residual: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """The draws that are kept, and the Cholesky factor of the residual kernel among them."""
+    known = to_numpy(A.xp.take(Ft[:r, :], _index(A, drawn), axis=1)).astype(np.float64)
+    H = _block(A, drawn) - known.T @ known
+    bound, chance = residual[drawn].copy(), rng.random(len(drawn))
+    L = np.zeros_like(H)
+    kept: list[int] = []
+    for i in range(len(drawn)):
+        if H[i, i] <= 1e-10 * bound[i] or chance[i] * bound[i] >= H[i, i]:
+            continue
+        L[:, i] = H[:, i] / np.sqrt(H[i, i])
+        H -= np.outer(L[:, i], L[:, i])
+        kept.append(i)
+    return drawn[kept], L[np.ix_(kept, kept)]
+
+
+def _append(A: Operator, Ft: Any, r: int, chosen: np.ndarray, L: np.ndarray, residual: np.ndarray) -> None:
+    """Fill rows r, r + 1, … of Fᵀ with L⁻¹ (K[chosen] − F[chosen] Fᵀ), and take their squares off the residual."""
+    xp = A.xp
+    strip = A.strip(_index(A, chosen))
+    known = xp.asarray(xp.take(Ft[:r, :], _index(A, chosen), axis=1).T, copy=True)
+    inverse = solve_triangular(L, np.eye(len(L)), lower=True)
+    inverse = xp.asarray(inverse, dtype=Ft.dtype, **A._place())
+    squares: dict[int, Any] = {}
+
+    def work(run: slice, slot: int) -> None:
+        panel = xp.astype(strip(run), Ft.dtype, copy=False)
+        if r:
+            panel = panel - known @ Ft[:r, run]
+        new = inverse @ panel
+        Ft[r : r + len(chosen), run] = new
+        squares[run.start] = xp.sum(new**2, axis=0, dtype=xp.float64)
+
+    runs = [slice(i, min(i + _RUN, A.n)) for i in range(0, A.n, _RUN)]
+    backend_of(Ft).for_each(runs, work)
+    for run in runs:
+        residual[run] -= to_numpy(squares[run.start])
+    np.maximum(residual, 0.0, out=residual)
+    residual[chosen] = 0.0
+
+
+def _landmark_coefs(A: Operator, landmarks: np.ndarray) -> np.ndarray:
+    """M with k(x, landmarks) M = F(x): the inverse transpose of the Cholesky factor of K at the landmarks."""
+    if not len(landmarks):
+        return np.zeros((0, 0))
+    return _inverse_root(_block(A, landmarks))[0]
+
+
+def _inverse_root(S: np.ndarray) -> tuple[np.ndarray, bool]:
+    """M with M Mᵀ = S⁻¹, triangular where S allows it, by eigenvectors (and only where S > 0) where it does not."""
+    try:
+        L = np.linalg.cholesky(S + np.finfo(np.float64).eps * np.trace(S) * np.eye(len(S)))
+        return solve_triangular(L, np.eye(len(S)), lower=True).T, True
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(S)
+        alive = values > len(S) * np.finfo(np.float64).eps * values.max(initial=0.0)
+        return vectors[:, alive] / np.sqrt(values[alive]), False
+
+
+def nystroem(A: Operator, landmarks: Any, *, dtype: Any = None) -> Factor:
+    """F = K[:, S] (K[S, S])^(−½) for the landmarks S that the caller chose.
+
+    Cost: m · n entries of K, n · m² flops.
+    """
+    S = np.unique(np.asarray(landmarks, dtype=np.int64))
+    if not len(S) or S[0] < 0 or S[-1] >= A.n:
+        raise ValueError(f"Landmarks must be indices of samples, from 0 to {A.n - 1}, at least one.")
+    coefs, _ = _inverse_root(_block(A, S))
+    xp, dtype = A.xp, dtype or A.dtype
+    F = xp.astype(A.rows(_index(A, S)), dtype).T @ xp.asarray(coefs, dtype=dtype, **A._place())
+    diagonal = xp.astype(A.diagonal(), xp.float64)
+    left = xp.sum(diagonal - xp.sum(F**2, axis=1, dtype=xp.float64))
+    rounding = float(xp.finfo(dtype).eps) * float(xp.sum(xp.abs(diagonal))) * np.sqrt(len(S))
+    return Factor(F, S, coefs, max(float(left), 0.0) + rounding)
+
+
+@dataclass(frozen=True)
+class FourierFeatures:
+    """φ(x) = √(2/m) (cos ωⱼᵀx, sin ωⱼᵀx): ⟨φ(x), φ(y)⟩ is k(x, y) on average over the draw of ω.
+
+    error, error_se : the root mean square of ⟨φ(x), φ(y)⟩ − k(x, y) over sampled pairs, and its standard error.
+    """
+
+    omega: np.ndarray  # (m / 2, d)
+    error: float = np.nan
+    error_se: float = np.nan
+
+    def __call__(self, X: Any) -> Any:
+        xp = namespace(X)
+        place = {"device": X.device} if is_foreign(X) else {}
+        phase = X @ xp.asarray(self.omega.T, dtype=X.dtype, **place)
+        return xp.concat([xp.cos(phase), xp.sin(phase)], axis=1) * float(np.sqrt(1 / len(self.omega)))
+
+
+def orthogonal_random_features(
+    kernel: Kernel, X: Any, n_features: int, rng: np.random.Generator, pairs: int = 2000
+) -> FourierFeatures:
+    """Random features of a shift-invariant kernel with frequencies made orthogonal in blocks of d (Yu et al. 2016).
+
+    Orthogonal frequencies keep the estimate unbiased and lower its variance. The kernel must be bound, and have a
+    spectral density in Mercer: RBF, Matern or RationalQuadratic. Cost: n · m · d flops, no entry of K.
+    """
+    if not hasattr(kernel, "frequencies"):
+        raise TypeError(f"{kernel!r} has no spectral density here; use RBF, Matern or RationalQuadratic.")
+    d, count = X.shape[1], max(1, -(-n_features // 2))
+    blocks = [np.linalg.qr(rng.standard_normal((d, d)))[0] for _ in range(-(-count // d))]
+    lengths = np.sqrt(rng.chisquare(d, count)) * kernel.frequencies(rng, count)
+    features = FourierFeatures(np.concatenate(blocks)[:count] * lengths[:, None])
+    errors = _pair_errors(kernel, features, X, rng, pairs)
+    rms = float(np.sqrt(np.mean(errors**2)))
+    spread = float(np.std(errors**2) / np.sqrt(len(errors)) / (2 * rms)) if rms > 0 else 0.0
+    return FourierFeatures(features.omega, rms, spread)
+
+
+def _pair_errors(kernel: Kernel, features: Any, X: Any, rng: np.random.Generator, pairs: int) -> np.ndarray:
+    n = X.shape[0]
+    size = min(n, max(2, int(np.sqrt(2 * pairs))))
+    index = np.sort(rng.choice(n, size, replace=False))
+    xp = namespace(X)
+    rows = xp.take(X, xp.asarray(index, device=X.device), axis=0) if is_foreign(X) else X[index]
+    points: Points = kernel.points(rows)
+    phi = features(rows)
+    return to_numpy(phi @ phi.T - kernel.tile(points))[np.triu_indices(size, k=1)]
+
+
+def factor_eigenpairs(
+    F: Any, k: int, *, center: bool = True
+) -> tuple[np.ndarray, Any, np.ndarray, np.ndarray]:
+    """The top k eigenpairs of H F Fᵀ H (or F Fᵀ) from the m × m matrix, without forming anything n × n.
+
+    Returns values (k,), vectors (n, k), the rotation W with vectors = (F − mean) W, (m, k), and the mean of F, (m,).
+    Cost: n · m² flops. The products are taken in F's precision over runs of rows and summed in float64.
+    """
+    xp, n = namespace(F), F.shape[0]
+    place = {"device": F.device} if is_foreign(F) else {}
+    mean = xp.mean(F, axis=0, dtype=xp.float64) if center else xp.zeros(F.shape[1], dtype=xp.float64, **place)
+    small = xp.astype(mean, F.dtype)
+    runs = [slice(i, min(i + _RUN, n)) for i in range(0, n, _RUN)]
+    parts = [np.zeros((F.shape[1], F.shape[1])) for _ in range(backend_of(F).workers())]
+
+    def work(run: slice, slot: int) -> None:
+        rows = F[run, :] - small
+        parts[slot] += to_numpy(rows.T @ rows)
+
+    backend_of(F).for_each(runs, work)
+    values, W = np.linalg.eigh(sum(parts))
+    values, W = np.maximum(values[::-1][:k], 0.0), W[:, ::-1][:, :k]
+    alive = values > values.max(initial=0.0) * float(xp.finfo(F.dtype).eps)
+    W = np.where(alive, W / np.sqrt(np.where(alive, values, 1.0)), 0.0)
+    W_there = xp.asarray(W, dtype=F.dtype, **place)
+    vectors = F @ W_there - (small @ W_there)[None, :]
+    return values, vectors, W, to_numpy(mean)
