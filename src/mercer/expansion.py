@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from mercer.backends import is_foreign, namespace
+from mercer.backends import namespace, placement
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.discrete import backend_for
 
@@ -21,9 +21,7 @@ class KernelExpansion:
     Cost of a call on m rows: m · n entries of the kernel and 2 m n k flops.
     """
 
-    def __init__(
-        self, kernel: Kernel, anchors: Any, coefs: Any, offset: Any, n_jobs: int | None = None
-    ) -> None:
+    def __init__(self, kernel: Kernel, anchors: Any, coefs: Any, offset: Any, n_jobs: int | None = None) -> None:
         self.kernel, self.anchors, self.coefs, self.offset, self.n_jobs = (
             kernel,
             anchors,
@@ -53,8 +51,7 @@ class KernelExpansion:
         old = self.anchor_points()
         backend = backend_for(old)
         xp = namespace(self.coefs)
-        place = {"device": self.coefs.device} if is_foreign(self.coefs) else {}
-        out = xp.empty((len(new), self.coefs.shape[1]), dtype=self.coefs.dtype, **place)
+        out = xp.empty((len(new), self.coefs.shape[1]), dtype=self.coefs.dtype, **placement(self.coefs))
         rows, columns = self._runs(len(new), backend), _runs(len(old), backend.TILE)
         room = [backend.buffer(backend.TILE**2, 1, self.coefs) for _ in range(backend.workers(self.n_jobs))]
 
@@ -76,15 +73,18 @@ class KernelExpansion:
         share = -(-m // backend.workers(self.n_jobs)) if m else 1
         return _runs(m, max(1, min(backend.TILE, share)))
 
+    def columns(self, run: slice) -> KernelExpansion:
+        """The expansion of some of the coordinates."""
+        part = KernelExpansion(self.kernel, self.anchors, self.coefs[:, run], self.offset[run], self.n_jobs)
+        part._points = self._points
+        return part
+
     def column(self, i: int) -> Eigenfunction:
         """The i-th coordinate as a function of its own."""
         k = self.coefs.shape[1]
         if not -k <= i < k:
             raise IndexError(f"There are {k} functions; {i} is none of them.")
-        run = slice(i % k, i % k + 1)
-        one = KernelExpansion(self.kernel, self.anchors, self.coefs[:, run], self.offset[run], self.n_jobs)
-        one._points = self._points
-        return Eigenfunction(one)
+        return Eigenfunction(self.columns(slice(i % k, i % k + 1)))
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,7 @@ def parse_bytes(size: int | float | str) -> int:
     if isinstance(size, str):
         match = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([KMGT]?I?)B?\s*", size.upper())
         if match is None or match[2] == "I":
-            raise ValueError(
-                f"memory_limit={size!r} is no size; give bytes or text such as '4GB' or '512MiB'."
-            )
+            raise ValueError(f"memory_limit={size!r} is no size; give bytes or text such as '4GB' or '512MiB'.")
         factor = _BINARY[match[2]] if match[2] in _BINARY else _UNITS[match[2]]
         size = float(match[1]) * factor
     if not size > 0 or size != size or size == float("inf"):

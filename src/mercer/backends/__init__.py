@@ -54,7 +54,12 @@ def namespace(X: Any) -> Any:
 
 
 def device_of(X: Any) -> Any:
-    return array_api_compat.device(X) if is_foreign(X) else "cpu"
+    return X.device if is_foreign(X) else "cpu"
+
+
+def placement(X: Any) -> dict[str, Any]:
+    """The keyword arguments that make a namespace's constructors put a new array beside X."""
+    return {"device": X.device} if is_foreign(X) else {}
 
 
 def adopt(X: Any) -> tuple[Any, Callable[[Any], Any]]:
@@ -64,9 +69,7 @@ def adopt(X: Any) -> tuple[Any, Callable[[Any], Any]]:
     try:
         torch = import_module("torch")
     except ImportError as error:
-        raise TypeError(
-            "CuPy arrays are computed through torch, which is not installed: pip install torch."
-        ) from error
+        raise TypeError("CuPy arrays are computed through torch, which is not installed: pip install torch.") from error
     cupy = sys.modules["cupy"]
     return torch.from_dlpack(X), lambda result: cupy.from_dlpack(result.contiguous())
 
@@ -78,5 +81,5 @@ def to_numpy(x: Any) -> np.ndarray:
     if is_cupy(x):
         return x.get()
     if is_foreign(x):
-        return np.asarray(array_api_compat.to_device(x, "cpu") if hasattr(x, "to_device") else x)
+        return np.from_dlpack(x)
     return np.asarray(x)

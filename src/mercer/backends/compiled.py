@@ -8,6 +8,8 @@ float64, with the distance computed on the way. The error is below 1 unit in the
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
@@ -24,7 +26,7 @@ _INVERSE_FACTORIALS32 = tuple(np.float32(c) for c in _INVERSE_FACTORIALS[6:])
 
 
 @intrinsic
-def _as_float32(typingctx, bits):
+def _as_float32(typingctx: Any, bits: Any) -> Any:
     def build(context, builder, signature, args):
         return builder.bitcast(args[0], ir.FloatType())
 
@@ -32,7 +34,7 @@ def _as_float32(typingctx, bits):
 
 
 @intrinsic
-def _as_float64(typingctx, bits):
+def _as_float64(typingctx: Any, bits: Any) -> Any:
     def build(context, builder, signature, args):
         return builder.bitcast(args[0], ir.DoubleType())
 
@@ -67,7 +69,7 @@ def _exp32(x):
     p = p * r + c[5]
     p = p * r + c[6]
     p = p * r + c[7]
-    return p * _as_float32((np.int32(n) + np.int32(127)) << np.int32(23))
+    return p * _as_float32((np.int32(n) + np.int32(127)) << np.int32(23))  # type: ignore[call-arg]
 
 
 def _exp64(x):
@@ -90,7 +92,7 @@ def _exp64(x):
     p = p * r + c[11]
     p = p * r + c[12]
     p = p * r + c[13]
-    return p * _as_float64((np.int64(np.int32(n)) + np.int64(1023)) << np.int64(52))
+    return p * _as_float64((np.int64(np.int32(n)) + np.int64(1023)) << np.int64(52))  # type: ignore[call-arg]
 
 
 @njit(nogil=True, cache=True, fastmath=_FLAGS)

@@ -59,7 +59,5 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         if reset:
             self.n_features_in_ = d
         elif d != self.n_features_in_:
-            raise ValueError(
-                f"X has {d} features, but {name} is expecting {self.n_features_in_} features as input."
-            )
+            raise ValueError(f"X has {d} features, but {name} is expecting {self.n_features_in_} features as input.")
         return xp.asarray(X, copy=True) if copy else X

@@ -57,9 +57,7 @@ def log_evidence(spectrum: np.ndarray, rank: int, n_samples: int) -> float:
     variances = np.asarray(spectrum, dtype=np.float64)
     d, k, n = len(variances), rank, n_samples
     if not 1 <= k < d:
-        raise ValueError(
-            f"rank={k} was given: the tested rank should be in [1, n_features - 1] = [1, {d - 1}]."
-        )
+        raise ValueError(f"rank={k} was given: the tested rank should be in [1, n_features - 1] = [1, {d - 1}].")
     smallest = d * np.finfo(np.float64).eps * variances[0]
     if variances[k - 1] <= smallest:
         return -np.inf

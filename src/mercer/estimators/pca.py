@@ -335,22 +335,25 @@ class PCA(Estimator):
         self.explained_variance_ratio_ = kept / (axes.total or 1.0)
         self.singular_values_ = xp.sqrt(kept * (n - 1))
         self.noise_variance_ = noise_variance(variances, axes.total, k, min(n, d))
-        missed = axes.apply(self.components_.T) - self.components_.T * kept
-        self.residuals_ = xp.sqrt(xp.vecdot(missed.T, missed.T)) / (float(variances[0]) or 1.0)
+        missed = (axes.apply(self.components_.T) - self.components_.T * kept) / (float(variances[0]) or 1.0)
+        self.residuals_ = xp.sqrt(xp.vecdot(missed.T, missed.T))
 
     def _scores(self, X: Array) -> Array:
-        mean, components, scale = self._placed(X, "transform")
+        mean, components, deviations = self._placed(X, "transform")
+        xp = namespace(X)
         if sp.issparse(X):
             scores = X @ components.T - mean @ components.T
-            return scores / scale if self.whiten else scores
-        xp = namespace(X)
-        scores = xp.empty((X.shape[0], self.n_components_), dtype=mean.dtype, device=mean.device)
+        else:
+            scores = xp.empty((X.shape[0], self.n_components_), dtype=mean.dtype, device=mean.device)
 
-        def fill(chunk: Chunk) -> None:
-            block = chunk.values @ components.T
-            scores[chunk.rows, :] = block / scale if self.whiten else block
+            def fill(chunk: Chunk) -> None:
+                scores[chunk.rows, :] = chunk.values @ components.T
 
-        each_centred(X, mean, fill)
+            each_centred(X, mean, fill)
+        if self.whiten:
+            scores /= deviations
+        if not bool(xp.all(xp.isfinite(scores))):
+            raise ValueError(f"The values of X are too large: its scores overflow in {scores.dtype}. Rescale X.")
         return scores
 
     def _placed(self, X: Array, method: str) -> tuple[Array, Array, Array]:
@@ -371,11 +374,13 @@ class PCA(Estimator):
 
     def _model(self, components: Array) -> Gaussian:
         """The probabilistic model; with whiten=True its variances are scaled as scikit-learn's are."""
-        excess = self.explained_variance_ - self.noise_variance_
-        excess = excess * namespace(excess).astype(excess > 0, excess.dtype)
-        along = self.noise_variance_ + (excess * self.explained_variance_ if self.whiten else excess)
-        along = namespace(along).astype(along, components.dtype, copy=False)
-        return Gaussian(along, self.noise_variance_, components)
+        variances, noise, xp = self.explained_variance_, self.noise_variance_, namespace(components)
+        excess = (variances - noise) * xp.astype(variances > noise, variances.dtype)
+        with np.errstate(over="ignore"):
+            along = xp.astype(noise + (excess * variances if self.whiten else excess), components.dtype)
+        if not bool(xp.all(xp.isfinite(along))):
+            raise ValueError("The variances of the whitened model overflow. Rescale X before fitting.")
+        return Gaussian(along, noise, components)
 
 
 def _standard_deviations(variances: Array) -> Array:

@@ -80,7 +80,7 @@ class FunctionKernel(Kernel):
             return _like([float(self.function(a, a, **self.params)) for a in _row_list(A.rows)], A.rows)
         step = 64  # blocks on the diagonal: 64 times the work of the diagonal alone, and no n × n matrix
         xp = namespace(A.rows)
-        blocks = [self.tile(A[i : i + step]) for i in range(0, len(A), step)]
+        blocks = [self.tile(A[i : min(i + step, len(A))]) for i in range(0, len(A), step)]
         return xp.concat([_diagonal_of(K, xp) for K in blocks])
 
     def __repr__(self) -> str:
@@ -89,11 +89,7 @@ class FunctionKernel(Kernel):
 
 
 def _row_list(rows: Any) -> list[Any]:
-    return (
-        [rows[[i]] for i in range(rows.shape[0])]
-        if sp.issparse(rows)
-        else [rows[i] for i in range(rows.shape[0])]
-    )
+    return [rows[[i]] for i in range(rows.shape[0])] if sp.issparse(rows) else [rows[i, :] for i in range(rows.shape[0])]
 
 
 def _like(values: Any, rows: Any) -> Any:
@@ -114,9 +110,7 @@ class GaussianProcessKernel(Kernel):
 
     def points(self, X: Any, dtype: Any = None, like: Points | None = None) -> Points:
         if is_foreign(X) or sp.issparse(X):
-            raise TypeError(
-                f"{self.kernel} takes dense NumPy data only; Mercer's own kernels take every kind."
-            )
+            raise TypeError(f"{self.kernel} takes dense NumPy data only; Mercer's own kernels take every kind.")
         return Points(np.asarray(X, dtype))
 
     def tile(self, A: Points, B: Points | None = None, out: Any = None) -> np.ndarray:
@@ -148,7 +142,7 @@ def from_gaussian_process(kernel: Any) -> Kernel:
         return Constant(float(kernel.constant_value))
     if type(kernel) is gp.DotProduct:
         return Linear() + float(kernel.sigma_0) ** 2
-    if np.ndim(getattr(kernel, "length_scale", None)) == 0:
+    if np.ndim(getattr(kernel, "length_scale", 0.0)) == 0:
         if type(kernel) is gp.RBF:
             return RBF(gamma=0.5 / float(kernel.length_scale) ** 2)
         if type(kernel) is gp.Matern and kernel.nu in (0.5, 1.5, 2.5, np.inf):

@@ -20,7 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_array
 
-from mercer.backends import is_foreign, namespace
+from mercer.backends import is_foreign, namespace, placement
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Points:
 
     def __getitem__(self, run: slice) -> Points:
         """The points of a slice."""
-        return self._select(lambda a: a[run])
+        return self._select(lambda a: a[run, ...] if is_foreign(a) else a[run])
 
     def take(self, index: Any) -> Points:
         """The points at the given places."""
@@ -108,9 +108,7 @@ class Kernel(ABC):
         for name, value in params.items():
             head, _, rest = name.partition("__")
             if head not in known:
-                raise ValueError(
-                    f"{name!r} is no parameter of {self!r}; it has {', '.join(known) or 'none'}."
-                )
+                raise ValueError(f"{name!r} is no parameter of {self!r}; it has {', '.join(known) or 'none'}.")
             if rest:
                 getattr(self, head).set_params(**{rest: value})
             else:
@@ -153,9 +151,7 @@ def as_operand(value: Kernel | float) -> Kernel:
 
 def _needs_non_negative(value: float, what: str) -> float:
     if not value >= 0 or value == float("inf"):
-        raise ValueError(
-            f"{what} must be a finite number ≥ 0 to keep the kernel positive semidefinite, got {value}."
-        )
+        raise ValueError(f"{what} must be a finite number ≥ 0 to keep the kernel positive semidefinite, got {value}.")
     return value
 
 
@@ -312,9 +308,7 @@ class OnColumns(_Composite):
         if index.dtype == bool:
             index = np.flatnonzero(index)
         if index.dtype.kind not in "iu" or index.size == 0:
-            raise ValueError(
-                f"columns={self.columns!r}: give a slice, whole numbers or a mask of the columns to use."
-            )
+            raise ValueError(f"columns={self.columns!r}: give a slice, whole numbers or a mask of the columns to use.")
         if index.max() >= X.shape[1] or index.min() < -X.shape[1]:
             raise ValueError(f"columns={self.columns!r}: the data has only {X.shape[1]} columns.")
         if is_foreign(X):
@@ -348,8 +342,7 @@ class Constant(Kernel):
         _needs_non_negative(self.value, "A constant kernel's value")
         xp = namespace(X)
         dtype = dtype or (X.dtype if hasattr(X, "dtype") and not sp.issparse(X) else xp.float64)
-        place = {"device": X.device} if is_foreign(X) else {}
-        return Points(xp.zeros((_count(X), 1), dtype=dtype, **place))
+        return Points(xp.zeros((_count(X), 1), dtype=dtype, **placement(X)))
 
     def tile(self, A: Points, B: Points | None = None, out: Any = None) -> Any:
         other = A if B is None else B

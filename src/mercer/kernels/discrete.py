@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.backends import backend_of, is_foreign, namespace
+from mercer.backends import backend_of, is_foreign, namespace, placement
 from mercer.kernels.base import Kernel, Points
 
 
@@ -57,12 +57,8 @@ def _vocabulary(counts: list[Counter[str]]) -> dict[str, int]:
 
 
 def _count_matrix(counts: list[Counter[str]], vocabulary: dict[str, int], dtype: np.dtype) -> sp.csr_array:
-    entries = [
-        (i, vocabulary[w], c) for i, count in enumerate(counts) for w, c in count.items() if w in vocabulary
-    ]
-    rows, columns, values = (
-        (np.array(part) for part in zip(*entries, strict=True)) if entries else ([], [], [])
-    )
+    entries = [(i, vocabulary[w], c) for i, count in enumerate(counts) for w, c in count.items() if w in vocabulary]
+    rows, columns, values = (np.array(part) for part in zip(*entries, strict=True)) if entries else ([], [], [])
     shape = (len(counts), max(len(vocabulary), 1))
     return sp.csr_array((np.asarray(values, dtype), (rows, columns)), shape=shape)
 
@@ -78,13 +74,12 @@ class Precomputed(Kernel):
         if sp.issparse(X):
             X = X.toarray()
         rows = xp.astype(X, dtype or X.dtype, copy=False)
-        place = {"device": X.device} if is_foreign(X) else {}
-        return Points(rows, norms=xp.arange(rows.shape[0], **place))
+        return Points(rows, norms=xp.arange(rows.shape[0], **placement(X)))
 
     def tile(self, A: Points, B: Points | None = None, out: Any = None) -> Any:
         index = (A if B is None else B).norms
         start, stop = int(index[0]), int(index[-1]) + 1
-        if stop - start == len(index):  # a run of columns is a view
+        if stop - start == index.shape[0]:  # a run of columns is a view
             return A.rows[:, start:stop]
         return namespace(A.rows).take(A.rows, index, axis=1)
 

@@ -11,8 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.backends import backend_of, is_foreign, namespace, to_numpy
-from mercer.kernels.base import Kernel, Points
 from mercer.kernels.bandwidth import median_distance, resolve_gamma
+from mercer.kernels.base import Kernel, Points
 from mercer.memory import available_bytes, format_bytes
 
 _DISTANCES = ("sqeuclidean", "euclidean")
@@ -20,7 +20,7 @@ _DISTANCES = ("sqeuclidean", "euclidean")
 
 @dataclass(frozen=True)
 class _Frame:
-    """How distances are taken: rows less `shift`, and coordinate by coordinate where the fast identity is too coarse."""
+    """How distances are taken: rows less `shift`; coordinate by coordinate where the fast identity is too coarse."""
 
     shift: Any
     direct: bool
@@ -67,7 +67,7 @@ class VectorKernel(Kernel):
         rows = X if sp.issparse(X) else X - _cast(shift, X.dtype)
         norms = squared_norms(rows, dtype)
         xp = namespace(norms)
-        largest = float(xp.max(norms)) if len(norms) else 0.0
+        largest = float(xp.max(norms)) if norms.shape[0] else 0.0
         coarse = not largest * self.sharpness() * float(xp.finfo(dtype).eps) < 1e-4
         direct = coarse or not math.isfinite(largest) or (like is not None and like.context.direct)
         return Points(_cast(rows, dtype), norms, context=_Frame(shift, direct))

@@ -28,7 +28,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from mercer.backends import cpu, is_foreign, namespace
 
-_CHUNK_BYTES = 3 * 2**20  # stays in the cache, and is long enough for BLAS to run at full speed
+_CHUNK_BYTES = 2**21  # stays in the cache, and is long enough for BLAS to run at full speed
 _PRODUCT_BYTES = 2**25  # a product with many features needs longer chunks, to outweigh adding up d² numbers
 _ONE_MATRIX_ABOVE = 512  # features above which one product on all cores beats a product (and a matrix) a core
 _SAMPLED_ROWS = 256
@@ -174,9 +174,7 @@ def is_constant(X: Any) -> bool:
     xp = namespace(X)
     first = X[:1].toarray()[0] if sp.issparse(X) else X[0, :]
     moved: list[bool] = []
-    each_centred(
-        X, xp.astype(first, working_dtype(X)), lambda chunk: moved.append(bool(xp.any(chunk.values != 0)))
-    )
+    each_centred(X, xp.astype(first, working_dtype(X)), lambda chunk: moved.append(bool(xp.any(chunk.values != 0))))
     return not any(moved)
 
 
@@ -338,9 +336,7 @@ def _normalizer(A: Any, name: str, steps: int) -> Callable[[Any], Any]:
                 stacklevel=2,
             )
     if name == "LU" and is_foreign(A):
-        raise ValueError(
-            "Array API does not support LU factorization. Set `power_iteration_normalizer='QR'` instead."
-        )
+        raise ValueError("Array API does not support LU factorization. Set `power_iteration_normalizer='QR'` instead.")
     if name == "LU":
         return lambda Q: scipy.linalg.lu(Q, permute_l=True, check_finite=False)[0]
     return (lambda Q: namespace(Q).linalg.qr(Q, mode="reduced")[0]) if name == "QR" else (lambda Q: Q)

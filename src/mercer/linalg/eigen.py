@@ -55,9 +55,9 @@ class Eigenpairs:
     lowest: float = np.nan  # the smallest Ritz value seen: far below zero means an indefinite matrix
 
 
-def default_tol(dtype: Any, xp: Any = np) -> float:
+def default_tol(bits: int) -> float:
     """The residual, relative to the largest eigenvalue, that tol = 0 stands for: 1e-10 in float64, 1e-6 in float32."""
-    return 1e-10 if xp.finfo(dtype).bits == 64 else 1e-6
+    return 1e-10 if bits == 64 else 1e-6
 
 
 def choose_solver(n: int, k: int) -> tuple[str, str]:
@@ -102,7 +102,7 @@ def top_eigenpairs(
         solver, reason = choose_solver(A.n, k)
     if solver == "arpack" and (k >= A.n or is_foreign(A.diagonal())):
         solver, reason = "dense", "arpack needs k < n and NumPy data"
-    tol = tol or default_tol(A.dtype, A.xp)
+    tol = tol or default_tol(A.xp.finfo(A.dtype).bits)
     rng = as_generator(random_state)
     if solver == "krylov":
         found = krylov(A, k, tol=tol, max_passes=max_iter or 300, rng=rng, monitor=monitor)
@@ -165,9 +165,7 @@ def _arpack(
     return values, vectors, A
 
 
-def _randomized(
-    A: Operator, k: int, n_iter: int | str, rng: np.random.Generator
-) -> tuple[Any, Any, Operator]:
+def _randomized(A: Operator, k: int, n_iter: int | str, rng: np.random.Generator) -> tuple[Any, Any, Operator]:
     """Halko, Martinsson & Tropp: the k of largest magnitude in the span of Aᵠ times a random block."""
     if n_iter == "auto":
         n_iter = 7 if k < 0.1 * A.n else 4
@@ -185,43 +183,43 @@ def _randomized(
     return values[largest], Q @ A.xp.asarray(S[:, largest], dtype=A.dtype, **A._place()), A
 
 
-def _power(
-    A: Operator, k: int, tol: float, max_iter: int, rng: np.random.Generator
-) -> tuple[Any, Any, Operator]:
+def _power(A: Operator, k: int, tol: float, max_iter: int, rng: np.random.Generator) -> tuple[Any, Any, Operator]:
     """Power iteration with deflation (Algorithm 2 of the lecture notes), for the largest algebraic values.
 
-    Power iteration finds the largest magnitude; when that is negative, A + sI with s that magnitude has the largest
-    algebraic value of A on top, and the iteration goes on there.
+    Power iteration finds the largest magnitude. When that turns out negative, A + sI with s that magnitude has the
+    largest algebraic value of A on top, and the search for this and all later vectors goes on there.
     """
-    xp = A.xp
-    V = xp.zeros((A.n, 0), dtype=A.dtype, **A._place())
+    V = A.xp.zeros((A.n, 0), dtype=A.dtype, **A._place())
     values: list[float] = []
     shift = 0.0
-    for _ in range(k):
-        v = xp.asarray(rng.standard_normal((A.n, 1)), dtype=A.dtype, **A._place())
-        theta = 0.0
-        for _ in range(max_iter):
-            v = v - V @ (V.T @ v)
-            v = v / xp.linalg.vector_norm(v)
-            w = A.matmat(v)
-            theta = float((v.T @ w)[0, 0])
-            residual = float(xp.linalg.vector_norm(w - theta * v - V @ (V.T @ w)))
-            if residual <= tol * abs(values[0] if values else theta) or residual == 0.0:
-                if theta >= 0 or shift:
-                    break
-                shift = abs(theta)  # the dominant value is negative: lift the spectrum and look again
-            v = w + shift * v
-            if float(xp.linalg.vector_norm(v)) == 0.0:
-                break  # A vanishes on what is left: every vector there is an eigenvector to 0
-        V = xp.concat(
-            [V, v / xp.linalg.vector_norm(v)] if float(xp.linalg.vector_norm(v)) else [V, _any(V, rng, A)], 1
-        )
+    while len(values) < k:
+        v, theta = _dominant(A, V, shift, tol * abs(values[0]) if values else None, tol, max_iter, rng)
+        if theta < 0 and shift == 0.0:
+            shift = -theta
+            continue
+        V = A.xp.concat([V, v], axis=1)
         values.append(theta)
     return np.array(values), V, A
 
 
-def _any(V: Any, rng: np.random.Generator, A: Operator) -> Any:
-    """A unit vector orthogonal to V."""
-    v = A.xp.asarray(rng.standard_normal((A.n, 1)), dtype=A.dtype, **A._place())
-    v = v - V @ (V.T @ v)
-    return v / A.xp.linalg.vector_norm(v)
+def _dominant(
+    A: Operator, V: Any, shift: float, target: float | None, tol: float, max_iter: int, rng: np.random.Generator
+) -> tuple[Any, float]:
+    """The eigenpair of A of largest |θ + shift| on the complement of V; the target of the first is its own value's."""
+    xp = A.xp
+    w = xp.asarray(rng.standard_normal((A.n, 1)), dtype=A.dtype, **A._place())
+    v, theta = w, 0.0
+    for _ in range(max_iter):
+        w = w - V @ (V.T @ w)
+        length = float(xp.linalg.vector_norm(w))
+        if length == 0.0:
+            return v, theta  # A + shift vanishes on v: it is an eigenvector to −shift
+        v = w / length
+        product = A.matmat(v)
+        theta = float(xp.sum(v * product))
+        rest = product - theta * v
+        rest = rest - V @ (V.T @ rest)
+        if float(xp.linalg.vector_norm(rest)) <= (tol * abs(theta) if target is None else target):
+            return v, theta
+        w = product + shift * v
+    return v, theta

@@ -23,7 +23,7 @@ import numpy as np
 
 from mercer.backends import to_numpy
 from mercer.linalg.eigen_bounds import error_bounds
-from mercer.linalg.lowrank import factor_eigenpairs, rpcholesky
+from mercer.linalg.lowrank import factor_spectrum, rpcholesky
 from mercer.linalg.operators import Centered, Operator
 
 Monitor = Callable[[int, float], None]
@@ -102,9 +102,7 @@ def krylov(
         target = tol if last else max(tol / 2, _SINGLE_FLOOR)
         try:
             basis = _Basis.on(level, V, level.matmat(V))
-            basis = _iterate(
-                basis, k, guard, target, precondition, max_passes - passes, monitor, patient=last
-            )
+            basis = _iterate(basis, k, guard, target, precondition, max_passes - passes, monitor, patient=last)
         except KeyboardInterrupt:
             interrupted = True
             if basis is None:
@@ -190,9 +188,10 @@ def _start(
     inner = source.A if isinstance(source, Centered) else source
     rank = min(n // 4, max(200, 3 * k))
     factor = rpcholesky(inner, rank, rng, dtype=xp.float32)
-    values, U, _, _ = factor_eigenpairs(factor.F, rank, center=isinstance(source, Centered))
+    spectrum = factor_spectrum(factor.F, center=isinstance(source, Centered))
+    values = spectrum.values
     alive = int(np.sum(values > 1e-6 * values.max(initial=0.0)))
-    U = xp.astype(U[:, :alive], A.dtype)
+    U = xp.astype(spectrum.vectors(factor.F, alive), A.dtype)
     sure = min(k + guard // 2, alive)
     V = xp.concat([U[:, :sure], noise[:, : k + guard - sure]], axis=1)
     return orthonormal_to(V[:, :0], V, xp), _shifted_inverse(xp, U, values[:alive], A)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from mercer.backends import backend_of, is_foreign, namespace, to_numpy
+from mercer.backends import backend_of, is_foreign, namespace, placement, to_numpy
 from mercer.kernels.base import Kernel, Points
 from mercer.linalg.operators import Operator
 
@@ -39,9 +39,7 @@ class Factor:
     error: float
 
 
-def rpcholesky(
-    A: Operator, rank: int, rng: np.random.Generator, *, dtype: Any = None, tol: float = 0.0
-) -> Factor:
+def rpcholesky(A: Operator, rank: int, rng: np.random.Generator, *, dtype: Any = None, tol: float = 0.0) -> Factor:
     """A factor of rank `rank` at most by randomly pivoted Cholesky, many pivots a round.
 
     Pivots are drawn in proportion to the diagonal of K − FFᵀ. Drawing a block and then accepting each draw with the
@@ -57,20 +55,25 @@ def rpcholesky(
     Ft = xp.empty((rank, n), dtype=dtype, **A._place())  # F transposed: new columns of F are whole rows here
     pivots: list[int] = []
     block = max(8, -(-rank // 8))
-    floor = total * max(tol, 4 * np.finfo(np.float64).eps)
+    noise = 16 * _coarsest_eps(A, dtype) * residual  # what rounding leaves on the diagonal of K − FFᵀ
+    floor = max(tol * total, noise.sum())
     while len(pivots) < rank and residual.sum() > floor:
         drawn = rng.choice(n, size=min(block, rank - len(pivots) + block // 4), p=residual / residual.sum())
-        chosen, L = _accept(A, Ft, len(pivots), drawn, residual, rng)
+        chosen, L = _accept(A, Ft, len(pivots), drawn, residual, noise, rng)
         chosen, L = chosen[: rank - len(pivots)], L[: rank - len(pivots), : rank - len(pivots)]
         if not len(chosen):
             break  # nothing positive is left: K is indefinite or exhausted, and F is what can be had
-        _append(A, Ft, len(pivots), chosen, L, residual)
+        _append(A, Ft, len(pivots), chosen, L, residual, noise)
         pivots.extend(int(p) for p in chosen)
     m = len(pivots)
     landmarks = np.array(pivots, dtype=np.int64)
-    rounding = float(xp.finfo(dtype).eps) * total * np.sqrt(max(m, 1))
-    coefs = _landmark_coefs(A, landmarks)
+    rounding = _coarsest_eps(A, dtype) * total * np.sqrt(max(m, 1)) + min(noise.sum(), floor)
+    coefs = _landmark_coefs(to_numpy(xp.take(Ft[:m, :], _index(A, landmarks), axis=1)).T)
     return Factor(Ft[:m, :].T, landmarks, coefs, float(residual.sum()) + rounding)
+
+
+def _coarsest_eps(A: Operator, dtype: Any) -> float:
+    return max(float(A.xp.finfo(kind).eps) for kind in (A.diagonal().dtype, dtype))
 
 
 def _index(A: Operator, places: np.ndarray) -> Any:
@@ -83,7 +86,13 @@ def _block(A: Operator, places: np.ndarray) -> np.ndarray:
 
 
 def _accept(
-    A: Operator, Ft: Any, r: int, drawn: np.ndarray, residual: np.ndarray, rng: np.random.Generator
+    A: Operator,
+    Ft: Any,
+    r: int,
+    drawn: np.ndarray,
+    residual: np.ndarray,
+    noise: np.ndarray,
+    rng: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray]:
     """The draws that are kept, and the Cholesky factor of the residual kernel among them."""
     known = to_numpy(A.xp.take(Ft[:r, :], _index(A, drawn), axis=1)).astype(np.float64)
@@ -92,7 +101,7 @@ def _accept(
     L = np.zeros_like(H)
     kept: list[int] = []
     for i in range(len(drawn)):
-        if H[i, i] <= 1e-10 * bound[i] or chance[i] * bound[i] >= H[i, i]:
+        if H[i, i] <= noise[drawn[i]] or chance[i] * bound[i] >= H[i, i]:
             continue
         L[:, i] = H[:, i] / np.sqrt(H[i, i])
         H -= np.outer(L[:, i], L[:, i])
@@ -100,7 +109,9 @@ def _accept(
     return drawn[kept], L[np.ix_(kept, kept)]
 
 
-def _append(A: Operator, Ft: Any, r: int, chosen: np.ndarray, L: np.ndarray, residual: np.ndarray) -> None:
+def _append(
+    A: Operator, Ft: Any, r: int, chosen: np.ndarray, L: np.ndarray, residual: np.ndarray, noise: np.ndarray
+) -> None:
     """Fill rows r, r + 1, … of Fᵀ with L⁻¹ (K[chosen] − F[chosen] Fᵀ), and take their squares off the residual."""
     xp = A.xp
     strip = A.strip(_index(A, chosen))
@@ -121,26 +132,25 @@ def _append(A: Operator, Ft: Any, r: int, chosen: np.ndarray, L: np.ndarray, res
     backend_of(Ft).for_each(runs, work)
     for run in runs:
         residual[run] -= to_numpy(squares[run.start])
-    np.maximum(residual, 0.0, out=residual)
+    residual[residual < noise] = 0.0
     residual[chosen] = 0.0
 
 
-def _landmark_coefs(A: Operator, landmarks: np.ndarray) -> np.ndarray:
-    """M with k(x, landmarks) M = F(x): the inverse transpose of the Cholesky factor of K at the landmarks."""
-    if not len(landmarks):
-        return np.zeros((0, 0))
-    return _inverse_root(_block(A, landmarks))[0]
+def _landmark_coefs(F_S: np.ndarray) -> np.ndarray:
+    """M with k(x, landmarks) M = F(x): the inverse transpose of F at the landmarks, which is lower triangular."""
+    L = np.tril(F_S.astype(np.float64))
+    return solve_triangular(L, np.eye(len(L)), lower=True).T if len(L) else L
 
 
-def _inverse_root(S: np.ndarray) -> tuple[np.ndarray, bool]:
+def _inverse_root(S: np.ndarray) -> np.ndarray:
     """M with M Mᵀ = S⁻¹, triangular where S allows it, by eigenvectors (and only where S > 0) where it does not."""
     try:
         L = np.linalg.cholesky(S + np.finfo(np.float64).eps * np.trace(S) * np.eye(len(S)))
-        return solve_triangular(L, np.eye(len(S)), lower=True).T, True
+        return solve_triangular(L, np.eye(len(S)), lower=True).T
     except np.linalg.LinAlgError:
         values, vectors = np.linalg.eigh(S)
         alive = values > len(S) * np.finfo(np.float64).eps * values.max(initial=0.0)
-        return vectors[:, alive] / np.sqrt(values[alive]), False
+        return vectors[:, alive] / np.sqrt(values[alive])
 
 
 def nystroem(A: Operator, landmarks: Any, *, dtype: Any = None) -> Factor:
@@ -151,7 +161,7 @@ def nystroem(A: Operator, landmarks: Any, *, dtype: Any = None) -> Factor:
     S = np.unique(np.asarray(landmarks, dtype=np.int64))
     if not len(S) or S[0] < 0 or S[-1] >= A.n:
         raise ValueError(f"Landmarks must be indices of samples, from 0 to {A.n - 1}, at least one.")
-    coefs, _ = _inverse_root(_block(A, S))
+    coefs = _inverse_root(_block(A, S))
     xp, dtype = A.xp, dtype or A.dtype
     F = xp.astype(A.rows(_index(A, S)), dtype).T @ xp.asarray(coefs, dtype=dtype, **A._place())
     diagonal = xp.astype(A.diagonal(), xp.float64)
@@ -173,8 +183,7 @@ class FourierFeatures:
 
     def __call__(self, X: Any) -> Any:
         xp = namespace(X)
-        place = {"device": X.device} if is_foreign(X) else {}
-        phase = X @ xp.asarray(self.omega.T, dtype=X.dtype, **place)
+        phase = X @ xp.asarray(self.omega.T, dtype=X.dtype, **placement(X))
         return xp.concat([xp.cos(phase), xp.sin(phase)], axis=1) * float(np.sqrt(1 / len(self.omega)))
 
 
@@ -209,30 +218,44 @@ def _pair_errors(kernel: Kernel, features: Any, X: Any, rng: np.random.Generator
     return to_numpy(phi @ phi.T - kernel.tile(points))[np.triu_indices(size, k=1)]
 
 
-def factor_eigenpairs(
-    F: Any, k: int, *, center: bool = True
-) -> tuple[np.ndarray, Any, np.ndarray, np.ndarray]:
-    """The top k eigenpairs of H F Fᵀ H (or F Fᵀ) from the m × m matrix, without forming anything n × n.
+@dataclass(frozen=True)
+class FactorSpectrum:
+    """The eigenvalues of H F Fᵀ H, descending, and what turns F into its eigenvectors: (F − mean) rotation.
 
-    Returns values (k,), vectors (n, k), the rotation W with vectors = (F − mean) W, (m, k), and the mean of F, (m,).
+    Columns of values that are nothing but rounding are zero in `rotation`.
+    """
+
+    values: np.ndarray  # (m,)
+    rotation: np.ndarray  # (m, m)
+    mean: np.ndarray  # (m,)
+
+    def vectors(self, F: Any, k: int) -> Any:
+        """The first k eigenvectors, (n, k)."""
+        xp = namespace(F)
+        place = placement(F)
+        W = xp.asarray(self.rotation[:, :k], dtype=F.dtype, **place)
+        return F @ W - (xp.asarray(self.mean, dtype=F.dtype, **place) @ W)[None, :]
+
+
+def factor_spectrum(F: Any, *, center: bool = True) -> FactorSpectrum:
+    """The eigendecomposition of H F Fᵀ H (or F Fᵀ) from the m × m matrix, without forming anything n × n.
+
     Cost: n · m² flops. The products are taken in F's precision over runs of rows and summed in float64.
     """
-    xp, n = namespace(F), F.shape[0]
-    place = {"device": F.device} if is_foreign(F) else {}
-    mean = xp.mean(F, axis=0, dtype=xp.float64) if center else xp.zeros(F.shape[1], dtype=xp.float64, **place)
+    xp, (n, m) = namespace(F), F.shape
+    mean = xp.sum(F, axis=0, dtype=xp.float64) / n if center else xp.zeros(m, dtype=xp.float64, **placement(F))
     small = xp.astype(mean, F.dtype)
     runs = [slice(i, min(i + _RUN, n)) for i in range(0, n, _RUN)]
-    parts = [np.zeros((F.shape[1], F.shape[1])) for _ in range(backend_of(F).workers())]
+    backend = backend_of(F)
+    parts = [np.zeros((m, m)) for _ in range(min(backend.workers(), len(runs)))]
 
     def work(run: slice, slot: int) -> None:
         rows = F[run, :] - small
         parts[slot] += to_numpy(rows.T @ rows)
 
-    backend_of(F).for_each(runs, work)
+    backend.for_each(runs, work)
     values, W = np.linalg.eigh(sum(parts))
-    values, W = np.maximum(values[::-1][:k], 0.0), W[:, ::-1][:, :k]
+    values, W = np.maximum(values[::-1], 0.0), W[:, ::-1]
     alive = values > values.max(initial=0.0) * float(xp.finfo(F.dtype).eps)
-    W = np.where(alive, W / np.sqrt(np.where(alive, values, 1.0)), 0.0)
-    W_there = xp.asarray(W, dtype=F.dtype, **place)
-    vectors = F @ W_there - (small @ W_there)[None, :]
-    return values, vectors, W, to_numpy(mean)
+    rotation = np.where(alive, W / np.sqrt(np.where(alive, values, 1.0)), 0.0)
+    return FactorSpectrum(np.where(alive, values, 0.0), rotation, to_numpy(mean))

@@ -12,8 +12,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
-from mercer.backends import is_foreign, namespace
-from mercer.kernels.base import Kernel, Points
+from mercer.backends import namespace, placement
+from mercer.kernels.base import Kernel
 from mercer.kernels.discrete import backend_for
 
 Array = Any
@@ -55,6 +55,7 @@ class Operator(ABC):
 
     def forget(self) -> None:
         """Give back memory that only made later products faster."""
+        return None
 
     def to_dense(self) -> Array:
         """The matrix, (n, n)."""
@@ -93,7 +94,7 @@ class Dense(Operator):
         return self.A
 
     def _place(self) -> dict[str, Any]:
-        return {"device": self.A.device} if is_foreign(self.A) else {}
+        return placement(self.A)
 
     @property
     def kept_bytes(self) -> int:
@@ -117,7 +118,7 @@ class LowRank(Operator):
         return self.xp.sum(self.F**2, axis=1)
 
     def _place(self) -> dict[str, Any]:
-        return {"device": self.F.device} if is_foreign(self.F) else {}
+        return placement(self.F)
 
     @property
     def kept_bytes(self) -> int:
@@ -149,7 +150,7 @@ class Gram(Operator):
         like = self.kernel.diagonal(self.points[:1])
         self.xp, self.precision = namespace(like), like.dtype
         self.dtype = self.xp.float64
-        self._device = {"device": like.device} if is_foreign(like) else {}
+        self._device = placement(like)
         self._like = like
         self._keep_bytes, self._keep_from = keep_bytes, keep_from
         self._n_jobs = n_jobs
@@ -233,7 +234,7 @@ class Gram(Operator):
             return K
         keep = self._store is not None and place in self._places
         m, n = self._shape(place)
-        out = None
+        out: Any = None
         if keep and self._store is not None:
             out = self.xp.reshape(self._store[self._places[place]], (m, n))
         elif buffer is not None:
@@ -287,7 +288,7 @@ class Gram(Operator):
 class Centered(Operator):
     """H A H, H = I − 11ᵀ/n: the operator of the centred features. A product costs O(nb) more than A's.
 
-    The first product carries a column of ones along, so that A1, and with it the trace, comes without a pass of its own.
+    The first product carries a column of ones along, so that A1, and with it the trace, needs no pass of its own.
     """
 
     def __init__(self, A: Operator) -> None:

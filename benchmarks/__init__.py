@@ -1,0 +1,12 @@
+"""Side-by-side runs of Mercer and its peers: `python -m benchmarks`.
+
+cases     what is compared with what
+data      the inputs, as .npy files in data/benchmarks
+run       one fresh process a measurement, competitors in turn
+child     the measurement: load, warm up, time, read the peak memory
+solvers   the eigensolvers that the case "solvers" compares
+judge     the residual of every answer, by NumPy alone
+targets   what is asked, and whether it was reached
+report    figures.json, and docs/benchmarks.md from it
+gpu       a script of its own, for a machine with CUDA
+"""

@@ -1,0 +1,1 @@
+"""The command line. `main` knows the verbs; each verb has a file of its own, loaded when it is called."""

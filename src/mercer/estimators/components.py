@@ -1,0 +1,306 @@
+"""The computation behind KernelPCA: from a kernel and samples to components and the map of new points.
+
+exact_components    the top eigenpairs of HKH, certified
+factor_components   those of HFFᵀH for a randomly pivoted Cholesky factor, with the trace bound
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mercer.backends import is_foreign, namespace, placement, to_numpy
+from mercer.estimators.planning import Plan
+from mercer.exceptions import (
+    AsymmetricKernelWarning,
+    DegenerateDataWarning,
+    IndefiniteKernelWarning,
+    NotConvergedWarning,
+)
+from mercer.expansion import KernelExpansion
+from mercer.kernels import Kernel
+from mercer.kernels.discrete import Precomputed, symmetric_part
+from mercer.linalg.eigen import Eigenpairs, as_generator, top_eigenpairs
+from mercer.linalg.krylov import Monitor
+from mercer.linalg.lowrank import FactorSpectrum, factor_spectrum, rpcholesky
+from mercer.linalg.operators import Centered, Dense, Gram, Operator
+
+# Below −significant · γ₁ an eigenvalue is no rounding error; below zero_at · γ₁ it is nothing but one.
+_SIGNIFICANT = {64: 1e-5, 32: 5e-3}
+_ZERO_AT = {64: 1e-12, 32: 2e-7}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the user asked for, with every default resolved."""
+
+    k: int  # how many pairs to look for first
+    share: float | None  # of the variance, where that decides the number
+    tol: float
+    bits: int  # of the data's floats, and so of the answer's
+    max_iter: int | None
+    n_iter: int | str
+    rank: int
+    drop_zero: bool
+    random_state: Any
+    n_jobs: int | None
+    monitor: Monitor | None
+
+
+@dataclass(frozen=True)
+class Components:
+    """Everything that a fit knows. Arrays of length k are NumPy's; `vectors` and the expansion live with the data."""
+
+    values: np.ndarray
+    vectors: Any  # (n, k)
+    residuals: np.ndarray
+    errors: np.ndarray
+    total: float  # tr HKH
+    expansion: KernelExpansion  # x ↦ scores, and in a last column x ↦ mean of k(x, xᵢ)
+    mean_norm: float  # mean of k(xᵢ, xⱼ): the squared length of the mean of the features
+    passes: int
+    bytes: int
+    reason: str
+    converged: bool
+
+
+def exact_components(
+    kernel: Kernel, X: Any, plan: Plan, settings: Settings, replan: Callable[[int], Plan]
+) -> Components:
+    """The top eigenpairs of HKH by the plan's solver; `replan(k)` is asked when a share needs more than k."""
+    A = Centered(_operator(kernel, X, plan, settings))
+    pairs = _solve(A, plan, settings, replan)
+    converged = _judge(pairs, kernel, settings)
+    values = _cleaned(pairs.values, kernel, A.n, settings.bits)
+    pairs = _select(pairs, np.flatnonzero(values > 0) if settings.drop_zero else np.arange(len(values)))
+    values = values[values > 0] if settings.drop_zero else values
+    vectors, _ = _with_fixed_signs(pairs.vectors, settings.bits)
+    xp, centred = A.xp, _centred(pairs, A)
+    inverse = np.where(values > 0, 1 / np.sqrt(np.where(values > 0, values, 1.0)), 0.0)
+    alphas = vectors * xp.asarray(inverse, dtype=vectors.dtype, **placement(vectors))
+    means = centred.row_sums() / A.n  # what each sample has in common with the mean: K1/n
+    offset = xp.sum(xp.astype(alphas, means.dtype) * means[:, None], axis=0)
+    mean_coefs = xp.full((A.n, 1), 1.0 / A.n, dtype=alphas.dtype, **placement(alphas))
+    expansion = _expansion(kernel, X, alphas, offset, mean_coefs, settings)
+    return Components(
+        values,
+        vectors,
+        pairs.residuals,
+        pairs.errors,
+        centred.trace(),
+        expansion,
+        float(xp.sum(means)) / A.n,
+        pairs.passes,
+        plan.needed_bytes + A.kept_bytes,
+        plan.reason,
+        converged,
+    )
+
+
+def factor_components(kernel: Kernel, X: Any, settings: Settings) -> Components:
+    """The top eigenpairs of HFFᵀH, K ≈ FFᵀ: γ(HKH) is above them by tr(K − FFᵀ) at most."""
+    n = X.shape[0]
+    given = isinstance(kernel, Precomputed)
+    A: Operator = Dense(_symmetric(X)) if given else Gram(kernel, X, n_jobs=settings.n_jobs)
+    _refuse_overflow(A, kernel)
+    factor = rpcholesky(
+        A, settings.rank, as_generator(settings.random_state), dtype=A.xp.float32 if settings.bits == 32 else None
+    )
+    spectrum = factor_spectrum(factor.F)
+    total = float(spectrum.values.sum()) + factor.error
+    k = min(settings.k, len(spectrum.values))
+    if settings.share is not None:
+        k = _enough(spectrum.values, total, settings.share)
+    values = _cleaned(spectrum.values[:k], kernel, n, settings.bits)
+    k = int(np.sum(values > 0)) if settings.drop_zero else k
+    vectors, signs = _with_fixed_signs(spectrum.vectors(factor.F, k), settings.bits)
+    weights = spectrum.rotation[:, :k] * np.sqrt(spectrum.values[:k]) * signs  # F(x) − mean ↦ scores
+    coefs, mean_coefs = factor.coefs @ weights, (factor.coefs @ spectrum.mean)[:, None]
+    anchors = X if given else _rows_of(X, factor.landmarks)
+    if given:  # the map reads all n columns of k(x, ·), and uses those of the landmarks
+        coefs, mean_coefs = (_spread(part, factor.landmarks, n) for part in (coefs, mean_coefs))
+    bound = np.full(k, factor.error)
+    return Components(
+        values[:k],
+        vectors,
+        bound,
+        bound.copy(),
+        total,
+        _expansion(kernel, anchors, coefs, spectrum.mean @ weights, mean_coefs, settings, like=vectors),
+        float(spectrum.mean @ spectrum.mean),
+        0,
+        _factor_bytes(spectrum, n, settings.bits),
+        f"rank {len(spectrum.values)}, tr(K − FFᵀ) = {factor.error:.3g}",
+        True,
+    )
+
+
+# --- the operator and its eigenpairs ---------------------------------------------------------------------
+
+
+def _operator(kernel: Kernel, X: Any, plan: Plan, settings: Settings) -> Operator:
+    if isinstance(kernel, Precomputed):
+        return Dense(_symmetric(kernel.points(X).rows))
+    gram = Gram(kernel, X, keep_bytes=plan.keep_bytes, keep_from=1, n_jobs=settings.n_jobs)
+    _refuse_overflow(gram, kernel)
+    if gram.n <= 2 * gram.backend.TILE or plan.solver == "dense":
+        return Dense(gram.xp.astype(gram.to_dense(), gram.dtype, copy=False))
+    return gram
+
+
+def _refuse_overflow(A: Operator, kernel: Kernel) -> None:
+    """|k(x, y)|² ≤ k(x, x) k(y, y), so a finite diagonal promises a finite matrix."""
+    if not bool(A.xp.all(A.xp.isfinite(A.diagonal()))):
+        raise ValueError(
+            f"{kernel!r} overflows on this data: k(x, x) is infinite for some rows. Scale the data "
+            "(sklearn.preprocessing.StandardScaler) or lower gamma, degree or coef0."
+        )
+
+
+def _symmetric(K: Any) -> Any:
+    K, skew = symmetric_part(K)
+    if skew > 1e-6:
+        warnings.warn(
+            f"The precomputed kernel differs from its transpose by {skew:.1e} of its largest entry after centring; "
+            "(K + Kᵀ)/2 is used.",
+            AsymmetricKernelWarning,
+            stacklevel=2,
+        )
+    return K
+
+
+def _solve(A: Centered, plan: Plan, settings: Settings, replan: Callable[[int], Plan]) -> Eigenpairs:
+    k = settings.k
+    while True:
+        pairs = top_eigenpairs(
+            A,
+            k,
+            solver=plan.solver,
+            tol=settings.tol,
+            max_iter=settings.max_iter,
+            n_iter=settings.n_iter,
+            random_state=settings.random_state,
+            monitor=settings.monitor,
+        )
+        if settings.share is None:
+            return pairs
+        enough = _enough(pairs.values, _centred(pairs, A).trace(), settings.share)
+        if enough < k or k == A.n:
+            return _select(pairs, np.arange(min(enough, k)))
+        k = min(A.n, 2 * k)
+        plan = replan(k)
+
+
+def _enough(values: np.ndarray, total: float, share: float) -> int:
+    """How many values it takes to pass the share of the total; all of them where they do not reach it."""
+    reached = np.cumsum(np.maximum(values, 0.0)) / total if total > 0 else np.ones(len(values))
+    return min(len(values), int(np.searchsorted(reached, share, side="right")) + 1)
+
+
+def _centred(pairs: Eigenpairs, A: Centered) -> Centered:
+    """The operator that made the last pass and so knows its row sums: after Ctrl-C, a coarser one than A."""
+    return pairs.operator if isinstance(pairs.operator, Centered) else A
+
+
+def _select(pairs: Eigenpairs, index: np.ndarray) -> Eigenpairs:
+    xp = namespace(pairs.vectors)
+    vectors = xp.take(pairs.vectors, xp.asarray(index, **placement(pairs.vectors)), axis=1)
+    return replace(
+        pairs,
+        values=pairs.values[index],
+        vectors=vectors,
+        residuals=pairs.residuals[index],
+        errors=pairs.errors[index],
+    )
+
+
+# --- what the values say ---------------------------------------------------------------------------------
+
+
+def _cleaned(values: np.ndarray, kernel: Kernel, n: int, bits: int) -> np.ndarray:
+    """Eigenvalues with rounding errors at zero; an error where a component is truly negative."""
+    values = np.asarray(values, np.float64)
+    top, lowest = values.max(initial=0.0), values.min(initial=0.0)
+    if lowest < 0 and lowest < -_SIGNIFICANT[bits] * top:
+        raise ValueError(
+            f"There are significant negative eigenvalues ({-lowest / top if top > 0 else np.inf:.2g} of the largest): "
+            f"{kernel!r} is no positive semidefinite kernel on this data, and {len(values)} components reach into its "
+            "negative part. Ask for fewer components, or take another kernel or eigen_solver."
+        )
+    if top <= 0 and n > 1:
+        warnings.warn(
+            "The data has no variation in feature space: every eigenvalue is zero. Constant or underflowing data, or a "
+            "gamma that makes all points alike, does that.",
+            DegenerateDataWarning,
+            stacklevel=2,
+        )
+    return np.where(values > _ZERO_AT[bits] * top, values, 0.0)
+
+
+def _judge(pairs: Eigenpairs, kernel: Kernel, settings: Settings) -> bool:
+    """Whether the tolerance was met, with a warning where it was not or where the kernel is indefinite."""
+    top, worst = np.abs(pairs.values).max(initial=0.0), pairs.residuals.max(initial=0.0)
+    exact = pairs.solver in ("dense", "randomized")  # these have no tolerance to miss: residuals tell how good
+    converged = exact or bool(worst <= settings.tol * top)
+    if not converged:
+        warnings.warn(
+            f"{pairs.solver} stopped after {pairs.passes} passes with a residual of {worst / top:.1e} of the largest "
+            f"eigenvalue, above tol = {settings.tol:.1e}. See residuals_; raise max_iter or tol.",
+            NotConvergedWarning,
+            stacklevel=2,
+        )
+    if pairs.lowest < -_SIGNIFICANT[settings.bits] * top:
+        warnings.warn(
+            f"{kernel!r} has negative eigenvalues on this data ({pairs.lowest:.3g} and maybe lower, the largest is "
+            f"{top:.3g}): it is no inner product. The components are those of the largest eigenvalues; shares of "
+            "variance are relative to a trace that the negative ones lower.",
+            IndefiniteKernelWarning,
+            stacklevel=2,
+        )
+    return converged
+
+
+def _with_fixed_signs(vectors: Any, bits: int) -> tuple[Any, np.ndarray]:
+    """The vectors with their entry of largest magnitude positive, in the data's precision, and the signs used."""
+    xp = namespace(vectors)
+    largest = xp.argmax(xp.abs(vectors), axis=0)
+    signs = np.where(to_numpy(xp.take_along_axis(vectors, largest[None, :], axis=0))[0] < 0, -1.0, 1.0)
+    fixed = vectors * xp.asarray(signs, dtype=vectors.dtype, **placement(vectors))
+    return xp.astype(fixed, xp.float32 if bits == 32 else xp.float64, copy=False), signs
+
+
+# --- the map of new points -------------------------------------------------------------------------------
+
+
+def _expansion(
+    kernel: Kernel, anchors: Any, coefs: Any, offset: Any, mean_coefs: Any, settings: Settings, like: Any = None
+) -> KernelExpansion:
+    """x ↦ (scores, mean of k(x, xᵢ)), its arrays beside `like` and in the data's precision."""
+    like = coefs if like is None else like
+    xp, place = namespace(like), placement(like)
+    coefs, offset, mean_coefs = (xp.asarray(part, dtype=like.dtype, **place) for part in (coefs, offset, mean_coefs))
+    zero = xp.zeros((1,), dtype=like.dtype, **place)
+    return KernelExpansion(
+        kernel, anchors, xp.concat([coefs, mean_coefs], axis=1), xp.concat([offset, zero]), settings.n_jobs
+    )
+
+
+def _rows_of(X: Any, index: np.ndarray) -> Any:
+    if is_foreign(X):
+        xp = namespace(X)
+        return xp.take(X, xp.asarray(index, **placement(X)), axis=0)
+    return X[index]
+
+
+def _spread(rows: np.ndarray, places: np.ndarray, n: int) -> np.ndarray:
+    out = np.zeros((n, rows.shape[1]))
+    out[places] = rows
+    return out
+
+
+def _factor_bytes(spectrum: FactorSpectrum, n: int, bits: int) -> int:
+    return n * len(spectrum.values) * bits // 8
