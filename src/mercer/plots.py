@@ -20,6 +20,7 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
@@ -47,10 +48,11 @@ def palette(count: int) -> list[str]:
     return ["#" + "".join(f"{round(255 * part):02x}" for part in colour[:3]) for colour in ramp]
 
 
-def new_axes(columns: int = 1, *, width: float = 4.8, height: float = 4.2) -> list[Axes]:
-    """Axes side by side in a figure of their own, of `width` × `height` inches each."""
-    figure = Figure(figsize=(columns * width, height), layout="constrained", dpi=150, facecolor="white")
-    return list(figure.subplots(1, columns, squeeze=False)[0])
+def new_figure(columns: int = 1, *, width: float = 4.8, height: float = 4.2) -> tuple[Figure, list[Axes]]:
+    """A figure and its axes, side by side, of `width` × `height` inches each."""
+    engine = ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.08)
+    figure = Figure(figsize=(columns * width, height), layout=engine, dpi=150, facecolor="white")
+    return figure, list(figure.subplots(1, columns, squeeze=False)[0])
 
 
 def tidy(ax: Axes) -> Axes:
@@ -70,7 +72,7 @@ class _Display:
     figure_: Any
 
     def _on(self, ax: Axes | None) -> Axes:
-        self.ax_ = new_axes()[0] if ax is None else ax
+        self.ax_ = new_figure()[1][0] if ax is None else ax
         self.figure_ = self.ax_.figure
         return tidy(self.ax_)
 
@@ -147,8 +149,9 @@ class EmbeddingDisplay(_Display):
         if key not in ("medians", "legend", None):
             raise ValueError(f"key={key!r} must be 'medians', 'legend' or None.")
         ax = self._on(ax)
-        self.texts_, self.legend_, self.colorbar_ = [], None, None
-        self.size_ = 4000 / (len(self.coordinates) + 150) + 1.5 if size is None else size
+        self.texts_: list[Any] = []
+        self.legend_ = self.colorbar_ = None
+        self.size_ = 5000 / (len(self.coordinates) + 150) + 2 if size is None else size
         if self.labels is None:
             self._scatter(c=FEW[0])
         elif np.issubdtype(self.labels.dtype, np.floating):
@@ -254,7 +257,7 @@ class ScreeDisplay(_Display):
         """Draw residuals and error bounds on a log scale: how far below γ they lie is how many digits are certain."""
         ax = self._on(ax)
         ax.set_yscale("log", nonpositive="mask")
-        (self.bounds_,) = ax.plot(self._order(), self.errors, "_", color=colour, ms=7, mew=1.6)
+        (self.bounds_,) = ax.plot(self._order(), self.errors, "_", color=colour, ms=4, mew=1.8)
         self.bounds_.set_label("bound on the error of γ")
         self.residuals_ = None
         if self.residuals is not None:
@@ -322,12 +325,13 @@ class ContourDisplay(_Display):
     def plot(self, *, ax: Axes | Sequence[Axes] | None = None, levels: int = 12) -> ContourDisplay:
         """Draw; `ax` are as many axes as there are functions."""
         if ax is None:
-            ax = new_axes(len(self.values), width=3.2, height=3.3)
+            ax = new_figure(len(self.values), width=3.2, height=3.3)[1]
         self.axes_ = [ax] if isinstance(ax, Axes) else list(ax)
         if len(self.axes_) != len(self.values):
             raise ValueError(f"{len(self.values)} functions need as many axes; {len(self.axes_)} were given.")
         self.figure_ = self.axes_[0].figure
-        self.fills_, self.lines_ = [], []
+        self.fills_: list[Any] = []
+        self.lines_: list[Any] = []
         for panel, values in zip(self.axes_, self.values, strict=True):
             self._draw(panel, values, levels)
         for panel, name in zip(self.axes_, self.names, strict=False):
@@ -337,7 +341,7 @@ class ContourDisplay(_Display):
     def _draw(self, ax: Axes, values: np.ndarray, levels: int) -> None:
         top = np.abs(values).max() or 1.0
         steps = np.linspace(-top, top, 2 * (levels // 2) + 1)
-        self.fills_.append(ax.contourf(self.x, self.y, values, steps, cmap="PuOr", alpha=0.55))
+        self.fills_.append(ax.contourf(self.x, self.y, values, steps, cmap="PRGn", alpha=0.5))
         widths = np.where(np.arange(len(steps)) == levels // 2, 1.4, 0.5)
         lines = ax.contour(self.x, self.y, values, steps, colors=INK, linewidths=widths, linestyles="solid", alpha=0.6)
         self.lines_.append(lines)

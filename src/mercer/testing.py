@@ -27,6 +27,7 @@ from mercer.backends import generic, to_numpy
 from mercer.expansion import KernelExpansion
 from mercer.kernels import Kernel
 from mercer.linalg.eigen import Eigenpairs, top_eigenpairs
+from mercer.linalg.eigen_bounds import column_norms
 from mercer.linalg.operators import Operator
 
 __all__ = ["check_backend", "check_expansion", "check_kernel", "check_operator", "check_solver"]
@@ -248,15 +249,19 @@ def check_solver(
     k: int = 5,
     tol: float = 1e-8,
     which: str = "algebraic",
+    repeated: bool = True,
 ) -> None:
     """A solver finds the top k eigenpairs of matrices of every kind, and what it says about their errors is true.
 
     solver : one of `mercer.linalg.eigen.SOLVERS`, or a function (matrix, k) -> Eigenpairs
     tol : the residual that it must reach, relative to the largest eigenvalue
     which : "algebraic" for the largest values, "magnitude" for a solver that finds the largest magnitudes
+    repeated : whether it finds a repeated eigenvalue as often as it occurs, which a method of single vectors may not
     """
     solve = solver if callable(solver) else _by_name(solver)
     for name, M in _matrices(n, k).items():
+        if name == "clustered" and not repeated:
+            continue
         for count in (1, k):
             _check_pairs(f"{name}, k = {count}", M, solve(M, count), count, tol, which)
 
@@ -301,7 +306,7 @@ def _check_pairs(name: str, M: np.ndarray, pairs: Eigenpairs, k: int, tol: float
     assert np.all(np.diff(values) <= 0), f"{name}: the values do not descend: {values}."
     _close(f"{name}: VᵀV", V.T @ V, np.eye(k), 1e-10)
     room = 100 * len(M) * _EPS * scale
-    recomputed = np.linalg.norm(M @ V - V * values, axis=0)
+    recomputed = column_norms(M @ V - V * values, np)
     off = np.abs(recomputed - pairs.residuals).max()
     assert off <= room, f"{name}: residuals are off by {off:.2e} from those of the vectors."
     worst = recomputed.max()

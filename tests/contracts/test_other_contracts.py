@@ -75,18 +75,17 @@ def test_a_broken_operator_is_caught(broken, message):
         check_operator(broken(K), K)
 
 
-@pytest.mark.parametrize("solver", [s for s in SOLVERS if s != "randomized"])
+WAYS = {"randomized": {"which": "magnitude"}, "arpack": {"repeated": False}}
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
 def test_solvers(solver):
-    check_solver(solver)
+    check_solver(solver, **WAYS.get(solver, {}))
 
 
-def test_randomized_solver():
-    check_solver("randomized", which="magnitude")
-
-
-@pytest.mark.parametrize("solver", ["dense", "krylov", "arpack", "auto"])
-def test_solvers_when_every_pair_is_wanted(solver):
-    check_solver(solver, n=12, k=11)
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_solvers_when_nearly_every_pair_is_wanted(solver):
+    check_solver(solver, n=12, k=11, **WAYS.get(solver, {}))
 
 
 @pytest.mark.parametrize(

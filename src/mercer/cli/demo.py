@@ -21,7 +21,7 @@ from rich.table import Table
 from sklearn.datasets import load_digits, make_circles
 
 from mercer import PCA, KernelPCA
-from mercer.plots import FEW, INK, ContourDisplay, EmbeddingDisplay, ScreeDisplay, new_axes, tidy
+from mercer.plots import FEW, INK, ContourDisplay, EmbeddingDisplay, ScreeDisplay, new_figure, tidy
 
 Pictures = dict[str, Figure]
 
@@ -90,27 +90,27 @@ def _best_cut(scores: np.ndarray, members: np.ndarray) -> float:
 
 
 def _draw_rings(X: np.ndarray, rings: np.ndarray, flat: np.ndarray, kpca: KernelPCA) -> Figure:
-    left, middle, right = new_axes(3, width=3.9, height=3.9)
-    EmbeddingDisplay.from_coordinates(X, rings, names=("x", "y"), ax=left, key="legend")
+    figure, (left, middle, right) = new_figure(3, width=3.9, height=3.9)
+    EmbeddingDisplay.from_coordinates(X, rings, names=("x", "y"), ax=left, key=None)
     left.set_aspect("equal", adjustable="datalim")
-    left.get_legend().set_loc("center")
+    for height, ring in ((0.0, "inner"), (1.95, "outer")):
+        left.text(0, height, ring, ha="center", va="center", fontsize=9.5, color=INK)
     _title(left, "The data: two rings")
-    bins = np.linspace(flat[:, 0].min(), flat[:, 0].max(), 31)
-    for ring, colour in zip(np.unique(rings), FEW, strict=False):
-        middle.hist(flat[rings == ring, 0], bins, color=colour, alpha=0.75)
+    parts = [flat[rings == ring, 0] for ring in np.unique(rings)]
+    middle.hist(parts, bins=30, stacked=True, color=FEW[: len(parts)], alpha=0.85)
     tidy(middle)
     middle.set_xlabel("first component of PCA")
     middle.set_ylabel("points")
     _title(middle, "PCA: the rings merge")
     EmbeddingDisplay.from_estimator(kpca, X, rings, ax=right, key=None)
     _title(right, "Kernel PCA: they come apart")
-    return left.figure
+    return figure
 
 
 def _draw_eigenfunctions(X: np.ndarray, rings: np.ndarray, kpca: KernelPCA) -> Figure:
-    panels = new_axes(4, width=2.9, height=3.1)
+    figure, panels = new_figure(4, width=2.9, height=3.1)
     ContourDisplay.from_estimator(kpca, X, rings, components=(0, 1, 3, 5), ax=panels)
-    return panels[0].figure
+    return figure
 
 
 # --- handwritten digits ------------------------------------------------------------------------------------
@@ -125,23 +125,23 @@ def digits(console: Console) -> Pictures:
 
 
 def _draw_map(X: np.ndarray, y: np.ndarray, kpca: KernelPCA) -> Figure:
-    left, right = new_axes(2, width=5.2, height=4.8)
+    figure, (left, right) = new_figure(2, width=5.2, height=4.8)
     EmbeddingDisplay.from_estimator(kpca, X, y, ax=left)
     EmbeddingDisplay.from_estimator(kpca, X, y, components=(2, 3), ax=right)
     _title(left, "Handwritten digits, kernel PCA")
     _title(right, "The next two components")
-    return left.figure
+    return figure
 
 
 def _draw_spectrum(kpca: KernelPCA) -> Figure:
-    left, right = new_axes(2, width=4.6, height=3.6)
+    figure, (left, right) = new_figure(2, width=4.6, height=3.6)
     display = ScreeDisplay.from_estimator(kpca, ax=left)
     display.plot_certificate(ax=right)
-    right.axhline(kpca.solver_.tol * kpca.eigenvalues_[0], color=INK, lw=1, ls=(0, (4, 3)), label="asked for")
-    right.legend(frameon=False, fontsize=8.5, labelcolor=INK)
+    right.axhline(kpca.solver_.tol * kpca.eigenvalues_[0], color=INK, lw=1, ls=(0, (4, 3)), label="asked for: tol · γ₁")
+    right.legend(loc=(0.02, 0.1), frameon=False, fontsize=8.5, labelcolor=INK)
     _title(left, "Eigenvalues of the centred kernel matrix")
     _title(right, "How far they can be wrong")
-    return left.figure
+    return figure
 
 
 def _title(ax: Axes, text: str) -> None:
@@ -156,7 +156,8 @@ def _tell(console: Console, title: str, kpca: KernelPCA, rows: int | None = None
     console.print(title, style="bold")
     console.print(_table(kpca, rows))
     report = kpca.solver_
-    console.print(f"kernel  {kpca.kernel_!r}", markup=False)
+    rule = f" ({kpca.gamma})" if isinstance(kpca.gamma, str) else ""
+    console.print(f"kernel  {kpca.kernel}, gamma = {kpca.gamma_:.4g}{rule}", markup=False)
     console.print(f"solver  {report.name}: {report.reason}", markup=False)
     console.print(f"time    {report.seconds:.2g} s, {report.passes} passes over the kernel matrix", markup=False)
 

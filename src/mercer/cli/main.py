@@ -13,10 +13,11 @@ class OneLineErrors(click.Group):
     """A group whose failures are one line on stderr: exit status 2 for wrong usage, 1 for everything else."""
 
     def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
+        run: Any = super().main
         if not standalone_mode:
-            return super().main(*args, standalone_mode=False, **extra)
+            return run(*args, standalone_mode=False, **extra)
         try:
-            status = super().main(*args, standalone_mode=False, **extra)
+            status = run(*args, standalone_mode=False, **extra)
         except click.ClickException as error:
             fail(error.format_message(), error.exit_code)
         except click.Abort:
@@ -47,7 +48,7 @@ def main(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-@main.command()
+@main.command(short_help="Kernel PCA on two rings and on handwritten digits.")
 @click.argument("name", type=click.Choice(["circles", "digits", "all"]), default="all")
 @click.option(
     "--output",

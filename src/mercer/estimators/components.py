@@ -95,7 +95,7 @@ def exact_components(
         expansion,
         float(xp.sum(means)) / A.n,
         pairs.passes,
-        plan.needed_bytes + A.kept_bytes,
+        plan.needed_bytes + pairs.kept_bytes,
         plan.reason,
         converged,
     )
@@ -145,7 +145,16 @@ def factor_components(kernel: Kernel, X: Any, settings: Settings) -> Components:
 def _operator(kernel: Kernel, X: Any, plan: Plan, settings: Settings) -> Operator:
     if isinstance(kernel, Precomputed):
         return Dense(_symmetric(kernel.points(X).rows))
-    gram = Gram(kernel, X, keep_bytes=plan.keep_bytes, keep_from=1, n_jobs=settings.n_jobs)
+    # Tiles of float64 whatever the data: the ladder starts on float32 ones, and the certificate is worth one pass.
+    # Keeping starts with the second pass, since there is often only one.
+    gram = Gram(
+        kernel,
+        X,
+        precision=namespace(X).float64,
+        keep_bytes=plan.keep_bytes,
+        keep_from=1,
+        n_jobs=settings.n_jobs,
+    )
     _refuse_overflow(gram, kernel)
     if gram.n <= 2 * gram.backend.TILE or plan.solver == "dense":
         return Dense(gram.xp.astype(gram.to_dense(), gram.dtype, copy=False))

@@ -344,9 +344,7 @@ class KernelPCA(Estimator):
 
     def _fit_inverse(self, X) -> None:
         if X.ndim != 2 or sp.issparse(X):
-            raise NotImplementedError(
-                "inverse_transform needs dense vectors to go back to; this data is not."
-            )
+            raise NotImplementedError("inverse_transform needs dense vectors to go back to; this data is not.")
         n = X.shape[0]
         limit = self._plan(X, 1).limit
         if 2 * 8 * n * n > limit:

@@ -89,7 +89,9 @@ class FunctionKernel(Kernel):
 
 
 def _row_list(rows: Any) -> list[Any]:
-    return [rows[[i]] for i in range(rows.shape[0])] if sp.issparse(rows) else [rows[i, :] for i in range(rows.shape[0])]
+    return (
+        [rows[[i]] for i in range(rows.shape[0])] if sp.issparse(rows) else [rows[i, :] for i in range(rows.shape[0])]
+    )
 
 
 def _like(values: Any, rows: Any) -> Any:

@@ -152,7 +152,7 @@ def as_operand(value: Kernel | float) -> Kernel:
 def _needs_non_negative(value: float, what: str) -> float:
     if not value >= 0 or value == float("inf"):
         raise ValueError(f"{what} must be a finite number ≥ 0 to keep the kernel positive semidefinite, got {value}.")
-    return value
+    return float(value)
 
 
 def _count(X: Any) -> int:
@@ -346,10 +346,10 @@ class Constant(Kernel):
 
     def tile(self, A: Points, B: Points | None = None, out: Any = None) -> Any:
         other = A if B is None else B
-        return A.rows + other.rows.T + self.value
+        return A.rows + other.rows.T + float(self.value)
 
     def diagonal(self, A: Points) -> Any:
-        return A.rows[:, 0] + self.value
+        return A.rows[:, 0] + float(self.value)
 
     def __repr__(self) -> str:
         return f"{self.value!r}"

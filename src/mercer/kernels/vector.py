@@ -64,7 +64,8 @@ class VectorKernel(Kernel):
     def _framed(self, X: Any, dtype: Any, like: Points | None) -> Points:
         """Rows about their mean: distances by the dot-product identity lose digits far from the origin."""
         shift = column_means(X) if like is None else like.context.shift
-        rows = X if sp.issparse(X) else X - _cast(shift, X.dtype)
+        wide = namespace(X).result_type(X.dtype, dtype)  # round once, after the shift
+        rows = X if sp.issparse(X) else _cast(X, wide) - _cast(shift, wide)
         norms = squared_norms(rows, dtype)
         xp = namespace(norms)
         largest = float(xp.max(norms)) if norms.shape[0] else 0.0
@@ -199,7 +200,7 @@ class Polynomial(_DotWithGamma):
     coef0: float = 1.0
 
     def profile(self, t: Any, xp: Any) -> Any:
-        return (self.gamma * t + self.coef0) ** self.degree
+        return (self.gamma * t + float(self.coef0)) ** float(self.degree)
 
     def feature_map(self, X: Any) -> np.ndarray:
         """The explicit Φ(x) with Φ(x)ᵀΦ(y) = k(x, y), (n, C(d + p, p)) or (n, C(d + p − 1, p)) for coef0 = 0.
@@ -243,7 +244,7 @@ class Sigmoid(_DotWithGamma):
     coef0: float = 1.0
 
     def profile(self, t: Any, xp: Any) -> Any:
-        return xp.tanh(self.gamma * t + self.coef0)
+        return xp.tanh(self.gamma * t + float(self.coef0))
 
 
 @dataclass(repr=False)
@@ -326,7 +327,7 @@ class Matern(_WithLength):
             raise ValueError(f"nu={self.nu!r} must be positive.")
         if self.nu == float("inf"):
             return xp.exp(-0.5 * (d / self.length_scale) ** 2)
-        s = (math.sqrt(2 * self.nu) / self.length_scale) * d
+        s = xp.clip((math.sqrt(2 * self.nu) / self.length_scale) * d, 0.0, 1e4)  # k is 0 there, and s² still a number
         if self.nu == 0.5:
             return xp.exp(-s)
         if self.nu == 1.5:
@@ -367,7 +368,7 @@ class RationalQuadratic(_WithLength):
     def profile(self, d2: Any, xp: Any) -> Any:
         if not self.alpha > 0:
             raise ValueError(f"alpha={self.alpha!r} must be positive.")
-        return (1 + d2 / (2 * self.alpha * self.length_scale**2)) ** (-self.alpha)
+        return (1 + d2 / float(2 * self.alpha * self.length_scale**2)) ** (-float(self.alpha))
 
     def frequencies(self, rng: np.random.Generator, count: int) -> np.ndarray:
         """Lengths of a Gamma mixture of normal frequencies."""

@@ -23,7 +23,7 @@ from scipy.linalg import eigh
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from mercer.backends import is_foreign, to_numpy
-from mercer.linalg.eigen_bounds import error_bounds
+from mercer.linalg.eigen_bounds import column_norms, error_bounds
 from mercer.linalg.krylov import Monitor, krylov
 from mercer.linalg.operators import Dense, Operator, operator_of
 
@@ -52,6 +52,7 @@ class Eigenpairs:
     solver: str
     reason: str
     operator: Operator
+    kept_bytes: int = 0  # of the matrix, held between passes
     lowest: float = np.nan  # the smallest Ritz value seen: far below zero means an indefinite matrix
 
 
@@ -131,12 +132,12 @@ def certify(A: Operator, values: np.ndarray, vectors: Any) -> Eigenpairs:
     vectors = A.xp.take(vectors, A.xp.asarray(order, **A._place()), axis=1)
     product = A.matmat(vectors)
     residuals = residual_norms(A, product, vectors, values)
-    return Eigenpairs(values, vectors, residuals, error_bounds(values, residuals), A.passes, "", "", A)
+    return Eigenpairs(values, vectors, residuals, error_bounds(values, residuals), A.passes, "", "", A, A.kept_bytes)
 
 
 def residual_norms(A: Operator, product: Any, vectors: Any, values: np.ndarray) -> np.ndarray:
     difference = product - vectors * A.xp.asarray(values, dtype=vectors.dtype, **A._place())
-    return to_numpy(A.xp.sqrt(A.xp.sum(difference**2, axis=0)))
+    return column_norms(difference, A.xp)
 
 
 def _dense(A: Operator, k: int) -> tuple[Any, Any, Operator]:
@@ -211,7 +212,7 @@ def _dominant(
     v, theta = w, 0.0
     for _ in range(max_iter):
         w = w - V @ (V.T @ w)
-        length = float(xp.linalg.vector_norm(w))
+        length = float(column_norms(w, xp)[0])
         if length == 0.0:
             return v, theta  # A + shift vanishes on v: it is an eigenvector to −shift
         v = w / length
@@ -219,7 +220,7 @@ def _dominant(
         theta = float(xp.sum(v * product))
         rest = product - theta * v
         rest = rest - V @ (V.T @ rest)
-        if float(xp.linalg.vector_norm(rest)) <= (tol * abs(theta) if target is None else target):
+        if float(column_norms(rest, xp)[0]) <= (tol * abs(theta) if target is None else target):
             return v, theta
         w = product + shift * v
     return v, theta

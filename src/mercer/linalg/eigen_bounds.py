@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+
+from mercer.backends import to_numpy
+
+
+def column_norms(R: Any, xp: Any) -> np.ndarray:
+    """‖r‖ of each column, (b,), scaled first: squares of 1e-200 and of 1e200 are no numbers any more."""
+    scale = xp.max(xp.abs(R), axis=0)
+    scale = xp.where(scale > 0, scale, xp.ones_like(scale))
+    return to_numpy(scale * xp.sqrt(xp.sum((R / scale) ** 2, axis=0)))
 
 
 def error_bounds(values: np.ndarray, residuals: np.ndarray, rest: float | None = None) -> np.ndarray:

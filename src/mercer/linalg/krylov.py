@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from mercer.backends import to_numpy
-from mercer.linalg.eigen_bounds import error_bounds
+from mercer.linalg.eigen_bounds import column_norms, error_bounds
 from mercer.linalg.lowrank import factor_spectrum, rpcholesky
 from mercer.linalg.operators import Centered, Operator
 
@@ -56,7 +56,7 @@ class _Basis:
         xp, S = self.A.xp, self.S[:, :count]
         theta = xp.asarray(self.values[:count].copy(), dtype=self.V.dtype, **self.A._place())
         R = self.W @ S - (self.V @ S) * theta
-        return R, to_numpy(xp.sqrt(xp.sum(R**2, axis=0)))
+        return R, column_norms(R, xp)
 
     def shrunk(self, count: int) -> _Basis:
         S = self.S[:, :count]
@@ -93,9 +93,9 @@ def krylov(
 ) -> dict[str, Any]:
     """The top k of A: the fields of Eigenpairs, less `solver` and `reason`."""
     guard = min(max(4, k // 8), A.n - k)
-    V, precondition = _start(A, k, guard, rng)
     levels = A.ladder(tol)
-    passes, interrupted = 0, False
+    V, precondition = _start(levels[0], k, guard, rng)
+    passes, kept, interrupted = 0, 0, False
     basis: _Basis | None = None
     for level in levels:
         last = level is levels[-1]
@@ -108,13 +108,14 @@ def krylov(
             if basis is None:
                 raise
         passes += level.passes
+        kept = max(kept, level.kept_bytes)
         V = basis.vectors(min(k + guard, basis.V.shape[1]))
         if not last:
             level.forget()
         if interrupted:
             break
     assert basis is not None
-    return _finish(basis, k, passes)
+    return _finish(basis, k, passes) | {"kept_bytes": kept}
 
 
 def _finish(basis: _Basis, k: int, passes: int) -> dict[str, Any]:
@@ -184,11 +185,10 @@ def _start(
     noise = xp.asarray(rng.standard_normal((n, k + guard)), dtype=A.dtype, **A._place())
     if n < _FACTOR_FROM:
         return xp.linalg.qr(noise)[0], None
-    source = A.ladder(1.0)[0]
-    inner = source.A if isinstance(source, Centered) else source
+    inner = A.A if isinstance(A, Centered) else A
     rank = min(n // 4, max(200, 3 * k))
     factor = rpcholesky(inner, rank, rng, dtype=xp.float32)
-    spectrum = factor_spectrum(factor.F, center=isinstance(source, Centered))
+    spectrum = factor_spectrum(factor.F, center=isinstance(A, Centered))
     values = spectrum.values
     alive = int(np.sum(values > 1e-6 * values.max(initial=0.0)))
     U = xp.astype(spectrum.vectors(factor.F, alive), A.dtype)

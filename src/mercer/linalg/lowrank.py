@@ -57,19 +57,20 @@ def rpcholesky(A: Operator, rank: int, rng: np.random.Generator, *, dtype: Any =
     block = max(8, -(-rank // 8))
     noise = 16 * _coarsest_eps(A, dtype) * residual  # what rounding leaves on the diagonal of K − FFᵀ
     floor = max(tol * total, noise.sum())
+    unseen = 0.0
     while len(pivots) < rank and residual.sum() > floor:
         drawn = rng.choice(n, size=min(block, rank - len(pivots) + block // 4), p=residual / residual.sum())
         chosen, L = _accept(A, Ft, len(pivots), drawn, residual, noise, rng)
         chosen, L = chosen[: rank - len(pivots)], L[: rank - len(pivots), : rank - len(pivots)]
         if not len(chosen):
             break  # nothing positive is left: K is indefinite or exhausted, and F is what can be had
-        _append(A, Ft, len(pivots), chosen, L, residual, noise)
+        unseen += _append(A, Ft, len(pivots), chosen, L, residual, noise)
         pivots.extend(int(p) for p in chosen)
     m = len(pivots)
     landmarks = np.array(pivots, dtype=np.int64)
     rounding = _coarsest_eps(A, dtype) * total * np.sqrt(max(m, 1)) + min(noise.sum(), floor)
     coefs = _landmark_coefs(to_numpy(xp.take(Ft[:m, :], _index(A, landmarks), axis=1)).T)
-    return Factor(Ft[:m, :].T, landmarks, coefs, float(residual.sum()) + rounding)
+    return Factor(Ft[:m, :].T, landmarks, coefs, float(residual.sum()) + unseen + rounding)
 
 
 def _coarsest_eps(A: Operator, dtype: Any) -> float:
@@ -111,8 +112,11 @@ def _accept(
 
 def _append(
     A: Operator, Ft: Any, r: int, chosen: np.ndarray, L: np.ndarray, residual: np.ndarray, noise: np.ndarray
-) -> None:
-    """Fill rows r, r + 1, … of Fᵀ with L⁻¹ (K[chosen] − F[chosen] Fᵀ), and take their squares off the residual."""
+) -> float:
+    """Fill rows r, r + 1, … of Fᵀ with L⁻¹ (K[chosen] − F[chosen] Fᵀ), and take their squares off the residual.
+
+    Returns what is left where nothing should be: noise that a kernel has on its diagonal and in none of its columns.
+    """
     xp = A.xp
     strip = A.strip(_index(A, chosen))
     known = xp.asarray(xp.take(Ft[:r, :], _index(A, chosen), axis=1).T, copy=True)
@@ -133,7 +137,9 @@ def _append(
     for run in runs:
         residual[run] -= to_numpy(squares[run.start])
     residual[residual < noise] = 0.0
+    unseen = float(residual[chosen].sum())
     residual[chosen] = 0.0
+    return unseen
 
 
 def _landmark_coefs(F_S: np.ndarray) -> np.ndarray:

@@ -1,0 +1,244 @@
+"""What is compared with what. A case is one problem; its competitors solve it in turn; groups share a target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+MERCER, SKLEARN = "Mercer", "scikit-learn"
+POWERS = (4, 7, 10, 15, 20)  # iterated_power of scikit-learn's randomized solver, raised until it is exact enough
+AUTO_POWER = 7  # what its "auto" stands for when k < n / 10
+SLACK = 1.5  # a competitor whose judged residual is within this factor of the tolerance has reached it
+
+GROUPS = {
+    "kpca-20k": "Kernel PCA, 20,000 samples",
+    "kpca-10k": "Kernel PCA, 10,000 samples, widths and numbers of components",
+    "kpca-small": "Kernel PCA, small",
+    "kpca-100k": "Kernel PCA, 100,000 samples in 5 GB",
+    "kpca-1m": "Kernel PCA, a million samples by a low-rank factor",
+    "transform": "Transforming new rows",
+    "pca": "PCA, a million rows",
+    "solvers": "Eigensolvers on the same matrix",
+    "gpu": "On a GPU",
+}
+
+
+@dataclass(frozen=True)
+class Competitor:
+    """Who solves a case, and with which parameters."""
+
+    name: str
+    library: str
+    what: str  # an estimator, "mercer.KernelPCA", or a function of benchmarks.solvers
+    params: dict[str, Any] = field(default_factory=dict)
+    powers: tuple[int, ...] = ()  # values of iterated_power to try, until one reaches the tolerance
+    calls: int = 1  # in how many pieces the new rows are transformed
+    may_exhaust: bool = False  # whether running out of memory is an answer
+
+
+@dataclass(frozen=True)
+class Case:
+    """One problem: the data, the number of components, the tolerance, and who competes."""
+
+    id: str
+    group: str
+    kind: str  # kpca, pca, transform or solve: which measurement and which judge
+    n: int
+    d: int
+    k: int
+    competitors: tuple[Competitor, ...]
+    dtype: str = "float64"
+    tol: float | None = None  # None: every competitor at its default, whatever residual that gives
+    new_rows: int = 0
+    most_fits: int = 1  # fits in one process: more than one only where a fit takes milliseconds
+    settings: str = ""  # the case in words, for tables
+
+
+def all_cases() -> list[Case]:
+    return [
+        *_kpca_20k(20_000),
+        *_kpca_10k(10_000, (10, 50, 784), (2, 10, 50)),
+        *_kpca_small((200, 500, 1000, 2000), (2, 10, 50)),
+        *_kpca_100k(100_000, "5GB"),
+        *_kpca_1m(1_000_000, 1000),
+        *_transform(20_000, 100_000),
+        *_pca(1_000_000),
+        *_solvers(10_000, (10, 50)),
+    ]
+
+
+def quick_cases() -> list[Case]:
+    """The same kinds of cases at sizes that take seconds: does everything run?"""
+    cases = [
+        *_kpca_20k(3500),
+        *_kpca_10k(2500, (10, 784), (2,)),
+        *_kpca_small((200, 500), (2,)),
+        *_kpca_100k(4000, "500MB"),
+        *_kpca_1m(5000, 100),
+        *_transform(2500, 6000),
+        *_pca(20_000),
+        *_solvers(3200, (5,)),
+    ]
+    return [replace(case, most_fits=min(case.most_fits, 3)) for case in cases]
+
+
+def chosen(cases: list[Case], names: list[str]) -> list[Case]:
+    """The cases whose id or group is named, all without names; ValueError for a name that fits none."""
+    for name in names:
+        if not any(name in (case.id, case.group) for case in cases):
+            known = ", ".join(dict.fromkeys(case.group for case in cases))
+            raise ValueError(f"There is no case {name!r}. Groups are {known}; --list shows every id.")
+    return [case for case in cases if not names or case.id in names or case.group in names]
+
+
+def _mercer(k: int, name: str = MERCER, **params: Any) -> Competitor:
+    return Competitor(name, MERCER, "mercer.KernelPCA", {"n_components": k, "kernel": "rbf", **params})
+
+
+def _sklearn(k: int, solver: str, name: str = "", powers: tuple[int, ...] = (), **params: Any) -> Competitor:
+    params = {"n_components": k, "kernel": "rbf", "eigen_solver": solver, "random_state": 0, **params}
+    estimator = "sklearn.decomposition.KernelPCA"
+    return Competitor(f"{SKLEARN} {name or solver}", SKLEARN, estimator, params, powers=powers)
+
+
+def _at_tolerance(n: int, k: int, tol: float) -> tuple[Competitor, ...]:
+    """Mercer and every solver of scikit-learn that can be asked for a tolerance, or pushed to it."""
+    peers = [
+        _sklearn(k, "arpack", tol=tol),
+        _sklearn(k, "randomized", f"randomized (auto: {AUTO_POWER} iterations)"),
+        _sklearn(k, "randomized", "randomized, {} iterations", powers=POWERS),
+    ]
+    if n <= 5000:
+        peers.append(_sklearn(k, "dense"))
+    return (_mercer(k, tol=tol), *peers)
+
+
+def _kpca_20k(n: int) -> list[Case]:
+    words = f"n = {n:,}, d = 50, k = 10, tol = 1e-6"
+    return [Case("kpca-20k", "kpca-20k", "kpca", n, 50, 10, _at_tolerance(n, 10, 1e-6), tol=1e-6, settings=words)]
+
+
+def _kpca_10k(n: int, dims: tuple[int, ...], counts: tuple[int, ...]) -> list[Case]:
+    return [
+        Case(
+            f"kpca-10k-d{d}-k{k}",
+            "kpca-10k",
+            "kpca",
+            n,
+            d,
+            k,
+            _at_tolerance(n, k, 1e-6),
+            tol=1e-6,
+            settings=f"d = {d}, k = {k}",
+        )
+        for d in dims
+        for k in counts
+    ]
+
+
+def _kpca_small(sizes: tuple[int, ...], counts: tuple[int, ...]) -> list[Case]:
+    cases = []
+    for n in sizes:
+        for k in counts:
+            peers = [_sklearn(k, solver) for solver in ("auto", "arpack", "dense")]
+            exact = (_mercer(k), *peers)
+            loose = [
+                _sklearn(k, "auto", tol=1e-6),
+                _sklearn(k, "arpack", tol=1e-6),
+                _sklearn(k, "dense"),
+                _sklearn(k, "randomized"),
+            ]
+            for tol, who in ((None, exact), (1e-6, (_mercer(k, tol=1e-6), *loose))):
+                word = "default" if tol is None else "1e-6"
+                cases.append(
+                    Case(
+                        f"kpca-small-n{n}-k{k}-{word}",
+                        "kpca-small",
+                        "kpca",
+                        n,
+                        50,
+                        k,
+                        who,
+                        tol=tol,
+                        most_fits=30,
+                        settings=f"n = {n}, k = {k}, tol {word}",
+                    )
+                )
+    return cases
+
+
+def _kpca_100k(n: int, limit: str) -> list[Case]:
+    who = (_mercer(10, tol=1e-5, memory_limit=limit),)
+    words = f"n = {n:,}, d = 50, k = 10, float32, tol = 1e-5, memory_limit = {limit}"
+    return [Case("kpca-100k", "kpca-100k", "kpca", n, 50, 10, who, dtype="float32", tol=1e-5, settings=words)]
+
+
+def _kpca_1m(n: int, rank: int) -> list[Case]:
+    who = (_mercer(10, eigen_solver="rpcholesky", rank=rank),)
+    words = f"n = {n:,}, d = 50, k = 10, float32, rank {rank}"
+    return [Case("kpca-1m", "kpca-1m", "kpca", n, 50, 10, who, dtype="float32", settings=words)]
+
+
+def _transform(n: int, rows: int) -> list[Case]:
+    mercer, sklearn = _mercer(10, tol=1e-6), _sklearn(10, "arpack", "in one call", tol=1e-6)
+    sklearn = replace(sklearn, may_exhaust=True)
+    pieces = replace(sklearn, name=f"{SKLEARN} in four calls", calls=4)
+    few = Case("transform-quarter", "transform", "transform", n, 50, 10, (mercer, sklearn), tol=1e-6)
+    many = replace(few, id="transform-full", competitors=(mercer, sklearn, pieces))
+    return [
+        replace(case, new_rows=m, settings=f"{m:,} rows, fitted on {n:,}")
+        for case, m in ((few, rows // 4), (many, rows))
+    ]
+
+
+def _pca(n: int) -> list[Case]:
+    estimator = "sklearn.decomposition.PCA"
+    params = {"n_components": 10, "random_state": 0}
+    who = (
+        Competitor(MERCER, MERCER, "mercer.PCA", {"n_components": 10}),
+        *(
+            Competitor(f"{SKLEARN} {solver}", SKLEARN, estimator, {**params, "svd_solver": solver})
+            for solver in ("covariance_eigh", "randomized")
+        ),
+    )
+    return [
+        Case(
+            f"pca-{dtype}",
+            "pca",
+            "pca",
+            n,
+            100,
+            10,
+            who,
+            dtype=dtype,
+            tol=tol,
+            settings=f"{n:,} × 100, k = 10, {dtype}",
+        )
+        for dtype, tol in (("float64", 1e-6), ("float32", 1e-4))
+    ]
+
+
+def _solvers(n: int, counts: tuple[int, ...]) -> list[Case]:
+    who = (
+        Competitor("Mercer krylov, the same matrix", MERCER, "krylov_dense"),
+        Competitor("Mercer krylov, streamed from the data", MERCER, "krylov_streamed"),
+        Competitor("PRIMME, its defaults", "PRIMME", "primme_default"),
+        Competitor("PRIMME, same start and preconditioner", "PRIMME", "primme_started"),
+        Competitor("SciPy LOBPCG, random start", "SciPy", "lobpcg_random"),
+        Competitor("SciPy LOBPCG, same start and preconditioner", "SciPy", "lobpcg_started"),
+        Competitor("SciPy eigsh (ARPACK)", "SciPy", "arpack"),
+    )
+    return [
+        Case(
+            f"solvers-k{k}",
+            "solvers",
+            "solve",
+            n,
+            50,
+            k,
+            who,
+            tol=1e-6,
+            settings=f"n = {n:,}, k = {k}, tol = 1e-6",
+        )
+        for k in counts
+    ]

@@ -1,0 +1,164 @@
+"""One measurement in a process of its own: the job on stdin, result.json and the answer's arrays in the folder `out`.
+
+The data is read, a small problem of the same kind is solved so that compilers and caches are warm, the resident
+memory is noted, the work is timed, and the peak of resident memory is read before anything else happens.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import resource
+import sys
+import time
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+_WARM_ROWS = 3500  # enough for every path of a large fit: tiles, both precisions, the low-rank start
+_LEAST_FITS, _SECONDS = 5, 1.0  # where a fit may be repeated: at least so often, and until so much time is spent
+Result = dict[str, Any]
+
+
+def main() -> None:
+    job = json.load(sys.stdin)
+    if job.get("may_exhaust") and Path("/proc/meminfo").exists():
+        _limit_memory()
+    try:
+        result = {"fit": fit, "transform": transform, "solve": solve}[job["kind"]](job)
+    except MemoryError:
+        result = {"error": "ran out of memory"}
+    except ImportError as missing:
+        result = {"error": f"{missing.name} is not installed"}
+    (Path(job["out"]) / "result.json").write_text(json.dumps(result))
+
+
+def fit(job: dict[str, Any]) -> Result:
+    """Fit an estimator; with `model` among the job, keep it for `transform`."""
+    X = np.load(job["data"])
+    estimator = _estimator(job["what"])
+    estimator(**_small(job["params"], X)).fit(X[:_WARM_ROWS])
+    before = memory("VmRSS")
+    seconds, model = timed(lambda: estimator(**job["params"]).fit(X), job.get("most_fits", 1))
+    peak = memory("VmHWM")
+    if "model" in job:
+        Path(job["model"]).write_bytes(pickle.dumps(model))
+    _save(job, **_pairs(model))
+    return {"seconds": seconds, "before_bytes": before, "peak_bytes": peak, **_report(model)}
+
+
+def transform(job: dict[str, Any]) -> Result:
+    """Transform new rows by a model that another process fitted, in one call or in several."""
+    X = np.load(job["data"])
+    model = pickle.loads(Path(job["model"]).read_bytes())
+    model.transform(X[:1500])
+    before = memory("VmRSS")
+    pieces = np.array_split(np.arange(len(X)), job["calls"])
+    runs = [slice(piece[0], piece[-1] + 1) for piece in pieces]
+
+    def work() -> np.ndarray:
+        return np.vstack([model.transform(X[run]) for run in runs]) if len(runs) > 1 else model.transform(X)
+
+    seconds, scores = timed(work)
+    peak = memory("VmHWM")
+    _save(job, scores=scores, **_pairs(model))
+    return {"seconds": seconds, "before_bytes": before, "peak_bytes": peak}
+
+
+def solve(job: dict[str, Any]) -> Result:
+    """Run an eigensolver on an explicit matrix, or on the data where it streams."""
+    solvers = import_module("benchmarks.solvers")
+    solver, k, tol = solvers.SOLVERS[job["what"]], job["k"], job["tol"]
+    M = np.load(job["data"])
+    extra = {"gamma": job["gamma"]} if solvers.streams(job["what"]) else {"largest": job["largest"]}
+    small = M[:_WARM_ROWS] if solvers.streams(job["what"]) else _small_matrix()
+    solver(small, min(k, 10), tol, **extra)
+    before = memory("VmRSS")
+    seconds, answer = timed(lambda: solver(M, k, tol, **extra))
+    peak = memory("VmHWM")
+    _save(job, values=answer["values"], vectors=answer["vectors"])
+    counts = {name: answer[name] for name in ("passes", "products")}
+    return {"seconds": seconds, "before_bytes": before, "peak_bytes": peak, **counts}
+
+
+def timed(work: Callable[[], Any], most: int = 1) -> tuple[list[float], Any]:
+    """The seconds of each repetition, and the last answer."""
+    seconds: list[float] = []
+    answer = None
+    while len(seconds) < most and (sum(seconds) < _SECONDS or len(seconds) < _LEAST_FITS):
+        answer = None  # so that two answers never stand in memory at once
+        started = time.perf_counter()
+        answer = work()
+        seconds.append(time.perf_counter() - started)
+    return seconds, answer
+
+
+def memory(field: str) -> int:
+    """Bytes resident now (VmRSS) or at most so far (VmHWM).
+
+    VmHWM begins with this program. ru_maxrss does not: on Linux it is at least what the parent process held when it
+    started this one, so it serves only where there is no /proc.
+    """
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        unit = 1 if sys.platform == "darwin" else 1024
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(field + ":"))
+
+
+def _limit_memory() -> None:
+    """A MemoryError where the machine would otherwise start to kill processes."""
+    lines = Path("/proc/meminfo").read_text().splitlines()
+    free = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
+    most = memory("VmSize") + free
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+
+
+def _estimator(path: str) -> Any:
+    module, _, name = path.rpartition(".")
+    return getattr(import_module(module), name)
+
+
+def _small(params: dict[str, Any], X: np.ndarray) -> dict[str, Any]:
+    """The parameters for the warm-up."""
+    return {**params, "n_components": min(params["n_components"], 10, len(X) - 1)}
+
+
+def _small_matrix() -> np.ndarray:
+    rows = np.random.default_rng(0).standard_normal((800, 60)) * 0.9 ** np.arange(60)
+    return rows @ rows.T
+
+
+def _pairs(model: Any) -> dict[str, np.ndarray]:
+    if hasattr(model, "eigenvectors_"):
+        return {"values": model.eigenvalues_, "vectors": model.eigenvectors_}
+    return {"values": model.explained_variance_, "vectors": model.components_.T}
+
+
+def _report(model: Any) -> Result:
+    """What Mercer's kernel PCA says of its own fit: passes, its certificate, whether it converged."""
+    report = getattr(model, "solver_", None)
+    if not hasattr(report, "passes"):
+        return {}
+    largest = float(model.eigenvalues_[0])
+    return {
+        "passes": report.passes or None,
+        "solver": report.name,
+        "converged": bool(report.converged),
+        "certificate": float(np.max(model.residuals_)) / largest,
+        "eigenvalue_error": float(np.max(model.eigenvalue_error_)) / largest,
+        "reason": report.reason,
+    }
+
+
+def _save(job: dict[str, Any], **arrays: np.ndarray) -> None:
+    for name, array in arrays.items():
+        np.save(Path(job["out"]) / f"{name}.npy", array)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,224 @@
+"""benchmarks/figures.json, which keeps every case that was run, and docs/benchmarks.md, which is written from it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from benchmarks.cases import GROUPS, SLACK, all_cases
+from benchmarks.targets import best_peer, memory_ratio, mercer_row, scoreboard, time_ratio
+
+ROOT = Path(__file__).resolve().parents[1]
+FIGURES = ROOT / "benchmarks" / "figures.json"
+DOCS = ROOT / "docs" / "benchmarks.md"
+
+Figures = dict[str, Any]
+
+_INTRODUCTION = f"""\
+# Benchmarks
+
+This page is written by `python -m benchmarks` from `benchmarks/figures.json`; do not edit it. How to run it again is
+at the end.
+
+The data is MNIST: images divided by 255, centred, and projected on their first d principal axes where d < 784; beyond
+60,000 rows they are drawn with replacement, with a little noise. The kernel is Gaussian, and everyone is given the
+same gamma, one over the median squared distance.
+
+Every measurement is a fresh process that loads the data, solves a small problem to warm up, and then times the fit
+alone. Competitors take turns, so that a slow spell of the machine hits all of them. Times are medians, with the least
+and the greatest; peak memory is the resident memory of the whole process, interpreter and data included. The residual
+‖HKHv − γv‖/γ₁ is recomputed for every answer in float64 by the same few lines of NumPy (`benchmarks/judge.py`), and
+the eigenvalues of all competitors are compared, so that nobody wins by missing one. "The best of scikit-learn" is its
+fastest solver whose answer reaches the tolerance (within a factor of {SLACK}). A time ratio above 1 means faster than
+that; a memory ratio below 1 means less.
+"""
+
+_NOTES = {
+    "kpca-20k": "The randomized solver has no tolerance; its power iterations were raised until its residual is "
+    "within it, trying 4, 7 (its default), 10, 15 and 20.",
+    "kpca-10k": "tol = 1e-6; the randomized solver as above.",
+    "kpca-small": 'At "default" each library runs at its own tol=0: scikit-learn goes to rounding error, Mercer to '
+    "1e-10. Many fits in one process; the peak memory is mostly that of the interpreter.",
+    "kpca-1m": "Only n · rank entries of the kernel matrix are computed. The certificate bounds the error of every "
+    "eigenvalue by tr(K − FFᵀ), relative to γ₁; the residual is estimated from 4,000 rows of the kernel matrix.",
+    "transform": "The residual is here the largest error of a score, relative to the largest score, on 1,000 rows. "
+    "The model is fitted in another process.",
+    "pca": "The residual is ‖Sv − λv‖/λ₁ with S the covariance.",
+    "solvers": "All but the streamed one are given the centred kernel matrix in float64. A pass is one visit of the "
+    "matrix, a product one vector multiplied by it.",
+    "gpu": "float32 clusters with a decaying spectrum, made on the device; memory is that of the GPU.",
+}
+
+_HOW = """\
+## Running it again
+
+    make bench                                  everything: some hours on two cores
+    python -m benchmarks --only kpca-20k pca    some groups or cases; the others keep their figures
+    python -m benchmarks --repeats 5            more turns
+    python -m benchmarks --quick                tiny sizes, to see that it runs; writes neither figures nor this page
+    PYTHONPATH=src python benchmarks/gpu.py > gpu.json      on a machine with CUDA and torch
+    python -m benchmarks --merge-gpu gpu.json
+"""
+
+
+def load(path: Path = FIGURES) -> Figures:
+    return json.loads(path.read_text()) if path.exists() else {"cases": {}}
+
+
+def merged(figures: Figures, new: dict[str, Figures]) -> Figures:
+    """The figures with the given cases in place of older ones of the same id."""
+    order = {case.id: i for i, case in enumerate(all_cases())}
+    cases = {**figures["cases"], **new}
+    names = sorted(cases, key=lambda name: (order.get(name, len(order)), list(cases).index(name)))
+    return {**figures, "cases": {name: cases[name] for name in names}}
+
+
+def save(figures: Figures) -> None:
+    """Write figures.json and the page."""
+    FIGURES.write_text(json.dumps(figures, indent=1, ensure_ascii=False) + "\n")
+    DOCS.parent.mkdir(exist_ok=True)
+    DOCS.write_text(render(figures))
+
+
+def render(figures: Figures) -> str:
+    """The page in Markdown."""
+    cases = figures["cases"]
+    machines = _machines(cases)
+    parts = [_INTRODUCTION, "## Asked and reached\n"]
+    header = ["case", "asked", "reached", "met"]
+    parts.append(table(header, [list(line) for line in scoreboard(cases)]))
+    for group, title in GROUPS.items():
+        own = {name: case for name, case in cases.items() if case["group"] == group}
+        if own:
+            parts.append(_section(group, title, own, machines))
+    if machines:
+        parts.append("## Machines\n")
+        parts.append("\n".join(f"- {label}: {words}" for words, label in machines.items()) + "\n")
+    parts.append(_HOW)
+    return "\n".join(parts)
+
+
+def table(header: list[str], rows: list[list[str]]) -> str:
+    """A Markdown table.
+
+    >>> print(table(["a", "b"], [["1", "2"]]), end="")
+    | a | b |
+    | --- | --- |
+    | 1 | 2 |
+    """
+    lines = [header, ["---"] * len(header), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _section(group: str, title: str, cases: dict[str, Figures], machines: dict[str, str]) -> str:
+    where = sorted({machines[_words(case["machine"])] for case in cases.values()})
+    parts = [f"## {title}\n", f"`{group}`, machine {', '.join(where)}. {_NOTES.get(group, '')}".rstrip() + "\n"]
+    if len(cases) > 2:
+        parts.append(_overview(cases))
+    if len(cases) == 1:
+        parts.append(next(iter(cases.values()))["settings"] + "\n")
+    parts.append(_details(cases))
+    certificates = [
+        f"{case['settings']}: {row['solver']} ({row['reason']}), certified {row['certificate']:.1e}."
+        for case in cases.values()
+        for row in case["rows"]
+        if "certificate" in row and len(case["rows"]) == 1
+    ]
+    return "\n".join(parts + [line + "\n" for line in certificates])
+
+
+def _overview(cases: dict[str, Figures]) -> str:
+    """One line a case: Mercer against the best of scikit-learn."""
+    rows = []
+    for case in cases.values():
+        mine, best = mercer_row(case), best_peer(case)
+        if mine is None or best is None or "error" in mine:
+            continue
+        ratios = [_ratio(time_ratio(case, mine)), _ratio(memory_ratio(case, mine))]
+        peer = f"{duration(best['seconds'])} ({best['competitor'].split(' ', 1)[1]})"
+        rows.append([case["settings"], duration(mine["seconds"]), peer, *ratios])
+    header = ["", "Mercer", "the best of scikit-learn", "times faster", "memory ratio"]
+    return table(header, rows) if rows else ""
+
+
+def _details(cases: dict[str, Figures]) -> str:
+    """One line a competitor of every case."""
+    rows = [row for case in cases.values() for row in case["rows"]]
+    optional = {"passes": "passes", "products": "products", "shortfall": "eigenvalues short by"}
+    shown = {name: title for name, title in optional.items() if any(name in row for row in rows)}
+    header = [
+        *(["case"] if len(cases) > 1 else []),
+        "competitor",
+        "time (least–greatest)",
+        "times faster",
+        "peak memory (before)",
+        "memory ratio",
+        "largest residual",
+        *shown.values(),
+    ]
+    lines = []
+    for case in cases.values():
+        for row in case["rows"]:
+            line = [case["settings"]] if len(cases) > 1 else []
+            lines.append([*line, row["competitor"], *_cells(case, row, list(shown))])
+    return table(header, lines)
+
+
+def _cells(case: Figures, row: Figures, optional: list[str]) -> list[str]:
+    if "error" in row:
+        return [row["error"], *["–"] * (4 + len(optional))]
+    spread = f"{duration(row['seconds'])} ({duration(row['fastest'])}–{duration(row['slowest'])})"
+    before = f" ({gigabytes(row['before_bytes'])})" if "before_bytes" in row else ""
+    return [
+        spread,
+        _ratio(time_ratio(case, row)),
+        gigabytes(row["peak_bytes"]) + before,
+        _ratio(memory_ratio(case, row)),
+        f"{row['residual']:.1e}",
+        *(_count(row.get(name)) for name in optional),
+    ]
+
+
+def duration(seconds: float) -> str:
+    """Three digits, in seconds or milliseconds.
+
+    >>> duration(12.345), duration(0.01234), duration(123.4)
+    ('12.3 s', '12.3 ms', '123 s')
+    """
+    return f"{seconds:.3g} s" if seconds >= 1 else f"{1000 * seconds:.3g} ms"
+
+
+def gigabytes(size: float) -> str:
+    return f"{size / 1e9:.2f} GB"
+
+
+def _ratio(ratio: float | None) -> str:
+    return "–" if ratio is None else f"{ratio:.2f}×"
+
+
+def _count(number: float | None) -> str:
+    if number is None:
+        return "–"
+    return str(number) if isinstance(number, int) else f"{number:.0e}" if number else "0"
+
+
+def _machines(cases: dict[str, Figures]) -> dict[str, str]:
+    """A letter for each machine that a case was run on."""
+    words = dict.fromkeys(_words(case["machine"]) for case in cases.values())
+    return {text: chr(ord("A") + i) for i, text in enumerate(words)}
+
+
+def _words(machine: dict[str, Any]) -> str:
+    packages = ", ".join(f"{name} {number}" for name, number in machine["packages"].items())
+    known = [
+        machine.get("gpu"),
+        machine["cpu"],
+        f"{machine['cores']} cores",
+        f"{machine['memory']} of memory",
+        machine["system"],
+        f"Python {machine['python']}",
+        machine.get("blas"),
+        packages,
+    ]
+    return "; ".join(part for part in known if part)

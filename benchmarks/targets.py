@@ -1,0 +1,162 @@
+"""What is asked of Mercer, and what the figures say: pure functions of figures.json."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks.cases import MERCER, SKLEARN, SLACK
+
+Figures = dict[str, Any]  # a case of figures.json
+Row = dict[str, Any]
+Verdict = tuple[str, bool]
+
+
+def mercer_row(case: Figures) -> Row | None:
+    return next((row for row in case["rows"] if row["library"] == MERCER), None)
+
+
+def reached(case: Figures, row: Row) -> bool:
+    """Whether an answer is as good as the case asks: residuals, and no eigenvalue missed."""
+    if "error" in row:
+        return False
+    if case["tol"] is None:
+        return True
+    return max(row["residual"], row.get("shortfall", 0.0)) <= SLACK * case["tol"]
+
+
+def best_peer(case: Figures, library: str = SKLEARN) -> Row | None:
+    """The fastest row of a library that reaches the tolerance."""
+    rows = [row for row in case["rows"] if row["library"] == library and reached(case, row)]
+    return min(rows, key=lambda row: row["seconds"], default=None)
+
+
+def time_ratio(case: Figures, row: Row | None) -> float | None:
+    """How many times faster than the best of scikit-learn."""
+    best = best_peer(case)
+    if row is None or best is None or "error" in row:
+        return None
+    return best["seconds"] / row["seconds"]
+
+
+def memory_ratio(case: Figures, row: Row | None) -> float | None:
+    """Peak memory as a share of that of the best of scikit-learn."""
+    best = best_peer(case)
+    if row is None or best is None or "error" in row:
+        return None
+    return row["peak_bytes"] / best["peak_bytes"]
+
+
+@dataclass(frozen=True)
+class Target:
+    group: str
+    asked: str
+    verdict: Callable[[dict[str, Figures]], Verdict | None]  # of the group's cases; None: not run
+
+
+def _speedups(cases: dict[str, Figures]) -> list[float]:
+    """Mercer's time ratios; 0 where Mercer itself misses the tolerance, for then it has won nothing."""
+    ratios = []
+    for case in cases.values():
+        row = mercer_row(case)
+        ratio = time_ratio(case, row)
+        if row is not None and ratio is not None:
+            ratios.append(ratio if reached(case, row) else 0.0)
+    return ratios
+
+
+def _grid(middle: float, least: float) -> Callable[[dict[str, Figures]], Verdict | None]:
+    """The median and the least of the time ratios."""
+
+    def verdict(cases: dict[str, Figures]) -> Verdict | None:
+        ratios = _speedups(cases)
+        if not ratios:
+            return None
+        median, worst = statistics.median(ratios), min(ratios)
+        slower = sum(ratio < 1 for ratio in ratios)
+        text = f"median {median:.2f}×, least {worst:.2f}×; slower in {slower} of {len(ratios)}"
+        return text, median >= middle and worst >= least
+
+    return verdict
+
+
+def _memory_share(most: float) -> Callable[[dict[str, Figures]], Verdict | None]:
+    def verdict(cases: dict[str, Figures]) -> Verdict | None:
+        ratios = [memory_ratio(case, mercer_row(case)) for case in cases.values()]
+        known = [ratio for ratio in ratios if ratio is not None]
+        return (f"{max(known):.2f}×", max(known) <= most) if known else None
+
+    return verdict
+
+
+def _within(
+    seconds: float | None, gigabytes: float | None, certified: bool
+) -> Callable[[dict[str, Figures]], Verdict | None]:
+    """Mercer alone: time, memory, and whether the answer comes with a certificate that the judge confirms."""
+
+    def verdict(cases: dict[str, Figures]) -> Verdict | None:
+        if not cases:
+            return None
+        case = next(iter(cases.values()))
+        row = mercer_row(case)
+        if row is None or "error" in row:
+            return (row or {}).get("error", "no row"), False
+        parts = [f"{row['seconds']:.3g} s"]
+        good = seconds is None or row["seconds"] < seconds
+        if gigabytes is not None:
+            parts.append(f"{row['peak_bytes'] / 1e9:.2f} GB")
+            good &= row["peak_bytes"] < gigabytes * 1e9
+        if certified:
+            parts.append(f"certified {row['certificate']:.1e}, judged {row['residual']:.1e}")
+            good &= reached(case, row) and row["residual"] <= SLACK * max(row["certificate"], case["tol"] or 0)
+        return ", ".join(parts), good
+
+    return verdict
+
+
+def _transform_speed(cases: dict[str, Figures]) -> Verdict | None:
+    return _grid(2.0, 2.0)({"full": cases["transform-full"]}) if "transform-full" in cases else None
+
+
+def _transform_memory(cases: dict[str, Figures]) -> Verdict | None:
+    """Four times the rows: how much more memory than the rows and their scores themselves take."""
+    if not {"transform-quarter", "transform-full"} <= cases.keys():
+        return None
+    few, many = (mercer_row(cases[name]) for name in ("transform-quarter", "transform-full"))
+    if few is None or many is None or "error" in few or "error" in many:
+        return "no row", False
+    growth = (many["peak_bytes"] - few["peak_bytes"]) / 1e6
+    return f"peak {growth:+.0f} MB for four times the rows", growth < 200
+
+
+def _one(name: str, target: Callable[[dict[str, Figures]], Verdict | None]) -> Any:
+    """The verdict on a single case of a group."""
+    return lambda cases: target({name: cases[name]}) if name in cases else None
+
+
+TARGETS = [
+    Target("kpca-20k", "at least 3× as fast as scikit-learn's fastest solver at 1e-6", _grid(3.0, 3.0)),
+    Target("kpca-20k", "at most 0.6× its peak memory", _memory_share(0.6)),
+    Target("kpca-10k", "at least 2× as fast in the median, never slower", _grid(2.0, 1.0)),
+    Target("kpca-small", "never slower", _grid(1.0, 1.0)),
+    Target("kpca-100k", "finishes in less than 6 GB, certified to 1e-5", _within(None, 6, True)),
+    Target("kpca-1m", "less than 180 s and 10 GB, with a certificate", _within(180, 10, True)),
+    Target("transform", "100,000 rows at least 2× as fast", _transform_speed),
+    Target("transform", "memory flat in the number of rows", _transform_memory),
+    Target("pca", "never slower", _grid(1.0, 1.0)),
+    Target("gpu", "100,000 samples in less than 3 s", _one("gpu-100k", _within(3, None, True))),
+    Target("gpu", "400,000 samples in less than 60 s", _one("gpu-400k", _within(60, None, True))),
+]
+
+
+def scoreboard(cases: dict[str, Figures]) -> list[tuple[str, str, str, str]]:
+    """Group, asked, reached, met: one line a target."""
+    lines = []
+    for target in TARGETS:
+        own = {name: case for name, case in cases.items() if case["group"] == target.group}
+        verdict = target.verdict(own) if own else None
+        text, good = verdict or ("not run yet", None)
+        lines.append((target.group, target.asked, text, {True: "yes", False: "no", None: ""}[good]))
+    return lines

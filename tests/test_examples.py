@@ -1,0 +1,71 @@
+"""Examples and the code in the documents run as they are printed."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SMALL = {
+    "circles.py": ["--output", "out"],
+    "digits.py": ["--rows", "300", "--output", "out"],
+    "million_rows.py": ["--rows", "3000", "--rank", "60"],
+    "custom_kernel.py": [],
+}
+SAYS = {
+    "circles.py": ["PCA: the rings overlap", "kernel PCA: the rings stand apart"],
+    "digits.py": ["right from 10 components", "converged"],
+    "million_rows.py": ["wrong by at most", "scores (3000, 6)"],
+    "custom_kernel.py": ["lifted points: True", "rings apart: True"],
+}
+DOCUMENTS = ["README.md", "CONTRIBUTING.md", "docs/guide/kernel_pca.md", "docs/guide/kernels.md"]
+
+
+def test_every_example_is_run_here():
+    assert {path.name for path in (ROOT / "examples").glob("*.py")} == set(SMALL)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_example(name, tmp_path):
+    command = [sys.executable, str(ROOT / "examples" / name), *SMALL[name]]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    for words in SAYS[name]:
+        assert words in done.stdout
+    if "out" in SMALL[name]:
+        assert len(list((tmp_path / "out").glob("*.png"))) == 2
+
+
+def python_blocks(text):
+    """The Python blocks of a document that are to be run; `<!-- not run -->` or `<!-- needs torch -->` may precede."""
+    return re.findall(r"(?:<!-- (not run|needs \w+) -->\n+)?```python\n(.*?)```", text, re.DOTALL)
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_code_in_documents_runs(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    blocks = python_blocks((ROOT / name).read_text())
+    assert blocks
+    names = {"__name__": "document"}
+    for mark, code in blocks:
+        if mark == "not run" or (mark.startswith("needs") and not _installed(mark.split()[1])):
+            continue
+        exec(compile(code, name, "exec"), names)
+
+
+def _installed(module):
+    from importlib.util import find_spec
+
+    return find_spec(module) is not None
+
+
+@pytest.mark.parametrize("name", [*DOCUMENTS, "docs/design.md", "CHANGELOG.md"])
+def test_links_lead_somewhere(name):
+    path = ROOT / name
+    later = {"docs/benchmarks.md", "docs/theory"}  # written by `make bench`, and by hand
+    for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", path.read_text()):
+        found = (path.parent / target).resolve()
+        assert found.exists() or str(found.relative_to(ROOT)) in later, f"{name} links to {target}"
