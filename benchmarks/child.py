@@ -31,8 +31,10 @@ def main() -> None:
         result = {"fit": fit, "transform": transform, "solve": solve}[job["kind"]](job)
     except MemoryError:
         result = {"error": "ran out of memory"}
-    except ImportError as missing:
-        result = {"error": f"{missing.name} is not installed"}
+    except ModuleNotFoundError as missing:
+        if missing.name != "primme":
+            raise
+        result = {"error": "not installed"}
     (Path(job["out"]) / "result.json").write_text(json.dumps(result))
 
 

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, eigsh, lobpcg
 
-from mercer.kernels import resolve_kernel
+from mercer.kernels import RBF
 from mercer.linalg.eigen import top_eigenpairs
-from mercer.linalg.lowrank import factor_eigenpairs, rpcholesky
+from mercer.linalg.lowrank import rpcholesky
 from mercer.linalg.operators import Centered, Dense, Gram
 
 Answer = dict[str, Any]
@@ -54,7 +54,7 @@ def krylov_dense(M: np.ndarray, k: int, tol: float, largest: float) -> Answer:
 
 
 def krylov_streamed(X: np.ndarray, k: int, tol: float, gamma: float) -> Answer:
-    A = Centered(Gram(resolve_kernel("rbf", gamma, 3, 1, None).bind(X), X, keep_bytes=_KEEP, keep_from=1))
+    A = Centered(Gram(RBF(gamma).bind(X), X, keep_bytes=_KEEP, keep_from=1))
     pairs = top_eigenpairs(A, k, solver="krylov", tol=tol)
     return {"values": pairs.values, "vectors": pairs.vectors, "passes": pairs.passes, "products": None}
 
@@ -95,10 +95,11 @@ def arpack(M: np.ndarray, k: int, tol: float, largest: float) -> Answer:
 def low_rank_start(M: np.ndarray, k: int) -> tuple[np.ndarray, LinearOperator]:
     """The top k eigenvectors of FFᵀ ≈ M, and σ(σI − FFᵀ)⁻¹ with σ a little above the largest eigenvalue."""
     rank = min(len(M) // 4, max(200, 3 * k))
-    factor = rpcholesky(Dense(M), rank, np.random.default_rng(0), dtype=np.float32)
-    values, U, _, _ = factor_eigenpairs(factor.F, rank, center=False)
-    alive = values > 1e-6 * values[0]
-    U, values = U[:, alive].astype(np.float64), values[alive]
+    F = rpcholesky(Dense(M), rank, np.random.default_rng(0), dtype=np.float32).F
+    values, W = np.linalg.eigh((F.T @ F).astype(np.float64))
+    alive = np.flatnonzero(values > 1e-6 * values[-1])[::-1]
+    values = values[alive]
+    U = F @ (W[:, alive] / np.sqrt(values))
     sigma = 1.01 * values[0]
     weights = sigma / (sigma - values) - 1
 

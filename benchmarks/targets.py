@@ -44,7 +44,7 @@ def time_ratio(case: Figures, row: Row | None) -> float | None:
 def memory_ratio(case: Figures, row: Row | None) -> float | None:
     """Peak memory as a share of that of the best of scikit-learn."""
     best = best_peer(case)
-    if row is None or best is None or "error" in row:
+    if row is None or best is None or "peak_bytes" not in row:
         return None
     return row["peak_bytes"] / best["peak_bytes"]
 
@@ -110,7 +110,8 @@ def _within(
             good &= row["peak_bytes"] < gigabytes * 1e9
         if certified:
             parts.append(f"certified {row['certificate']:.1e}, judged {row['residual']:.1e}")
-            good &= reached(case, row) and row["residual"] <= SLACK * max(row["certificate"], case["tol"] or 0)
+            holds = row["residual"] <= SLACK * max(row["certificate"], case["tol"] or 0.0)
+            good &= bool(row["converged"]) and holds and reached(case, row)
         return ", ".join(parts), good
 
     return verdict

@@ -73,9 +73,10 @@ def exact_components(
 ) -> Components:
     """The top eigenpairs of HKH by the plan's solver; `replan(k)` is asked when a share needs more than k."""
     A = Centered(_operator(kernel, X, plan, settings))
-    pairs = _solve(A, plan, settings, replan)
-    converged = _judge(pairs, kernel, settings)
-    values = _cleaned(pairs.values, kernel, A.n, settings.bits)
+    pairs, plan = _solve(A, plan, settings, replan)
+    noise = _noise(A)
+    converged = _judge(pairs, kernel, settings, noise)
+    values = _cleaned(pairs.values, kernel, A.n, settings.bits, noise)
     pairs = _select(pairs, np.flatnonzero(values > 0) if settings.drop_zero else np.arange(len(values)))
     values = values[values > 0] if settings.drop_zero else values
     vectors, _ = _with_fixed_signs(pairs.vectors, settings.bits)
@@ -110,6 +111,13 @@ def factor_components(kernel: Kernel, X: Any, settings: Settings) -> Components:
     factor = rpcholesky(
         A, settings.rank, as_generator(settings.random_state), dtype=A.xp.float32 if settings.bits == 32 else None
     )
+    if factor.indefinite:
+        warnings.warn(
+            f"{kernel!r} is not positive semidefinite on this data: a negative pivot was met. The factor holds what is "
+            "positive, and eigenvalue_error_ is no bound; eigen_solver='krylov' handles indefinite kernels.",
+            IndefiniteKernelWarning,
+            stacklevel=2,
+        )
     spectrum = factor_spectrum(factor.F)
     total = float(spectrum.values.sum()) + factor.error
     k = min(settings.k, len(spectrum.values))
@@ -182,8 +190,8 @@ def _symmetric(K: Any) -> Any:
     return K
 
 
-def _solve(A: Centered, plan: Plan, settings: Settings, replan: Callable[[int], Plan]) -> Eigenpairs:
-    k = settings.k
+def _solve(A: Centered, plan: Plan, settings: Settings, replan: Callable[[int], Plan]) -> tuple[Eigenpairs, Plan]:
+    k, known = settings.k, None
     while True:
         pairs = top_eigenpairs(
             A,
@@ -194,13 +202,14 @@ def _solve(A: Centered, plan: Plan, settings: Settings, replan: Callable[[int], 
             n_iter=settings.n_iter,
             random_state=settings.random_state,
             monitor=settings.monitor,
+            start=known,
         )
         if settings.share is None:
-            return pairs
+            return pairs, plan
         enough = _enough(pairs.values, _centred(pairs, A).trace(), settings.share)
         if enough < k or k == A.n:
-            return _select(pairs, np.arange(min(enough, k)))
-        k = min(A.n, 2 * k)
+            return _select(pairs, np.arange(min(enough, k))), plan
+        k, known = min(A.n, 2 * k), pairs.vectors
         plan = replan(k)
 
 
@@ -230,9 +239,16 @@ def _select(pairs: Eigenpairs, index: np.ndarray) -> Eigenpairs:
 # --- what the values say ---------------------------------------------------------------------------------
 
 
-def _cleaned(values: np.ndarray, kernel: Kernel, n: int, bits: int) -> np.ndarray:
+def _noise(A: Centered) -> float:
+    """An eigenvalue of HKH that rounding in the entries of K alone can make."""
+    largest = float(A.xp.max(A.xp.abs(A.A.diagonal())))
+    return 8 * float(np.finfo(np.float64).eps) * largest * float(np.sqrt(A.n))
+
+
+def _cleaned(values: np.ndarray, kernel: Kernel, n: int, bits: int, noise: float = 0.0) -> np.ndarray:
     """Eigenvalues with rounding errors at zero; an error where a component is truly negative."""
     values = np.asarray(values, np.float64)
+    values = np.where(np.abs(values) > noise, values, 0.0)
     top, lowest = values.max(initial=0.0), values.min(initial=0.0)
     if lowest < 0 and lowest < -_SIGNIFICANT[bits] * top:
         raise ValueError(
@@ -250,9 +266,11 @@ def _cleaned(values: np.ndarray, kernel: Kernel, n: int, bits: int) -> np.ndarra
     return np.where(values > _ZERO_AT[bits] * top, values, 0.0)
 
 
-def _judge(pairs: Eigenpairs, kernel: Kernel, settings: Settings) -> bool:
+def _judge(pairs: Eigenpairs, kernel: Kernel, settings: Settings, noise: float) -> bool:
     """Whether the tolerance was met, with a warning where it was not or where the kernel is indefinite."""
     top, worst = np.abs(pairs.values).max(initial=0.0), pairs.residuals.max(initial=0.0)
+    if top <= noise:
+        return True  # nothing but rounding: there is nothing to converge to
     exact = pairs.solver in ("dense", "randomized")  # these have no tolerance to miss: residuals tell how good
     converged = exact or bool(worst <= settings.tol * top)
     if not converged:

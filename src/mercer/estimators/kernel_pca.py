@@ -198,13 +198,14 @@ class KernelPCA(Estimator):
         self.kernel_ = self._resolved(self.n_features_in_).bind(X)
         self.gamma_ = getattr(self.kernel_, "gamma", 1 / self.n_features_in_ if self.gamma is None else self.gamma)
         self.X_fit_ = X
+        working = self.kernel_.centered_form(X)
         plan = self._plan(X, self._count(X.shape[0]))
         if self.verbose:
             _say(str(plan))
         if plan.solver == "rpcholesky":
-            found = factor_components(self.kernel_, X, self._settings())
+            found = factor_components(working, X, self._settings())
         else:
-            found = exact_components(self.kernel_, X, plan, self._settings(), lambda k: self._plan(X, k))
+            found = exact_components(working, X, plan, self._settings(), lambda k: self._plan(X, k))
         self._keep(found)
         self.solver_ = SolverReport(
             plan.solver,
@@ -338,7 +339,7 @@ class KernelPCA(Estimator):
             raise ValueError("score needs k(x, x) of new points, which a precomputed kernel does not have.")
         new = self._with_mean.new_points(X)
         both = to_numpy(self._with_mean.on_points(new)).astype(np.float64)
-        norms = to_numpy(self.kernel_.diagonal(new)).astype(np.float64) - 2 * both[:, -1] + self._mean_norm
+        norms = to_numpy(self._with_mean.kernel.diagonal(new)).astype(np.float64) - 2 * both[:, -1] + self._mean_norm
         total = norms.sum()
         return float((both[:, :-1] ** 2).sum() / total) if total > 0 else 0.0
 

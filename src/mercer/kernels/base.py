@@ -47,6 +47,13 @@ class Points:
 
         return self._select(pick)
 
+    def is_finite(self) -> bool:
+        """Whether no row or norm has overflowed."""
+        if not all(part.is_finite() for part in self.parts):
+            return False
+        held = [self.rows.data if sp.issparse(self.rows) else self.rows, self.norms]
+        return all(a is None or bool(namespace(a).all(namespace(a).isfinite(a))) for a in held)
+
     def _select(self, pick: Any) -> Points:
         return replace(
             self,
@@ -65,6 +72,10 @@ class Kernel(ABC):
 
     def bind(self, X: Any) -> Kernel:
         """This kernel with every parameter that depends on the data turned into a number."""
+        return self
+
+    def centered_form(self, X: Any) -> Kernel:
+        """A kernel with the same HKH that rounds less, where there is one; this one where there is not."""
         return self
 
     @abstractmethod

@@ -94,15 +94,20 @@ def symmetric_part(K: Any) -> tuple[Any, float]:
     """(K + Kᵀ)/2, and the largest entry of H(K − Kᵀ)H/2 relative to K's: how much the symmetric part leaves out.
 
     Centring removes everything of the form a1ᵀ + 1bᵀ, so a matrix that differs from its transpose only by that is as
-    good as a symmetric one.
+    good as a symmetric one. Works on runs of rows; a symmetric K is returned as it is, not copied.
     """
-    xp = namespace(K)
-    skew = (K - K.T) / 2
-    if not bool(xp.any(skew != 0)):
+    xp, n = namespace(K), K.shape[0]
+    runs = [slice(i, min(i + 256, n)) for i in range(0, n, 256)]
+    if not any(bool(xp.any(K[run, :] != K[:, run].T)) for run in runs):
         return K, 0.0
-    means = xp.mean(skew, axis=0)
-    centred = skew - means[None, :] + means[:, None]
-    return K - skew, float(xp.max(xp.abs(centred)) / xp.max(xp.abs(K)))
+    means = xp.concat([xp.mean(K[run, :] - K[:, run].T, axis=1) for run in runs]) / 2  # of the rows of (K − Kᵀ)/2
+    out, skew, size = xp.empty_like(K), 0.0, 0.0
+    for run in runs:
+        half = (K[run, :] - K[:, run].T) / 2
+        skew = max(skew, float(xp.max(xp.abs(half - means[run, None] + means[None, :]))))
+        size = max(size, float(xp.max(xp.abs(K[run, :]))))
+        out[run, :] = K[run, :] - half
+    return out, skew / size
 
 
 def backend_for(points: Points) -> Any:

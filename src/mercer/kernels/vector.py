@@ -64,8 +64,7 @@ class VectorKernel(Kernel):
     def _framed(self, X: Any, dtype: Any, like: Points | None) -> Points:
         """Rows about their mean: distances by the dot-product identity lose digits far from the origin."""
         shift = column_means(X) if like is None else like.context.shift
-        wide = namespace(X).result_type(X.dtype, dtype)  # round once, after the shift
-        rows = X if sp.issparse(X) else _cast(X, wide) - _cast(shift, wide)
+        rows = X if sp.issparse(X) else _shifted(X, shift, dtype)
         norms = squared_norms(rows, dtype)
         xp = namespace(norms)
         largest = float(xp.max(norms)) if norms.shape[0] else 0.0
@@ -132,7 +131,18 @@ class VectorKernel(Kernel):
 
 
 def _cast(X: Any, dtype: Any) -> Any:
+    with np.errstate(over="ignore"):
+        return _as_type(X, dtype)
+
+
+def _as_type(X: Any, dtype: Any) -> Any:
     return X.astype(dtype) if sp.issparse(X) else namespace(X).astype(X, dtype, copy=False)
+
+
+def _shifted(X: Any, shift: Any, dtype: Any) -> Any:
+    """X − shift in the wider of X's precision and `dtype`, so that it is rounded once, after the shift."""
+    wide = namespace(X).result_type(X.dtype, dtype)
+    return _cast(X, wide) - _cast(shift, wide)
 
 
 def column_means(X: Any) -> Any:
@@ -140,7 +150,7 @@ def column_means(X: Any) -> Any:
     if sp.issparse(X):
         return None
     xp = namespace(X)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         means = xp.mean(X, axis=0)
     return xp.where(xp.isfinite(means), means, xp.zeros_like(means))
 
@@ -168,6 +178,25 @@ class Linear(VectorKernel):
 
     def profile(self, t: Any, xp: Any) -> Any:
         return t
+
+    def centered_form(self, X: Any) -> Kernel:
+        return self if sp.issparse(X) else LinearAbout(column_means(X))
+
+
+@dataclass(repr=False)
+class LinearAbout(Linear):
+    """k(x, y) = ⟨x − shift, y − shift⟩: what Linear is once centred, without its rounding far from the origin."""
+
+    shift: Any
+
+    def points(self, X: Any, dtype: Any = None, like: Points | None = None) -> Points:
+        return super().points(_shifted(X, self.shift, dtype or X.dtype), dtype, like)
+
+    def centered_form(self, X: Any) -> Kernel:
+        return self
+
+    def __repr__(self) -> str:
+        return "Linear()"
 
 
 class _DotWithGamma(VectorKernel):

@@ -80,6 +80,7 @@ def top_eigenpairs(
     n_iter: int | str = "auto",
     random_state: Any = None,
     monitor: Monitor | None = None,
+    start: Any = None,
 ) -> Eigenpairs:
     """The k largest eigenvalues of A and their vectors.
 
@@ -88,6 +89,7 @@ def top_eigenpairs(
     max_iter : the largest number of passes over the matrix (krylov), iterations (arpack, power)
     n_iter : power iterations of "randomized"
     monitor : called as monitor(passes, residual) after each pass of krylov
+    start : (n, at most k), vectors near the wanted ones, for krylov to begin with
 
     >>> pairs = top_eigenpairs(np.diag([3.0, 1.0, 2.0]), 2)
     >>> pairs.values.tolist(), bool(pairs.residuals.max() < 1e-12)
@@ -106,7 +108,7 @@ def top_eigenpairs(
     tol = tol or default_tol(A.xp.finfo(A.dtype).bits)
     rng = as_generator(random_state)
     if solver == "krylov":
-        found = krylov(A, k, tol=tol, max_passes=max_iter or 300, rng=rng, monitor=monitor)
+        found = krylov(A, k, tol=tol, max_passes=max_iter or 300, rng=rng, monitor=monitor, start=start)
         return Eigenpairs(**found, solver=solver, reason=reason)
     run: dict[str, Callable[[], tuple[Any, Any, Operator]]] = {
         "dense": lambda: _dense(A, k),

@@ -90,11 +90,14 @@ def krylov(
     max_passes: int,
     rng: np.random.Generator,
     monitor: Monitor | None = None,
+    start: Any = None,
 ) -> dict[str, Any]:
-    """The top k of A: the fields of Eigenpairs, less `solver` and `reason`."""
+    """The top k of A: the fields of Eigenpairs, less `solver` and `reason`; `start` are vectors known to be good."""
     guard = min(max(4, k // 8), A.n - k)
     levels = A.ladder(tol)
     V, precondition = _start(levels[0], k, guard, rng)
+    if start is not None:
+        V = orthonormal_to(V[:, :0], A.xp.concat([start, V[:, start.shape[1] :]], axis=1), A.xp)
     passes, kept, interrupted = 0, 0, False
     basis: _Basis | None = None
     for level in levels:

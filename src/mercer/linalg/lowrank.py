@@ -20,6 +20,7 @@ from mercer.backends import backend_of, is_foreign, namespace, placement, to_num
 from mercer.kernels.base import Kernel, Points
 from mercer.linalg.operators import Operator
 
+_NEGATIVE = -64.0  # a residual of so many times its rounding noise is truly negative
 _RUN = 8192  # columns of F updated at a time: small enough for the cache, large enough for BLAS
 
 
@@ -31,12 +32,14 @@ class Factor:
     landmarks : (m,) indices of the columns.
     coefs : (m, m).
     error : tr(K − FFᵀ), an upper bound of ‖K − FFᵀ‖, with what rounding may add.
+    indefinite : whether a negative pivot was met, so that K is not positive semidefinite and the bound is void.
     """
 
     F: Any
     landmarks: np.ndarray
     coefs: np.ndarray
     error: float
+    indefinite: bool = False
 
 
 def rpcholesky(A: Operator, rank: int, rng: np.random.Generator, *, dtype: Any = None, tol: float = 0.0) -> Factor:
@@ -54,23 +57,26 @@ def rpcholesky(A: Operator, rank: int, rng: np.random.Generator, *, dtype: Any =
     total = residual.sum()
     Ft = xp.empty((rank, n), dtype=dtype, **A._place())  # F transposed: new columns of F are whole rows here
     pivots: list[int] = []
+    indefinite = False
     block = max(8, -(-rank // 8))
     noise = 16 * _coarsest_eps(A, dtype) * residual  # what rounding leaves on the diagonal of K − FFᵀ
     floor = max(tol * total, noise.sum())
     unseen = 0.0
     while len(pivots) < rank and residual.sum() > floor:
         drawn = rng.choice(n, size=min(block, rank - len(pivots) + block // 4), p=residual / residual.sum())
-        chosen, L = _accept(A, Ft, len(pivots), drawn, residual, noise, rng)
+        chosen, L, lowest = _accept(A, Ft, len(pivots), drawn, residual, noise, rng)
+        indefinite = indefinite or lowest < _NEGATIVE
         chosen, L = chosen[: rank - len(pivots)], L[: rank - len(pivots), : rank - len(pivots)]
         if not len(chosen):
             break  # nothing positive is left: K is indefinite or exhausted, and F is what can be had
-        unseen += _append(A, Ft, len(pivots), chosen, L, residual, noise)
+        missed, lowest = _append(A, Ft, len(pivots), chosen, L, residual, noise)
+        unseen, indefinite = unseen + missed, indefinite or lowest < _NEGATIVE
         pivots.extend(int(p) for p in chosen)
     m = len(pivots)
     landmarks = np.array(pivots, dtype=np.int64)
     rounding = _coarsest_eps(A, dtype) * total * np.sqrt(max(m, 1)) + min(noise.sum(), floor)
     coefs = _landmark_coefs(to_numpy(xp.take(Ft[:m, :], _index(A, landmarks), axis=1)).T)
-    return Factor(Ft[:m, :].T, landmarks, coefs, float(residual.sum()) + unseen + rounding)
+    return Factor(Ft[:m, :].T, landmarks, coefs, float(residual.sum()) + unseen + rounding, indefinite)
 
 
 def _coarsest_eps(A: Operator, dtype: Any) -> float:
@@ -94,28 +100,30 @@ def _accept(
     residual: np.ndarray,
     noise: np.ndarray,
     rng: np.random.Generator,
-) -> tuple[np.ndarray, np.ndarray]:
-    """The draws that are kept, and the Cholesky factor of the residual kernel among them."""
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """The draws that are kept, the Cholesky factor of the residual kernel among them, and its lowest pivot / noise."""
     known = to_numpy(A.xp.take(Ft[:r, :], _index(A, drawn), axis=1)).astype(np.float64)
     H = _block(A, drawn) - known.T @ known
     bound, chance = residual[drawn].copy(), rng.random(len(drawn))
     L = np.zeros_like(H)
     kept: list[int] = []
+    lowest = float((np.diag(H) / np.maximum(noise[drawn], np.finfo(np.float64).tiny)).min())
     for i in range(len(drawn)):
         if H[i, i] <= noise[drawn[i]] or chance[i] * bound[i] >= H[i, i]:
             continue
         L[:, i] = H[:, i] / np.sqrt(H[i, i])
         H -= np.outer(L[:, i], L[:, i])
         kept.append(i)
-    return drawn[kept], L[np.ix_(kept, kept)]
+    return drawn[kept], L[np.ix_(kept, kept)], lowest
 
 
 def _append(
     A: Operator, Ft: Any, r: int, chosen: np.ndarray, L: np.ndarray, residual: np.ndarray, noise: np.ndarray
-) -> float:
+) -> tuple[float, float]:
     """Fill rows r, r + 1, … of Fᵀ with L⁻¹ (K[chosen] − F[chosen] Fᵀ), and take their squares off the residual.
 
-    Returns what is left where nothing should be: noise that a kernel has on its diagonal and in none of its columns.
+    Returns what is left where nothing should be (noise that a kernel has on its diagonal and in none of its columns),
+    and the lowest residual in units of its rounding noise: far below zero only where K is indefinite.
     """
     xp = A.xp
     strip = A.strip(_index(A, chosen))
@@ -136,10 +144,11 @@ def _append(
     backend_of(Ft).for_each(runs, work)
     for run in runs:
         residual[run] -= to_numpy(squares[run.start])
+    lowest = float((residual / np.maximum(noise, np.finfo(np.float64).tiny)).min())
     residual[residual < noise] = 0.0
     unseen = float(residual[chosen].sum())
     residual[chosen] = 0.0
-    return unseen
+    return unseen, lowest
 
 
 def _landmark_coefs(F_S: np.ndarray) -> np.ndarray:

@@ -190,7 +190,8 @@ class Gram(Operator):
         if self.precision == single or self.n < 2 * self.backend.TILE:
             return [self]
         coarse = Gram(self.kernel, self.X, precision=single, keep_bytes=self._keep_bytes, n_jobs=self._n_jobs)
-        return [coarse, self] if bool(self.xp.all(self.xp.isfinite(coarse.diagonal()))) else [self]
+        usable = coarse.points.is_finite() and bool(self.xp.all(self.xp.isfinite(coarse.diagonal())))
+        return [coarse, self] if usable else [self]
 
     def forget(self) -> None:
         """Give back the memory of the kept tiles."""

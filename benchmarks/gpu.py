@@ -1,0 +1,211 @@
+"""Kernel PCA on one GPU: a script for a machine with CUDA and torch, where nothing else need be installed.
+
+    PYTHONPATH=src python benchmarks/gpu.py --output gpu.json
+    python -m benchmarks --merge-gpu gpu.json
+
+Times are medians of three fits after a warm-up, with the device synchronised before and after. Results are printed
+as JSON, and with --output written after every case.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+sys.path[0] = str(Path(__file__).resolve().parents[1])  # instead of this folder, whose names are too common
+
+import mercer
+from benchmarks.machine import describe
+
+D, K = 50, 10
+Row = dict[str, Any]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Kernel PCA on one GPU.")
+    parser.add_argument("--quick", action="store_true", help="tiny sizes, to see that it runs")
+    parser.add_argument("--device", default="cuda", help="a torch device (cuda)")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--output", type=Path, help="a file to write after every case")
+    options = parser.parse_args()
+    device, scale = torch.device(options.device), 100 if options.quick else 1
+    machine, cases = machine_of(device), {}
+    for name, run in (
+        ("gpu-20k", lambda: against_cpu(20_000 // min(scale, 8), device, options.repeats)),
+        ("gpu-100k", lambda: large(100_000 // scale, device, options.repeats)),
+        ("gpu-400k", lambda: large(400_000 // scale, device, options.repeats)),
+    ):
+        cases[name] = {**run(), "machine": machine}
+        sys.stderr.write(f"{name}: {json.dumps(cases[name]['rows'])}\n")
+        if options.output:
+            options.output.write_text(json.dumps({"cases": cases}, indent=1, ensure_ascii=False))
+    print(json.dumps({"cases": cases}, indent=1, ensure_ascii=False))
+
+
+def large(n: int, device: torch.device, repeats: int) -> dict[str, Any]:
+    """float32, tol = 1e-5."""
+    X = clusters(n, device, torch.float32)
+    gamma = gamma_of(X)
+    return case(
+        f"n = {n:,}, d = {D}, k = {K}, float32, tol = 1e-5",
+        n,
+        "float32",
+        1e-5,
+        [tried("Mercer, torch tensors", lambda: fitted(X, X, gamma, 1e-5, repeats)[0])],
+    )
+
+
+def against_cpu(n: int, device: torch.device, repeats: int) -> dict[str, Any]:
+    """float64, tol = 1e-6: torch and CuPy arrays on the GPU, and the same in NumPy on the CPU."""
+    X = clusters(n, device, torch.float64)
+    gamma, host = gamma_of(X), X.cpu().numpy()
+    reference, expected = fitted(host, X, gamma, 1e-6, 1)
+
+    def compared(array: Any) -> Row:
+        row, model = fitted(array, X, gamma, 1e-6, repeats)
+        scores = model.transform(array[:1000])
+        same = type(scores) is type(array)
+        if not same:
+            raise TypeError(f"{type(array).__name__} went in and {type(scores).__name__} came out")
+        difference = abs(on_host(model.eigenvalues_) - expected.eigenvalues_) / expected.eigenvalues_[0]
+        wanted = expected.transform(host[:1000])
+        return row | {
+            "shortfall": float(difference.max()),
+            "score_difference": float(abs(on_host(scores) - wanted).max() / abs(wanted).max()),
+        }
+
+    rows = [
+        tried("Mercer, torch tensors", lambda: compared(X)),
+        tried("Mercer, CuPy arrays", lambda: compared(import_module("cupy").from_dlpack(X))),
+        {"competitor": "Mercer, NumPy arrays on the CPU", **reference},
+    ]
+    words = f"n = {n:,}, d = {D}, k = {K}, float64, tol = 1e-6"
+    return case(words, n, "float64", 1e-6, rows)
+
+
+def case(words: str, n: int, dtype: str, tol: float, rows: list[Row]) -> dict[str, Any]:
+    return {
+        "group": "gpu",
+        "settings": words,
+        "n": n,
+        "d": D,
+        "k": K,
+        "dtype": dtype,
+        "tol": tol,
+        "rows": [{"library": "Mercer", **row} for row in rows],
+    }
+
+
+def tried(name: str, run: Callable[[], Row]) -> Row:
+    """A row, or what went wrong, so that the other cases still run."""
+    try:
+        return {"competitor": name, **run()}
+    except Exception as error:
+        return {"competitor": name, "error": f"failed: {type(error).__name__}: {error}"[:200]}
+
+
+def fitted(X: Any, judged_on: torch.Tensor, gamma: float, tol: float, repeats: int) -> tuple[Row, Any]:
+    """The row of repeated fits, and the last model."""
+    device, seconds, peak = judged_on.device, [], 0
+    params = {"n_components": K, "kernel": "rbf", "gamma": gamma, "tol": tol}
+    mercer.KernelPCA(**params).fit(X[:20_000])
+    model = None
+    for _ in range(repeats):
+        model = None  # so that two models never stand in memory at once
+        synchronize(device, reset=True)
+        started = time.perf_counter()
+        model = mercer.KernelPCA(**params).fit(X)
+        synchronize(device)
+        seconds.append(time.perf_counter() - started)
+        peak = max(peak, torch.cuda.max_memory_allocated(device) if device.type == "cuda" else 0)
+    assert model is not None
+    values, vectors = on_host(model.eigenvalues_), on_host(model.eigenvectors_)
+    row = {
+        "seconds": statistics.median(seconds),
+        "fastest": min(seconds),
+        "slowest": max(seconds),
+        "measurements": len(seconds),
+        "residual": largest_residual(judged_on, gamma, values, vectors),
+        "passes": model.solver_.passes,
+        "solver": model.solver_.name,
+        "converged": bool(model.solver_.converged),
+        "certificate": float(model.residuals_.max()) / float(values[0]),
+        "eigenvalue_error": float(model.eigenvalue_error_.max()) / float(values[0]),
+        "reason": model.solver_.reason,
+    }
+    return row | ({"peak_bytes": peak} if peak and not isinstance(X, np.ndarray) else {}), model
+
+
+def largest_residual(X: torch.Tensor, gamma: float, values: np.ndarray, vectors: np.ndarray) -> float:
+    """‖HKHv − γv‖ / γ₁ in float64, in tiles, by torch alone."""
+    X = X.double() - X.double().mean(dim=0)
+    V = torch.as_tensor(vectors, dtype=torch.float64, device=X.device)
+    V = V / torch.linalg.vector_norm(V, dim=0)
+    centred, squares = V - V.mean(dim=0), (X**2).sum(dim=1)
+    product = torch.zeros_like(V)
+    for i in range(0, len(X), 8192):
+        rows = slice(i, i + 8192)
+        for j in range(0, len(X), 32_768):
+            columns = slice(j, j + 32_768)
+            distances = squares[rows, None] + squares[None, columns] - 2 * X[rows] @ X[columns].T
+            product[rows] += torch.exp(-gamma * distances.clamp_(min=0)) @ centred[columns]
+    theta = torch.as_tensor(values, dtype=torch.float64, device=X.device)
+    difference = product - product.mean(dim=0) - V * theta
+    return float(torch.linalg.vector_norm(difference, dim=0).max() / theta.max())
+
+
+def clusters(n: int, device: torch.device, dtype: torch.dtype) -> torch.Tensor:
+    """Twenty Gaussian clusters, coordinate c of which varies like 1/√(c + 1), (n, D)."""
+    rng = np.random.default_rng(0)
+    spread = 1 / np.sqrt(np.arange(1, D + 1))
+    centres = 1.5 * rng.standard_normal((20, D)) * spread
+    rows = centres[rng.integers(0, 20, n)] + rng.standard_normal((n, D)) * spread
+    return torch.as_tensor(rows, dtype=dtype, device=device)
+
+
+def gamma_of(X: torch.Tensor) -> float:
+    """One over the median squared distance, from 2,000 rows."""
+    rows = X[:2000].double().cpu()
+    distances = torch.pdist(rows) ** 2
+    return float(f"{1 / float(distances.median()):.4g}")
+
+
+def on_host(array: Any) -> np.ndarray:
+    """A NumPy copy of a torch, CuPy or NumPy array."""
+    if isinstance(array, torch.Tensor):
+        return array.detach().cpu().numpy()
+    return array.get() if hasattr(array, "get") else np.asarray(array)
+
+
+def synchronize(device: torch.device, reset: bool = False) -> None:
+    if device.type != "cuda":
+        return
+    torch.cuda.synchronize(device)
+    if reset:
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats(device)
+
+
+def machine_of(device: torch.device) -> dict[str, Any]:
+    machine = describe()
+    packages = {**machine["packages"], "mercer": mercer.__version__, "torch": torch.__version__}
+    try:
+        packages["cupy"] = import_module("cupy").__version__
+    except ImportError:
+        pass
+    gpu = torch.cuda.get_device_name(device) if device.type == "cuda" else "no GPU"
+    return {**machine, "gpu": gpu, "packages": packages}
+
+
+if __name__ == "__main__":
+    main()

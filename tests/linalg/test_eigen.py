@@ -1,0 +1,199 @@
+"""Eigensolvers against LAPACK, and bounds that hold."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mercer.kernels import RBF, Laplacian
+from mercer.linalg.eigen import SOLVERS, as_generator, choose_solver, default_tol, top_eigenpairs
+from mercer.linalg.eigen_bounds import column_norms, error_bounds
+from mercer.linalg.operators import Centered, Dense, Gram, LowRank
+
+RNG = np.random.default_rng(0)
+
+
+def with_spectrum(values, seed=0):
+    Q, _ = np.linalg.qr(np.random.default_rng(seed).standard_normal((len(values), len(values))))
+    M = (Q * values) @ Q.T
+    return (M + M.T) / 2
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(1, 30),
+    part=st.floats(0, 1),
+    solver=st.sampled_from(["auto", "dense", "krylov", "arpack"]),
+    positive=st.booleans(),
+)
+def test_random_matrices(seed, n, part, solver, positive):
+    G = np.random.default_rng(seed).standard_normal((n, n))
+    M = G @ G.T if positive else G + G.T
+    k = 1 + int(part * (n - 1))
+    pairs = top_eigenpairs(M, k, solver=solver, random_state=seed)
+    truth = np.linalg.eigvalsh(M)[::-1]
+    scale = np.abs(truth).max()
+    np.testing.assert_allclose(pairs.values, truth[:k], atol=1e-9 * scale)
+    assert np.all(np.abs(pairs.values - truth[:k]) <= pairs.errors + 1e-13 * n * scale)
+
+
+@pytest.mark.parametrize("solver", ["dense", "krylov", "arpack", "power"])
+def test_largest_algebraic_of_an_indefinite_matrix(solver):
+    values = np.concatenate([[-10.0, -9.0], 0.6 ** np.arange(28)])
+    pairs = top_eigenpairs(with_spectrum(values), 4, solver=solver, random_state=0)
+    np.testing.assert_allclose(pairs.values, [1.0, 0.6, 0.36, 0.216], rtol=1e-7)
+
+
+def test_randomized_finds_the_largest_magnitudes():
+    values = np.concatenate([[-10.0, -9.0], 0.6 ** np.arange(28)])
+    pairs = top_eigenpairs(with_spectrum(values), 3, solver="randomized", random_state=0)
+    np.testing.assert_allclose(pairs.values, [1.0, -9.0, -10.0], rtol=1e-7)
+
+
+@pytest.mark.parametrize("solver", ["dense", "krylov"])
+@pytest.mark.parametrize("spread", [0.0, 1e-13, 1e-7])
+def test_clustered_values(solver, spread):
+    values = np.concatenate([1 - spread * np.arange(5), 0.5 ** np.arange(1, 96)])
+    M = with_spectrum(values)
+    pairs = top_eigenpairs(M, 6, solver=solver, random_state=0)
+    np.testing.assert_allclose(pairs.values, np.sort(values)[::-1][:6], atol=1e-9)
+    np.testing.assert_allclose(pairs.vectors.T @ pairs.vectors, np.eye(6), atol=1e-10)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_every_pair_of_a_small_matrix(solver, n):
+    M = with_spectrum(np.arange(1.0, n + 1))
+    pairs = top_eigenpairs(M, n, solver=solver, random_state=0)
+    np.testing.assert_allclose(pairs.values, np.arange(n, 0, -1.0), rtol=1e-9)
+    assert pairs.residuals.max() < 1e-8
+
+
+@pytest.mark.parametrize("kernel", [RBF(gamma=0.3), Laplacian(0.3)], ids=repr)
+def test_krylov_climbs_the_ladder(kernel):
+    """2,500 rows: float32 tiles first, then float64 ones to certify on."""
+    X = np.random.default_rng(0).standard_normal((2500, 5))
+    A = Centered(Gram(kernel, X, keep_bytes=10**8))
+    assert len(A.ladder(1e-10)) == 2
+    pairs = top_eigenpairs(A, 8, solver="krylov", random_state=0)
+    assert pairs.solver == "krylov" and pairs.operator is A
+    assert pairs.residuals.max() <= 1e-10 * pairs.values[0]
+    M = A.to_dense()
+    np.testing.assert_allclose(
+        np.linalg.norm(M @ pairs.vectors - pairs.vectors * pairs.values, axis=0),
+        pairs.residuals,
+        atol=1e-11 * pairs.values[0],
+    )
+    dense = top_eigenpairs(Dense(M), 8, solver="dense")
+    assert np.all(np.abs(pairs.values - dense.values) <= pairs.errors + 1e-12 * dense.values[0])
+
+
+def test_krylov_with_a_factor_to_start_from():
+    """3,100 rows: a low-rank factor starts and preconditions it."""
+    X = np.random.default_rng(0).standard_normal((3100, 3))
+    A = Centered(Gram(RBF(gamma=0.2), X, keep_bytes=10**8))
+    pairs = top_eigenpairs(A, 5, solver="krylov", random_state=0)
+    assert pairs.residuals.max() <= 1e-10 * pairs.values[0]
+    assert pairs.passes <= 15
+    product = A.matmat(pairs.vectors)
+    np.testing.assert_allclose(product, pairs.vectors * pairs.values, atol=1e-9 * pairs.values[0])
+
+
+@pytest.mark.parametrize("solver", ["krylov", "arpack", "power"])
+def test_tol_and_max_iter_are_kept(solver):
+    M = with_spectrum(0.97 ** np.arange(150))
+    loose = top_eigenpairs(M, 3, solver=solver, tol=1e-3, random_state=0)
+    tight = top_eigenpairs(M, 3, solver=solver, tol=1e-12, random_state=0)
+    assert tight.residuals.max() <= 2e-12 and loose.passes < tight.passes
+    stopped = top_eigenpairs(M, 3, solver=solver, tol=1e-12, max_iter=2, random_state=0)
+    assert stopped.passes < tight.passes
+    recomputed = np.linalg.norm(M @ stopped.vectors - stopped.vectors * stopped.values, axis=0)
+    np.testing.assert_allclose(stopped.residuals, recomputed, atol=1e-12)
+
+
+def test_the_monitor_sees_residuals_fall():
+    seen = []
+    top_eigenpairs(
+        with_spectrum(0.9 ** np.arange(80)), 3, solver="krylov", monitor=lambda *step: seen.append(step), random_state=0
+    )
+    passes, residuals = zip(*seen, strict=True)
+    assert list(passes) == sorted(passes) and residuals[-1] <= 1e-10 < residuals[0]
+
+
+def test_same_seed_same_bits():
+    M = with_spectrum(0.9 ** np.arange(80))
+    for solver in SOLVERS:
+        a, b = (top_eigenpairs(M, 3, solver=solver, random_state=7) for _ in range(2))
+        np.testing.assert_array_equal(a.vectors, b.vectors)
+
+
+def test_low_rank_operator():
+    F = RNG.standard_normal((60, 3))
+    pairs = top_eigenpairs(LowRank(F), 5, solver="krylov", random_state=0)
+    np.testing.assert_allclose(pairs.values[:3], np.linalg.eigvalsh(F.T @ F)[::-1], rtol=1e-10)
+    np.testing.assert_allclose(pairs.values[3:], 0, atol=1e-9)
+
+
+@pytest.mark.parametrize("solver", ["dense", "krylov", "randomized", "power", "arpack"])
+def test_strict_arrays(solver):
+    strict = pytest.importorskip("array_api_strict")
+    M = with_spectrum(0.5 ** np.arange(40))
+    pairs = top_eigenpairs(strict.asarray(M), 3, solver=solver, random_state=0)
+    np.testing.assert_allclose(pairs.values, [1, 0.5, 0.25], rtol=1e-8)
+    assert isinstance(pairs.vectors, type(strict.asarray(M)))
+
+
+@pytest.mark.parametrize(("k", "solver", "match"), [(0, "auto", "k=0"), (4, "auto", "k=4"), (1, "qr", "not known")])
+def test_bad_arguments(k, solver, match):
+    with pytest.raises(ValueError, match=match):
+        top_eigenpairs(np.eye(3), k, solver=solver)
+
+
+@pytest.mark.parametrize(("n", "k", "chosen"), [(400, 3, "dense"), (1000, 500, "dense"), (1000, 5, "krylov")])
+def test_auto_can_be_asked(n, k, chosen):
+    solver, reason = choose_solver(n, k)
+    assert solver == chosen and str(n) in reason
+
+
+def test_generators():
+    assert as_generator(None).random() == as_generator(0).random()
+    assert as_generator(np.random.RandomState(1)).random() == as_generator(np.random.RandomState(1)).random()
+    rng = np.random.default_rng(5)
+    assert as_generator(rng) is rng
+
+
+# --- bounds ------------------------------------------------------------------------------------------------
+
+
+@given(seed=st.integers(0, 10**6), power=st.floats(-6, 0), known=st.booleans())
+def test_error_bounds_hold_for_the_top_of_a_matrix(seed, power, known):
+    """Ritz pairs of a disturbed top subspace, with and without the next Ritz value."""
+    rng = np.random.default_rng(seed)
+    truth = np.sort(rng.exponential(size=12))[::-1]
+    M = with_spectrum(truth, seed)
+    Q = np.linalg.eigh(M)[1][:, ::-1]
+    V, _ = np.linalg.qr(Q[:, :4] + 10**power * rng.standard_normal((12, 4)))
+    theta, S = np.linalg.eigh(V.T @ M @ V)
+    theta, U = theta[::-1], (V @ S)[:, ::-1]
+    residuals = np.linalg.norm(M @ U - U * theta, axis=0)
+    bounds = error_bounds(theta[:3], residuals[:3], theta[3] if known else None)
+    nearest = np.abs(truth[:, None] - theta[None, :3]).min(axis=0)
+    assert np.all(nearest <= bounds + 1e-13)
+    assert np.all(bounds <= residuals[:3] + 1e-13)
+
+
+def test_error_bounds_are_quadratic_where_there_is_a_gap():
+    bounds = error_bounds(np.array([2.0, 1.0]), np.array([1e-4, 1e-4]))
+    assert bounds[0] < 2e-8 and bounds[1] > 9e-5  # below the last value anything may lie
+    assert error_bounds(np.array([2.0, 1.0]), np.array([1e-4, 1e-4]), rest=0.5)[1] < 3e-8
+
+
+def test_column_norms_at_any_scale():
+    R = RNG.standard_normal((20, 3))
+    for scale in (1e-300, 1e-200, 1.0, 1e200, 1e300):
+        np.testing.assert_allclose(column_norms(scale * R, np), scale * np.linalg.norm(R, axis=0), rtol=1e-12)
+    np.testing.assert_array_equal(column_norms(np.zeros((3, 2)), np), 0)
+
+
+def test_default_tolerances():
+    assert default_tol(64) == 1e-10 and default_tol(32) == 1e-6

@@ -1,0 +1,45 @@
+"""Sizes in bytes, read, printed and asked of the machine."""
+
+import pytest
+
+from mercer.memory import available_bytes, format_bytes, parse_bytes
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("4GB", 4 * 10**9),
+        ("4 gb", 4 * 10**9),
+        ("4G", 4 * 10**9),
+        ("1.5 MB", 1_500_000),
+        (".5k", 500),
+        ("512MiB", 512 * 2**20),
+        ("1KiB", 1024),
+        ("2TiB", 2**41),
+        ("100", 100),
+        ("100B", 100),
+        (100, 100),
+        (1e6, 10**6),
+    ],
+)
+def test_parse(text, size):
+    assert parse_bytes(text) == size
+
+
+@pytest.mark.parametrize(
+    "bad", ["", "GB", "4XB", "4 G B", "-4GB", "1e9", "4IB", 0, -1, float("nan"), float("inf"), "0"]
+)
+def test_what_is_no_size(bad):
+    with pytest.raises(ValueError, match="memory_limit"):
+        parse_bytes(bad)
+
+
+@pytest.mark.parametrize(
+    ("size", "text"), [(0, "0 B"), (999, "999 B"), (1000, "1 kB"), (2_500_000, "2.5 MB"), (3.2e12, "3.2 TB")]
+)
+def test_format(size, text):
+    assert format_bytes(size) == text
+
+
+def test_available():
+    assert 10**6 < available_bytes() < 2**62
