@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from benchmarks.cases import GROUPS, SLACK, all_cases
+from benchmarks.cases import GROUPS, SKLEARN, SLACK, all_cases
 from benchmarks.targets import best_peer, memory_ratio, mercer_row, scoreboard, time_ratio
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -58,7 +58,7 @@ _HOW = """\
     python -m benchmarks --only kpca-20k pca    some groups or cases; the others keep their figures
     python -m benchmarks --repeats 5            more turns
     python -m benchmarks --quick                tiny sizes, to see that it runs; writes neither figures nor this page
-    PYTHONPATH=src python benchmarks/gpu.py > gpu.json      on a machine with CUDA and torch
+    PYTHONPATH=src python benchmarks/gpu.py --output gpu.json     on a machine with CUDA and torch
     python -m benchmarks --merge-gpu gpu.json
 """
 
@@ -147,14 +147,15 @@ def _details(cases: dict[str, Figures]) -> str:
     """One line a competitor of every case."""
     rows = [row for case in cases.values() for row in case["rows"]]
     optional = {"passes": "passes", "products": "products", "shortfall": "eigenvalues short by"}
+    rated = any(row["library"] == SKLEARN for row in rows)
     shown = {name: title for name, title in optional.items() if any(name in row for row in rows)}
     header = [
         *(["case"] if len(cases) > 1 else []),
         "competitor",
         "time (least–greatest)",
-        "times faster",
+        *(["times faster"] if rated else []),
         "peak memory (before)",
-        "memory ratio",
+        *(["memory ratio"] if rated else []),
         "largest residual",
         *shown.values(),
     ]
@@ -162,22 +163,22 @@ def _details(cases: dict[str, Figures]) -> str:
     for case in cases.values():
         for row in case["rows"]:
             line = [case["settings"]] if len(cases) > 1 else []
-            lines.append([*line, row["competitor"], *_cells(case, row, list(shown))])
+            lines.append([*line, row["competitor"], *_cells(case, row, rated, list(shown))])
     return table(header, lines)
 
 
-def _cells(case: Figures, row: Figures, optional: list[str]) -> list[str]:
+def _cells(case: Figures, row: Figures, rated: bool, optional: list[str]) -> list[str]:
     if "error" in row:
-        return [row["error"], *["–"] * (4 + len(optional))]
+        return [row["error"], *["–"] * (2 + 2 * rated + len(optional))]
     spread = f"{duration(row['seconds'])} ({duration(row['fastest'])}–{duration(row['slowest'])})"
     peak = gigabytes(row["peak_bytes"]) if "peak_bytes" in row else "–"
     if "before_bytes" in row:
         peak += f" ({gigabytes(row['before_bytes'])})"
     return [
         spread,
-        _ratio(time_ratio(case, row)),
+        *([_ratio(time_ratio(case, row))] if rated else []),
         peak,
-        _ratio(memory_ratio(case, row)),
+        *([_ratio(memory_ratio(case, row))] if rated else []),
         f"{row['residual']:.1e}",
         *(_count(row.get(name)) for name in optional),
     ]

@@ -103,11 +103,11 @@ def test_scree_bars_are_the_certificate(solver):
     assert_allclose(lengths, kpca.eigenvalue_error_, atol=1e-14)
 
 
-def test_scree_of_pca_turns_relative_residuals_into_variances():
+def test_scree_of_pca_has_residuals_as_error_bars():
     pca = PCA(2, svd_solver="covariance_eigh").fit(X)
     display = ScreeDisplay.from_estimator(pca)
     assert_array_equal(bars(display)[0], pca.explained_variance_)
-    assert_allclose(display.errors, pca.residuals_ * pca.explained_variance_[0])
+    assert_allclose(display.errors, pca.residuals_)
     assert display.ax_.get_ylabel() == "variance λ"
 
 

@@ -1,7 +1,24 @@
 """Kernel PCA and its family: exact to a stated tolerance, without the n × n matrix."""
 
-from mercer.estimators.kernel_pca import KernelPCA
-from mercer.estimators.pca import PCA
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mercer.estimators.kernel_pca import KernelPCA
+    from mercer.estimators.pca import PCA
 
 __version__ = "0.1.0"
 __all__ = ["PCA", "KernelPCA"]
+
+_HOMES = {"PCA": "mercer.estimators.pca", "KernelPCA": "mercer.estimators.kernel_pca"}
+
+
+def __getattr__(name: str) -> Any:
+    """Load an estimator when it is first asked for, so that `mercer --help` need not wait for it."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'mercer' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

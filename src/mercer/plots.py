@@ -230,8 +230,7 @@ class ScreeDisplay(_Display):
             display = cls(values, errors, estimator.residuals_, name="eigenvalue γ")
         elif hasattr(estimator, "explained_variance_") and hasattr(estimator, "residuals_"):
             values = to_numpy(estimator.explained_variance_)
-            residuals = to_numpy(estimator.residuals_) * values.max(initial=0.0)  # PCA's are relative to λ₁
-            display = cls(values, residuals, residuals, name="variance λ")
+            display = cls(values, estimator.residuals_, estimator.residuals_, name="variance λ")
         else:
             raise TypeError(
                 f"{type(estimator).__name__} has no eigenvalues with errors: fit a mercer.KernelPCA or a mercer.PCA."

@@ -1,7 +1,8 @@
 """scikit-learn's own tests of KernelPCA, run on Mercer's."""
 
-from mercer import PCA, KernelPCA
 from swapped import collected, load_swapped
+
+from mercer import PCA, KernelPCA
 
 EXCEPTIONS: dict[str, str] = {}
 

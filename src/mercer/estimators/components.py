@@ -91,7 +91,7 @@ def exact_components(
         values,
         vectors,
         pairs.residuals,
-        pairs.errors,
+        pairs.errors + noise,
         centred.trace(),
         expansion,
         float(xp.sum(means)) / A.n,
@@ -111,13 +111,7 @@ def factor_components(kernel: Kernel, X: Any, settings: Settings) -> Components:
     factor = rpcholesky(
         A, settings.rank, as_generator(settings.random_state), dtype=A.xp.float32 if settings.bits == 32 else None
     )
-    if factor.indefinite:
-        warnings.warn(
-            f"{kernel!r} is not positive semidefinite on this data: a negative pivot was met. The factor holds what is "
-            "positive, and eigenvalue_error_ is no bound; eigen_solver='krylov' handles indefinite kernels.",
-            IndefiniteKernelWarning,
-            stacklevel=2,
-        )
+    _refuse_indefinite_factor(factor.negative, kernel, settings.bits)
     spectrum = factor_spectrum(factor.F)
     total = float(spectrum.values.sum()) + factor.error
     k = min(settings.k, len(spectrum.values))
@@ -175,6 +169,22 @@ def _refuse_overflow(A: Operator, kernel: Kernel) -> None:
         raise ValueError(
             f"{kernel!r} overflows on this data: k(x, x) is infinite for some rows. Scale the data "
             "(sklearn.preprocessing.StandardScaler) or lower gamma, degree or coef0."
+        )
+
+
+def _refuse_indefinite_factor(negative: float, kernel: Kernel, bits: int) -> None:
+    """A Cholesky factor of an indefinite matrix can be far off; a little below zero it is only without its bound."""
+    if negative > _SIGNIFICANT[bits]:
+        raise ValueError(
+            f"{kernel!r} is not positive semidefinite on this data: the diagonal of K − FFᵀ falls below zero by "
+            f"{negative:.1g} of the trace. eigen_solver='rpcholesky' cannot be used; 'krylov' handles such kernels."
+        )
+    if negative > 0:
+        warnings.warn(
+            f"{kernel!r} is slightly indefinite on this data ({negative:.1g} of the trace): eigenvalue_error_ is an "
+            "estimate here, no bound.",
+            IndefiniteKernelWarning,
+            stacklevel=2,
         )
 
 

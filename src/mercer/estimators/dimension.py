@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
-from mercer.backends import is_cupy, is_foreign, is_torch, namespace, to_numpy
+from mercer.backends import namespace, to_numpy
 
 
 def choose_dimension(wanted: int | float | str, variances: np.ndarray, n_samples: int) -> int:
@@ -124,17 +124,12 @@ class Gaussian:
 
     def _log_height(self) -> float:
         """−½ (r log 2π + log |C|) over the r directions that have variance."""
-        along = on_host(self.along).astype(np.float64)
+        along = to_numpy(self.along).astype(np.float64)
         along = along[along > 0]
         k, d = self.directions.shape
         outside = d - k if self.across > 0 else 0
         log_determinant = float(np.sum(np.log(along))) + (outside * log(self.across) if outside else 0.0)
         return -0.5 * ((len(along) + outside) * log(2 * pi) + log_determinant)
-
-
-def on_host(x: Any) -> np.ndarray:
-    """x as a NumPy array; DLPack also reads from devices that only pretend to be far away."""
-    return np.from_dlpack(x) if is_foreign(x) and not is_torch(x) and not is_cupy(x) else to_numpy(x)
 
 
 def _inverse(variance: float) -> float:

@@ -330,8 +330,9 @@ class KernelPCA(Estimator):
         """The share of X's variance in feature space that the components keep: Σ‖z‖² / Σ‖φ̃(x)‖², at most 1.
 
         φ̃(x) is φ(x) less the mean of the training features, so ‖φ̃(x)‖² = k(x, x) − 2 mean k(x, xᵢ) + mean k(xᵢ, xⱼ).
-        On the training data this is the sum of `explained_variance_ratio_`; on new data it falls where components fit
-        noise, so a grid search can compare kernels' widths and numbers of components.
+        On the training data this is the sum of `explained_variance_ratio_`; on new data components that fit noise add
+        little, so a grid search can compare numbers of components. It cannot compare kernels: each has its own
+        feature space, and a wider kernel keeps more of a poorer one.
         """
         check_is_fitted(self)
         X = self._in_fit_dtype(self._samples(X, reset=False)[0])

@@ -15,9 +15,9 @@ from sklearn.utils import assert_all_finite, check_array, check_random_state
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.backends import Array, adopt, device_of, is_foreign, namespace
+from mercer.backends import Array, adopt, device_of, is_foreign, namespace, to_numpy
 from mercer.estimators.base import Estimator
-from mercer.estimators.dimension import Gaussian, choose_dimension, noise_variance, on_host
+from mercer.estimators.dimension import Gaussian, choose_dimension, noise_variance
 from mercer.exceptions import DegenerateDataWarning
 from mercer.linalg.covariance import (
     Axes,
@@ -76,7 +76,7 @@ class PCA(Estimator):
     singular_values_ : array of shape (n_components_,)
         √((n − 1) λᵢ), the singular values of the centred data.
     residuals_ : array of shape (n_components_,)
-        ‖S vᵢ − λᵢ vᵢ‖ / λ₁: how far each pair is from an eigenpair, and a bound on the error of λᵢ / λ₁.
+        ‖S vᵢ − λᵢ vᵢ‖: how far each pair is from an eigenpair, and a bound on the error of λᵢ.
     mean_ : array of shape (d,)
         μ.
     noise_variance_ : float
@@ -319,7 +319,7 @@ class PCA(Estimator):
     def _keep(self, axes: Axes, wanted: int | float | str, shape: tuple[int, int]) -> None:
         n, d = shape
         xp = namespace(axes.variances)
-        variances = on_host(axes.variances).astype(np.float64)
+        variances = to_numpy(axes.variances).astype(np.float64)
         if not axes.total > 0:
             warnings.warn(
                 "All rows of X are the same: nothing varies, so the components are arbitrary.",
@@ -335,8 +335,9 @@ class PCA(Estimator):
         self.explained_variance_ratio_ = kept / (axes.total or 1.0)
         self.singular_values_ = xp.sqrt(kept * (n - 1))
         self.noise_variance_ = noise_variance(variances, axes.total, k, min(n, d))
-        missed = (axes.apply(self.components_.T) - self.components_.T * kept) / (float(variances[0]) or 1.0)
-        self.residuals_ = xp.sqrt(xp.vecdot(missed.T, missed.T))
+        scale = float(variances[0]) or 1.0  # squares of residuals overflow long before variances do
+        missed = (axes.apply(self.components_.T) - self.components_.T * kept) / scale
+        self.residuals_ = xp.sqrt(xp.vecdot(missed.T, missed.T)) * scale
 
     def _scores(self, X: Array) -> Array:
         mean, components, deviations = self._placed(X, "transform")

@@ -107,11 +107,12 @@ class VectorKernel(Kernel):
 
     def diagonal(self, A: Points) -> Any:
         xp = namespace(A.rows)
-        if self.reads == "dot":
-            return self.profile(A.norms, xp)
-        if self.reads == "dot+norms":
-            return self.profile(A.norms, xp, A.norms, A.norms)
-        return self.profile(self._self_reading(A, xp), xp)
+        with np.errstate(over="ignore", invalid="ignore"):  # infinity and NaN are looked for here, and refused
+            if self.reads == "dot":
+                return self.profile(A.norms, xp)
+            if self.reads == "dot+norms":
+                return self.profile(A.norms, xp, A.norms, A.norms)
+            return self.profile(self._self_reading(A, xp), xp)
 
     def _self_reading(self, A: Points, xp: Any) -> Any:
         """What is read off a row and itself: no distance, every coordinate a match, the sum as intersection."""
@@ -274,6 +275,11 @@ class Sigmoid(_DotWithGamma):
 
     def profile(self, t: Any, xp: Any) -> Any:
         return xp.tanh(self.gamma * t + float(self.coef0))
+
+    def diagonal(self, A: Points) -> Any:
+        """tanh hides an infinite ‖x‖², and with it products ⟨x, y⟩ that are no numbers: here it shows."""
+        xp = namespace(A.norms)
+        return xp.where(xp.isfinite(A.norms), super().diagonal(A), A.norms)
 
 
 @dataclass(repr=False)

@@ -137,7 +137,7 @@ def _finish(basis: _Basis, k: int, passes: int) -> dict[str, Any]:
         "values": values,
         "vectors": basis.vectors(k),
         "residuals": residuals,
-        "errors": error_bounds(values, residuals, rest),
+        "errors": error_bounds(values, residuals, A.n, rest),
         "passes": passes,
         "operator": A,
         "lowest": float(basis.values[-1]),

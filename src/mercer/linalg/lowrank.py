@@ -20,7 +20,7 @@ from mercer.backends import backend_of, is_foreign, namespace, placement, to_num
 from mercer.kernels.base import Kernel, Points
 from mercer.linalg.operators import Operator
 
-_NEGATIVE = -64.0  # a residual of so many times its rounding noise is truly negative
+_NEGATIVE = -64.0  # a residual below so many times its rounding noise is truly negative
 _RUN = 8192  # columns of F updated at a time: small enough for the cache, large enough for BLAS
 
 
@@ -32,14 +32,15 @@ class Factor:
     landmarks : (m,) indices of the columns.
     coefs : (m, m).
     error : tr(K − FFᵀ), an upper bound of ‖K − FFᵀ‖, with what rounding may add.
-    indefinite : whether a negative pivot was met, so that K is not positive semidefinite and the bound is void.
+    negative : how far below zero the diagonal of K − FFᵀ was seen to go, summed and relative to tr K. Zero for a
+        positive semidefinite K; anything else makes the bound void.
     """
 
     F: Any
     landmarks: np.ndarray
     coefs: np.ndarray
     error: float
-    indefinite: bool = False
+    negative: float = 0.0
 
 
 def rpcholesky(A: Operator, rank: int, rng: np.random.Generator, *, dtype: Any = None, tol: float = 0.0) -> Factor:
@@ -53,30 +54,31 @@ def rpcholesky(A: Operator, rank: int, rng: np.random.Generator, *, dtype: Any =
     xp, n = A.xp, A.n
     rank = min(rank, n)
     dtype = dtype or A.dtype
-    residual = np.maximum(to_numpy(A.diagonal()).astype(np.float64), 0.0)
-    total = residual.sum()
+    diagonal = to_numpy(A.diagonal()).astype(np.float64)
+    residual = np.maximum(diagonal, 0.0)
+    total, negative = residual.sum(), float(residual.sum() - diagonal.sum())
     Ft = xp.empty((rank, n), dtype=dtype, **A._place())  # F transposed: new columns of F are whole rows here
     pivots: list[int] = []
-    indefinite = False
     block = max(8, -(-rank // 8))
     noise = 16 * _coarsest_eps(A, dtype) * residual  # what rounding leaves on the diagonal of K − FFᵀ
     floor = max(tol * total, noise.sum())
     unseen = 0.0
     while len(pivots) < rank and residual.sum() > floor:
         drawn = rng.choice(n, size=min(block, rank - len(pivots) + block // 4), p=residual / residual.sum())
-        chosen, L, lowest = _accept(A, Ft, len(pivots), drawn, residual, noise, rng)
-        indefinite = indefinite or lowest < _NEGATIVE
+        chosen, L = _accept(A, Ft, len(pivots), drawn, residual, noise, rng)
         chosen, L = chosen[: rank - len(pivots)], L[: rank - len(pivots), : rank - len(pivots)]
         if not len(chosen):
             break  # nothing positive is left: K is indefinite or exhausted, and F is what can be had
-        missed, lowest = _append(A, Ft, len(pivots), chosen, L, residual, noise)
-        unseen, indefinite = unseen + missed, indefinite or lowest < _NEGATIVE
+        missed, below = _append(A, Ft, len(pivots), chosen, L, residual, noise)
+        unseen, negative = unseen + missed, negative + below
         pivots.extend(int(p) for p in chosen)
     m = len(pivots)
     landmarks = np.array(pivots, dtype=np.int64)
     rounding = _coarsest_eps(A, dtype) * total * np.sqrt(max(m, 1)) + min(noise.sum(), floor)
     coefs = _landmark_coefs(to_numpy(xp.take(Ft[:m, :], _index(A, landmarks), axis=1)).T)
-    return Factor(Ft[:m, :].T, landmarks, coefs, float(residual.sum()) + unseen + rounding, indefinite)
+    return Factor(
+        Ft[:m, :].T, landmarks, coefs, float(residual.sum()) + unseen + rounding, negative / total if total > 0 else 0.0
+    )
 
 
 def _coarsest_eps(A: Operator, dtype: Any) -> float:
@@ -100,21 +102,20 @@ def _accept(
     residual: np.ndarray,
     noise: np.ndarray,
     rng: np.random.Generator,
-) -> tuple[np.ndarray, np.ndarray, float]:
-    """The draws that are kept, the Cholesky factor of the residual kernel among them, and its lowest pivot / noise."""
+) -> tuple[np.ndarray, np.ndarray]:
+    """The draws that are kept, and the Cholesky factor of the residual kernel among them."""
     known = to_numpy(A.xp.take(Ft[:r, :], _index(A, drawn), axis=1)).astype(np.float64)
     H = _block(A, drawn) - known.T @ known
     bound, chance = residual[drawn].copy(), rng.random(len(drawn))
     L = np.zeros_like(H)
     kept: list[int] = []
-    lowest = float((np.diag(H) / np.maximum(noise[drawn], np.finfo(np.float64).tiny)).min())
     for i in range(len(drawn)):
         if H[i, i] <= noise[drawn[i]] or chance[i] * bound[i] >= H[i, i]:
             continue
         L[:, i] = H[:, i] / np.sqrt(H[i, i])
         H -= np.outer(L[:, i], L[:, i])
         kept.append(i)
-    return drawn[kept], L[np.ix_(kept, kept)], lowest
+    return drawn[kept], L[np.ix_(kept, kept)]
 
 
 def _append(
@@ -123,7 +124,7 @@ def _append(
     """Fill rows r, r + 1, … of Fᵀ with L⁻¹ (K[chosen] − F[chosen] Fᵀ), and take their squares off the residual.
 
     Returns what is left where nothing should be (noise that a kernel has on its diagonal and in none of its columns),
-    and the lowest residual in units of its rounding noise: far below zero only where K is indefinite.
+    and the sum of what fell below zero, which only happens where K is indefinite.
     """
     xp = A.xp
     strip = A.strip(_index(A, chosen))
@@ -144,11 +145,11 @@ def _append(
     backend_of(Ft).for_each(runs, work)
     for run in runs:
         residual[run] -= to_numpy(squares[run.start])
-    lowest = float((residual / np.maximum(noise, np.finfo(np.float64).tiny)).min())
+    below = -float(residual[residual < _NEGATIVE * noise].sum())
     residual[residual < noise] = 0.0
     unseen = float(residual[chosen].sum())
     residual[chosen] = 0.0
-    return unseen, lowest
+    return unseen, below
 
 
 def _landmark_coefs(F_S: np.ndarray) -> np.ndarray:

@@ -1,0 +1,217 @@
+"""The parts of the benchmarks that can be checked without running them. No test here looks at a clock."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.decomposition import PCA as SklearnPCA
+from sklearn.metrics.pairwise import rbf_kernel
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks import judge, report, run, targets
+from benchmarks.cases import GROUPS, MERCER, SKLEARN, Competitor, all_cases, chosen, quick_cases
+
+
+def row(library, seconds, **more):
+    """A row of a case: half a gigabyte, and a residual that reaches 1e-6."""
+    times = {"seconds": seconds, "fastest": seconds, "slowest": seconds, "measurements": 1}
+    return {"competitor": library, "library": library, "peak_bytes": 5e8, "residual": 1e-7, **times, **more}
+
+
+def figures(*rows, group="kpca-20k", tol=1e-6):
+    machine = {"cpu": "C", "cores": 2, "memory": "8 GB", "system": "S", "python": "3", "packages": {"p": "1"}}
+    return {"group": group, "settings": "a case", "tol": tol, "rows": list(rows), "machine": machine}
+
+
+# --- cases ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("build", [all_cases, quick_cases])
+def test_case_lists_build(build):
+    cases = build()
+    assert len({case.id for case in cases}) == len(cases)
+    assert {case.group for case in cases} == GROUPS.keys() - {"gpu"}
+    for case in cases:
+        assert case.settings
+        assert case.competitors[0].library == MERCER
+        assert len({one.name for one in case.competitors}) == len(case.competitors)
+        assert 1 <= case.k < case.n
+
+
+def test_the_grids_are_complete():
+    ids = [case.id for case in all_cases()]
+    assert sum(name.startswith("kpca-10k") for name in ids) == 9
+    assert sum(name.startswith("kpca-small") for name in ids) == 24
+
+
+def test_cases_are_chosen_by_id_or_group():
+    assert len(chosen(all_cases(), ["kpca-10k"])) == 9
+    assert [case.id for case in chosen(all_cases(), ["kpca-10k-d50-k10", "kpca-1m"])] == ["kpca-10k-d50-k10", "kpca-1m"]
+    assert chosen(all_cases(), []) == all_cases()
+    with pytest.raises(ValueError, match="no case 'nothing'"):
+        chosen(all_cases(), ["nothing"])
+
+
+# --- ratios --------------------------------------------------------------------------------------------
+
+
+def test_ratios_are_to_the_fastest_that_reaches_the_tolerance():
+    case = figures(
+        row(MERCER, 2.0, peak_bytes=3e8),
+        row(SKLEARN, 1.0, residual=1e-3),
+        row(SKLEARN, 1.5, shortfall=1e-2),
+        {"competitor": SKLEARN, "library": SKLEARN, "error": "ran out of memory"},
+        row(SKLEARN, 8.0, peak_bytes=6e8),
+        row(SKLEARN, 9.0),
+    )
+    mine = targets.mercer_row(case)
+    assert targets.best_peer(case)["seconds"] == 8.0
+    assert targets.time_ratio(case, mine) == 4.0
+    assert targets.memory_ratio(case, mine) == 0.5
+
+
+def test_at_default_tolerances_every_answer_counts():
+    case = figures(row(MERCER, 2.0), row(SKLEARN, 1.0, residual=1e-3), tol=None)
+    assert targets.time_ratio(case, targets.mercer_row(case)) == 0.5
+
+
+def test_no_peer_no_ratio():
+    case = figures(row(MERCER, 2.0))
+    assert targets.time_ratio(case, case["rows"][0]) is None
+    assert targets.memory_ratio(case, case["rows"][0]) is None
+
+
+def test_scoreboard():
+    cases = {"kpca-20k": figures(row(MERCER, 1.0, peak_bytes=4e8), row(SKLEARN, 3.5))}
+    lines = targets.scoreboard(cases)
+    assert len(lines) == len(targets.TARGETS)
+    assert [line[2:] for line in lines[:2]] == [("median 3.50×, least 3.50×; slower in 0 of 1", "yes"), ("0.80×", "no")]
+    assert lines[2][2:] == ("not run yet", "")
+
+
+def test_a_fast_wrong_answer_wins_nothing():
+    cases = {"kpca-20k": figures(row(MERCER, 1.0, residual=1e-2), row(SKLEARN, 30.0))}
+    assert targets.scoreboard(cases)[0][2:] == ("median 0.00×, least 0.00×; slower in 1 of 1", "no")
+
+
+@pytest.mark.parametrize(("residual", "met"), [(9e-6, "yes"), (1e-3, "no")])
+def test_certificates_are_checked_against_the_judge(residual, met):
+    mine = row(MERCER, 50.0, residual=residual, certificate=9e-6, converged=True)
+    lines = targets.scoreboard({"kpca-100k": figures(mine, group="kpca-100k", tol=1e-5)})
+    assert [line[3] for line in lines if line[0] == "kpca-100k"] == [met]
+
+
+# --- measurements to rows ------------------------------------------------------------------------------
+
+
+def test_summary_takes_the_median_time_and_the_worst_of_the_rest():
+    taken = [
+        {"seconds": [1.0, 5.0], "peak_bytes": 10, "before_bytes": 1, "residual": 1e-9, "values": [2.0]},
+        {"seconds": [2.0], "peak_bytes": 30, "before_bytes": 2, "residual": 1e-8, "values": [2.0], "passes": 6},
+    ]
+    made = run.summary(Competitor("one", MERCER, "mercer.KernelPCA"), taken)
+    assert (made["seconds"], made["fastest"], made["slowest"], made["measurements"]) == (2.0, 1.0, 5.0, 3)
+    assert (made["peak_bytes"], made["before_bytes"], made["residual"], made["passes"]) == (30, 2, 1e-8, 6)
+
+
+def test_summary_of_a_failure_says_so():
+    made = run.summary(Competitor("one", SKLEARN, ""), [{"error": "ran out of memory"}])
+    assert made == {"competitor": "one", "library": SKLEARN, "error": "ran out of memory"}
+
+
+def test_a_missed_eigenvalue_shows():
+    rows = run._with_shortfalls([{"values": [4.0, 2.0]}, {"values": [4.0, 1.0]}, {"error": "crashed"}])
+    assert rows == [{"shortfall": 0.0}, {"shortfall": 0.25}, {"error": "crashed"}]
+
+
+# --- the judge -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def problem():
+    X = np.random.default_rng(0).standard_normal((120, 4)) + 5
+    K = rbf_kernel(X, gamma=0.1)
+    H = np.eye(len(X)) - 1 / len(X)
+    values, vectors = np.linalg.eigh(H @ K @ H)
+    return X, H @ K @ H, values[::-1][:3], vectors[:, ::-1][:, :3]
+
+
+def test_judge_finds_nothing_wrong_with_the_truth(problem):
+    X, M, values, vectors = problem
+    assert judge.rbf_residuals(X, 0.1, values, vectors).max() < 1e-13
+    assert judge.matrix_residuals(M, values, vectors).max() < 1e-13
+
+
+def test_judge_sees_a_wrong_vector_and_a_wrong_value(problem):
+    X, M, values, vectors = problem
+    rng = np.random.default_rng(1)
+    bent = vectors + 1e-4 * rng.standard_normal(vectors.shape)
+    unit = bent / np.linalg.norm(bent, axis=0)
+    expected = np.linalg.norm(M @ unit - unit * values, axis=0) / values[0]
+    assert judge.rbf_residuals(X, 0.1, values, bent) == pytest.approx(expected)
+    assert judge.rbf_residuals(X, 0.1, values * [1, 1, 1.5], vectors)[2] == pytest.approx(0.5 * values[2] / values[0])
+
+
+def test_judge_estimates_from_a_sample_of_rows(problem, monkeypatch):
+    X, _, values, vectors = problem
+    bent = vectors + 1e-3 * np.random.default_rng(1).standard_normal(vectors.shape)
+    whole = judge.rbf_residuals(X, 0.1, values, bent)
+    monkeypatch.setattr(judge, "_SAMPLE_ABOVE", 100)
+    monkeypatch.setattr(judge, "_SAMPLE", 90)
+    assert judge.rbf_residuals(X, 0.1, values, bent) == pytest.approx(whole, rel=0.3)
+
+
+def test_judge_of_pca():
+    X = np.random.default_rng(0).standard_normal((200, 5)) * [5, 4, 3, 2, 1] + 7
+    pca = SklearnPCA(2).fit(X)
+    assert judge.covariance_residuals(X, pca.explained_variance_, pca.components_.T).max() < 1e-13
+    assert judge.covariance_residuals(X, pca.explained_variance_, pca.components_.T[::-1]).min() > 1e-2
+
+
+def test_judge_of_scores(problem):
+    X, _, values, vectors = problem
+    scores = vectors * np.sqrt(values)
+    assert judge.score_error(X, 0.1, values, vectors, X, scores) < 1e-12
+    assert judge.score_error(X, 0.1, values, vectors, X, scores * 1.01) == pytest.approx(0.01, rel=1e-6)
+
+
+# --- the page ------------------------------------------------------------------------------------------
+
+
+def test_table():
+    assert report.table(["a", "b"], [["1", "2"]]) == "| a | b |\n| --- | --- |\n| 1 | 2 |\n"
+
+
+def test_durations():
+    assert [report.duration(t) for t in (123.4, 12.345, 0.01234)] == ["123 s", "12.3 s", "12.3 ms"]
+
+
+def test_merging_keeps_what_was_not_run_again():
+    old = {"cases": {"pca-float64": {"a": 1}, "gpu-100k": {"b": 1}, "kpca-20k": {"c": 1}}}
+    new = report.merged(old, {"kpca-20k": {"c": 2}, "kpca-1m": {"d": 1}})
+    assert list(new["cases"]) == ["kpca-20k", "kpca-1m", "pca-float64", "gpu-100k"]
+    assert new["cases"]["kpca-20k"] == {"c": 2}
+    assert new["cases"]["pca-float64"] == {"a": 1}
+
+
+def test_render_shows_every_row_and_failure():
+    broken = {"competitor": "sick", "library": SKLEARN, "error": "ran out of memory"}
+    case = figures(row(MERCER, 1.0, passes=6), row(SKLEARN, 4.0), broken)
+    page = report.render({"cases": {"kpca-20k": case}})
+    assert "| Mercer | 1 s (1 s–1 s) | 4.00× | 0.50 GB | 1.00× | 1.0e-07 | 6 |" in page
+    assert "| sick | ran out of memory | – | – | – | – | – |" in page
+    assert "- A: C; 2 cores" in page
+
+
+def test_tables_are_rectangular():
+    case = figures(row(MERCER, 1.0, passes=6, before_bytes=1e8), row(SKLEARN, 4.0, shortfall=1e-9))
+    page = report.render({"cases": dict.fromkeys(("kpca-20k", "b", "c"), case)})
+    for block in page.split("\n\n"):
+        widths = {line.count("|") for line in block.splitlines() if line.startswith("|")}
+        assert len(widths) <= 1
+
+
+def test_the_page_is_the_rendering_of_the_figures():
+    assert report.render(report.load()) == report.DOCS.read_text(), "run `python -m benchmarks --render`"
