@@ -17,8 +17,10 @@ def main() -> None:
     if options.list:
         print("\n".join(f"{case.id}: {case.settings}" for case in all_cases()))
     elif options.merge_gpu:
-        new = json.loads(options.merge_gpu.read_text())["cases"]
-        report.save(report.merged(report.load(), new))
+        new = json.loads(options.merge_gpu.read_text())
+        if new.get("quick"):
+            sys.exit(f"{options.merge_gpu} is of a quick run, which is no measurement; nothing was merged.")
+        report.save(report.merged(report.load(), new["cases"]))
     elif options.render:
         report.save(report.load())
     elif options.quick:
@@ -56,7 +58,7 @@ def _run(options: argparse.Namespace) -> None:
 def _quick(options: argparse.Namespace) -> None:
     here = machine.describe()
     cases = {case.id: {**run_case(case, 1), "machine": here} for case in chosen(quick_cases(), options.only)}
-    figures = report.merged({"cases": {}}, cases)
+    figures = report.merged({"quick": True, "cases": {}}, cases)
     (RESULTS / "quick.json").write_text(json.dumps(figures, indent=1, ensure_ascii=False))
     sys.stdout.write(report.render(figures))
 

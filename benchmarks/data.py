@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -80,7 +80,7 @@ def _largest(K: np.ndarray) -> float:
     return float(np.linalg.norm(v))
 
 
-@cache
+@lru_cache(1)
 def _scores(d: int) -> np.ndarray:
     """All images in d dimensions, (60,000, d)."""
     X = _images().astype(np.float64)

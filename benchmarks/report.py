@@ -88,7 +88,10 @@ def render(figures: Figures) -> str:
     machines = _machines(cases)
     parts = [_INTRODUCTION, "## Asked and reached\n"]
     header = ["case", "asked", "reached", "met"]
-    parts.append(table(header, [list(line) for line in scoreboard(cases)]))
+    if figures.get("quick"):
+        parts.append("A quick run: the sizes are tiny, and its times say nothing.\n")
+    else:
+        parts.append(table(header, [list(line) for line in scoreboard(cases)]))
     for group, title in GROUPS.items():
         own = {name: case for name, case in cases.items() if case["group"] == group}
         if own:
@@ -115,7 +118,7 @@ def table(header: list[str], rows: list[list[str]]) -> str:
 def _section(group: str, title: str, cases: dict[str, Figures], machines: dict[str, str]) -> str:
     where = sorted({machines[_words(case["machine"])] for case in cases.values()})
     parts = [f"## {title}\n", f"`{group}`, machine {', '.join(where)}. {_NOTES.get(group, '')}".rstrip() + "\n"]
-    if len(cases) > 2:
+    if len(cases) > 2 and any(best_peer(case) for case in cases.values()):
         parts.append(_overview(cases))
     if len(cases) == 1:
         parts.append(next(iter(cases.values()))["settings"] + "\n")
@@ -137,10 +140,10 @@ def _overview(cases: dict[str, Figures]) -> str:
         if mine is None or best is None or "error" in mine:
             continue
         ratios = [_ratio(time_ratio(case, mine)), _ratio(memory_ratio(case, mine))]
-        peer = f"{duration(best['seconds'])} ({best['competitor'].split(' ', 1)[1]})"
+        peer = f"{duration(best['seconds'])} ({best['competitor'].removeprefix(SKLEARN).strip()})"
         rows.append([case["settings"], duration(mine["seconds"]), peer, *ratios])
     header = ["", "Mercer", "the best of scikit-learn", "times faster", "memory ratio"]
-    return table(header, rows) if rows else ""
+    return table(header, rows)
 
 
 def _details(cases: dict[str, Figures]) -> str:

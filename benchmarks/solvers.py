@@ -63,7 +63,8 @@ def primme_default(M: np.ndarray, k: int, tol: float, largest: float) -> Answer:
     import primme
 
     A = Counted(M)
-    return A.answer(*primme.eigsh(A, k, which="LA", tol=tol))
+    v0 = np.random.default_rng(0).standard_normal((len(M), 1))
+    return A.answer(*primme.eigsh(A, k, which="LA", tol=tol, v0=v0))
 
 
 def primme_started(M: np.ndarray, k: int, tol: float, largest: float) -> Answer:

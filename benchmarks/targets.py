@@ -109,7 +109,7 @@ def _within(
             parts.append(f"{row['peak_bytes'] / 1e9:.2f} GB")
             good &= row["peak_bytes"] < gigabytes * 1e9
         if certified:
-            parts.append(f"certified {row['certificate']:.1e}, judged {row['residual']:.1e}")
+            parts.append(f"certified {row['certificate']:.1e}, judged {row['residual']:.1e} of γ₁")
             holds = row["residual"] <= SLACK * max(row["certificate"], case["tol"] or 0.0)
             good &= bool(row["converged"]) and holds and reached(case, row)
         return ", ".join(parts), good

@@ -151,7 +151,7 @@ def test_judge_sees_a_wrong_vector_and_a_wrong_value(problem):
     unit = bent / np.linalg.norm(bent, axis=0)
     expected = np.linalg.norm(M @ unit - unit * values, axis=0) / values[0]
     assert judge.rbf_residuals(X, 0.1, values, bent) == pytest.approx(expected)
-    assert judge.rbf_residuals(X, 0.1, values * [1, 1, 1.5], vectors)[2] == pytest.approx(0.5 * values[2] / values[0])
+    assert judge.rbf_residuals(X, 0.1, values * [1, 1, 0.5], vectors)[2] == pytest.approx(0.5 * values[2] / values[0])
 
 
 def test_judge_estimates_from_a_sample_of_rows(problem, monkeypatch):

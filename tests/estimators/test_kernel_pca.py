@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse.linalg import eigsh
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process import kernels as gp
@@ -32,7 +33,7 @@ from mercer.linalg.operators import Dense, Gram
 
 RNG = np.random.default_rng(0)
 X, NEW = RNG.standard_normal((60, 4)), RNG.standard_normal((15, 4))
-LARGE = np.random.default_rng(1).standard_normal((2200, 3))
+LARGE = np.random.default_rng(1).standard_normal((2100, 3))
 SOLVERS = ["auto", "dense", "arpack", "randomized", "krylov", "power"]
 
 
@@ -41,8 +42,8 @@ def rbf(k=3, **parameters):
 
 
 def centred(K):
-    H = np.eye(len(K)) - 1 / len(K)
-    return H @ K @ H
+    means = K.mean(axis=0)
+    return K - means - means[:, None] + means.mean()
 
 
 def spectrum(K):
@@ -444,9 +445,10 @@ def test_verbose_writes_to_stderr_only(capsys):
 def test_many_rows_stream_and_certify():
     model = rbf(4, eigen_solver="krylov").fit(LARGE)
     assert model.solver_.converged and model.residuals_.max() <= 1e-10 * model.eigenvalues_[0]
-    truth = np.linalg.eigvalsh(centred(RBF(gamma=0.2)(LARGE)))[::-1]
-    assert np.all(np.abs(model.eigenvalues_ - truth[:4]) <= model.eigenvalue_error_ + 1e-12 * truth[0])
-    assert_allclose(model.total_variance_, truth.sum() / len(LARGE), rtol=1e-10)
+    K = centred(RBF(gamma=0.2)(LARGE))
+    truth = eigsh(K, 4, which="LA", tol=1e-12, v0=np.arange(len(K), dtype=float))[0][::-1]
+    assert np.all(np.abs(model.eigenvalues_ - truth) <= model.eigenvalue_error_ + 1e-12 * truth[0])
+    assert_allclose(model.total_variance_, np.trace(K) / len(K), rtol=1e-10)
 
 
 def test_ctrl_c_keeps_what_was_computed(monkeypatch):
@@ -596,7 +598,8 @@ def test_extreme_scales(kernel, scale, solver):
             assert "overflow" in str(error) or "negative eigenvalues" in str(error)
             return
         scores = model.transform(scale * NEW)
-    assert finite(model) and np.all(np.isfinite(scores)) and len(model.eigenvalues_) >= 1
+    assert finite(model) and np.all(np.isfinite(scores))
+    assert len(model.eigenvalues_) == 2 or solver == "rpcholesky"  # a factor of rank 0 has no components to give
 
 
 def test_a_linear_kernel_at_the_edge_of_what_floats_hold():

@@ -25,7 +25,7 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 from mercer.backends import is_foreign, to_numpy
 from mercer.linalg.eigen_bounds import column_norms, error_bounds
 from mercer.linalg.krylov import Monitor, krylov
-from mercer.linalg.operators import Dense, Operator, operator_of
+from mercer.linalg.operators import Centered, Dense, Operator, operator_of
 
 SOLVERS = ("auto", "dense", "krylov", "arpack", "randomized", "power")
 DENSE_BELOW = 400  # n at which LAPACK on the whole matrix is still as fast as anything
@@ -161,7 +161,11 @@ def _arpack(
     def product(v: np.ndarray) -> np.ndarray:
         return A.matmat(v.reshape(A.n, -1)).reshape(v.shape)
 
-    operator = LinearOperator((A.n, A.n), matvec=product, matmat=product, dtype=np.float64)
+    stored = A if isinstance(A, Dense) else A.A if isinstance(A, Centered) and isinstance(A.A, Dense) else None
+    if stored is not None:  # a matrix in memory is centred once: ARPACK's many single products are then the bare ones
+        operator = A.to_dense()
+    else:
+        operator = LinearOperator((A.n, A.n), matvec=product, matmat=product, dtype=np.float64)
     v0 = rng.uniform(-1, 1, A.n)
     try:
         values, vectors = eigsh(operator, k, which="LA", tol=tol, maxiter=max_iter, v0=v0)
