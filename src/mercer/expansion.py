@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from mercer.backends import namespace, placement
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.discrete import backend_for
@@ -62,10 +64,16 @@ class KernelExpansion:
                 buffer = room[slot]
                 if buffer is not None:
                     buffer = xp.reshape(buffer[: size[0] * size[1], 0], size)
-                total = total + self.kernel.tile(part, old[column], buffer) @ self.coefs[column, :]
+                with np.errstate(over="ignore", invalid="ignore"):  # judged once, below
+                    total = total + self.kernel.tile(part, old[column], buffer) @ self.coefs[column, :]
             out[run, :] = total
 
         backend.for_each(rows, work, self.n_jobs)
+        if not bool(xp.all(xp.isfinite(out))):
+            raise ValueError(
+                f"{self.kernel!r} overflows between some of these rows and the fitted ones; scale them as the fitted "
+                "data was scaled."
+            )
         return out
 
     def _runs(self, m: int, backend: Any) -> list[slice]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _BINARY = {"KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
@@ -38,8 +39,20 @@ def format_bytes(size: float) -> str:
     return f"{int(size)} B"
 
 
+_known: tuple[float, int] = (-1.0, 0)  # when the system was asked last, and what it said
+
+
 def available_bytes() -> int:
-    """Memory that can be taken now without swapping; a guess of 4 GB where the system does not say."""
+    """Memory that can be taken now without swapping, as of the last second."""
+    global _known
+    now = time.monotonic()
+    if not 0 <= now - _known[0] < 1:
+        _known = now, _ask_system()
+    return _known[1]
+
+
+def _ask_system() -> int:
+    """What the system says; a guess of 4 GB where it does not."""
     try:
         with open("/proc/meminfo") as lines:
             for line in lines:

@@ -29,7 +29,7 @@ from mercer.exceptions import (
     NotConvergedWarning,
 )
 from mercer.kernels import RBF, ArcCosine, Cosine, Laplacian, Linear, Matern, Polynomial, Sigmoid, Spectrum
-from mercer.linalg.operators import Dense, Gram
+from mercer.linalg.operators import Centered, Gram
 
 RNG = np.random.default_rng(0)
 X, NEW = RNG.standard_normal((60, 4)), RNG.standard_normal((15, 4))
@@ -57,11 +57,6 @@ def finite(model):
 
 # --- scikit-learn ------------------------------------------------------------------------------------------
 
-NO_WAY_BACK_TO_SPARSE = dict.fromkeys(
-    ["check_estimator_sparse_tag", "check_estimator_sparse_array", "check_estimator_sparse_matrix"],
-    "fit takes sparse rows, but the regression back to them is not implemented, as in scikit-learn",
-)
-
 
 @parametrize_with_checks(
     [
@@ -75,7 +70,6 @@ NO_WAY_BACK_TO_SPARSE = dict.fromkeys(
         KernelPCA(2, kernel="rbf", eigen_solver="rpcholesky", rank=20),
         KernelPCA(2, kernel="rbf", fit_inverse_transform=True),
     ],
-    expected_failed_checks=lambda model: NO_WAY_BACK_TO_SPARSE if model.fit_inverse_transform else {},
 )
 @pytest.mark.filterwarnings("ignore::mercer.exceptions.MercerWarning")
 def test_common_checks(estimator, check):
@@ -474,7 +468,7 @@ def test_ctrl_c_before_anything_was_computed(monkeypatch):
     def stop(self, V):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Dense, "matmat", stop)
+    monkeypatch.setattr(Centered, "matmat", stop)
     with pytest.raises(KeyboardInterrupt):
         rbf(eigen_solver="krylov").fit(X)
 

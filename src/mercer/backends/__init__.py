@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from types import ModuleType
 from typing import Any
 
 import array_api_compat
+import array_api_compat.numpy
 import numpy as np
 import scipy.sparse as sp
 
@@ -39,18 +41,21 @@ def is_foreign(X: Any) -> bool:
 
 def backend_of(X: Any) -> ModuleType:
     """The backend module that computes with arrays such as X."""
-    if is_torch(X):
-        return import_module("mercer.backends.torch")
-    if is_foreign(X):
-        return import_module("mercer.backends.generic")
-    return import_module("mercer.backends.cpu")
+    if not is_foreign(X):
+        return _module("cpu")
+    return _module("torch" if is_torch(X) else "generic")
+
+
+@cache
+def _module(name: str) -> ModuleType:
+    return import_module(f"mercer.backends.{name}")
 
 
 def namespace(X: Any) -> Any:
     """The array-API namespace of X; NumPy's for CSR matrices and everything that NumPy converts."""
     if is_foreign(X):
         return array_api_compat.array_namespace(X)
-    return array_api_compat.array_namespace(np.empty(0))
+    return array_api_compat.numpy
 
 
 def device_of(X: Any) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager
 from functools import cache
 from importlib import import_module
 from threading import Event
@@ -52,6 +53,11 @@ if hasattr(os, "register_at_fork"):  # threads do not survive a fork: a child bu
     os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
+def one_thread() -> AbstractContextManager[Any]:
+    """A context in which BLAS uses one thread: on small matrices two threads mostly wait for each other."""
+    return _blas().limit(limits=1, user_api="blas")
+
+
 def for_each(jobs: Iterable[Any], work: Callable[[Any, int], None], n_jobs: int | None = None) -> None:
     """Call work(job, slot) for each job; job number i runs in slot i mod threads, in order."""
     jobs = list(jobs)
@@ -69,7 +75,7 @@ def for_each(jobs: Iterable[Any], work: Callable[[Any, int], None], n_jobs: int 
                 return
             work(job, slot)
 
-    with _blas().limit(limits=1, user_api="blas"):
+    with one_thread():
         running = [_pool(threads).submit(run, slot) for slot in range(threads)]
         try:
             for done in running:
@@ -86,6 +92,20 @@ def buffer(rows: int, columns: int, like: Any) -> np.ndarray:
 
 def _compiled() -> Any:
     return import_module("mercer.backends.compiled")
+
+
+def product(M: np.ndarray, V: np.ndarray) -> np.ndarray:
+    """M V for a matrix that is stored; a few columns are bound by memory, so each thread reads a part of M."""
+    if M.shape[0] < TILE or V.shape[1] > 4:
+        return M @ V
+    out = np.empty((M.shape[0], V.shape[1]), np.result_type(M, V))
+    share = -(-M.shape[0] // workers())
+
+    def work(run: slice, slot: int) -> None:
+        np.matmul(M[run], V, out=out[run])
+
+    for_each([slice(i, i + share) for i in range(0, M.shape[0], share)], work)
+    return out
 
 
 def dot(A: Any, B: Any, out: np.ndarray | None = None) -> np.ndarray:

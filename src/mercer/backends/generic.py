@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from mercer.backends import namespace
@@ -26,9 +27,19 @@ def for_each(jobs: Iterable[Any], work: Callable[[Any, int], None], n_jobs: int 
         work(job, 0)
 
 
+def one_thread() -> AbstractContextManager[Any]:
+    """A context in which a problem too small to share is not shared out."""
+    return nullcontext()
+
+
 def buffer(rows: int, columns: int, like: Any) -> Any:
     """Room for a tile that the backend may write into, or None where it writes none."""
     return None
+
+
+def product(M: Any, V: Any) -> Any:
+    """M V for a matrix that is stored."""
+    return M @ V
 
 
 def dot(A: Any, B: Any, out: Any = None) -> Any:

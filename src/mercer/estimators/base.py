@@ -39,7 +39,6 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         copy: bool = False,
         ensure_min_samples: int = 1,
         ensure_min_features: int = 1,
-        ensure_all_finite: bool = True,
         **_: Any,
     ) -> Any:
         xp = namespace(X)
@@ -55,7 +54,7 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                     f"Found array with {count} {what}(s) (shape={tuple(X.shape)}) while a minimum of {least} "
                     f"is required by {name}."
                 )
-        if ensure_all_finite and not bool(xp.all(xp.isfinite(X))):
+        if not bool(xp.all(xp.isfinite(X))):
             raise ValueError(f"Input X contains NaN or infinity. {name} does not accept missing values.")
         if reset:
             self.n_features_in_ = d

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from mercer.backends import is_foreign, namespace, placement, to_numpy
+from mercer.backends import backend_of, is_foreign, namespace, placement, to_numpy
 from mercer.estimators.planning import Plan
 from mercer.exceptions import (
     AsymmetricKernelWarning,
@@ -24,7 +25,7 @@ from mercer.exceptions import (
 from mercer.expansion import KernelExpansion
 from mercer.kernels import Kernel
 from mercer.kernels.discrete import Precomputed, symmetric_part
-from mercer.linalg.eigen import Eigenpairs, as_generator, top_eigenpairs
+from mercer.linalg.eigen import SMALL, Eigenpairs, as_generator, top_eigenpairs
 from mercer.linalg.krylov import Monitor
 from mercer.linalg.lowrank import FactorSpectrum, factor_spectrum, rpcholesky
 from mercer.linalg.operators import Centered, Dense, Gram, Operator
@@ -72,7 +73,21 @@ def exact_components(
     kernel: Kernel, X: Any, plan: Plan, settings: Settings, replan: Callable[[int], Plan]
 ) -> Components:
     """The top eigenpairs of HKH by the plan's solver; `replan(k)` is asked when a share needs more than k."""
-    A = Centered(_operator(kernel, X, plan, settings))
+    with _calm(X, plan):
+        return _exact_components(kernel, X, plan, settings, replan)
+
+
+def _calm(X: Any, plan: Plan) -> AbstractContextManager[Any]:
+    """One thread where the matrix is small and BLAS is called often: there two only wait for each other."""
+    n = X.shape[0]
+    alone = n <= SMALL // 2 or (n <= SMALL and plan.solver == "arpack")
+    return backend_of(X if X.ndim == 2 else np.empty(0)).one_thread() if alone else nullcontext()
+
+
+def _exact_components(
+    kernel: Kernel, X: Any, plan: Plan, settings: Settings, replan: Callable[[int], Plan]
+) -> Components:
+    A = _operator(kernel, X, plan, settings)
     pairs, plan = _solve(A, plan, settings, replan)
     noise = _noise(A)
     converged = _judge(pairs, kernel, settings, noise)
@@ -144,9 +159,9 @@ def factor_components(kernel: Kernel, X: Any, settings: Settings) -> Components:
 # --- the operator and its eigenpairs ---------------------------------------------------------------------
 
 
-def _operator(kernel: Kernel, X: Any, plan: Plan, settings: Settings) -> Operator:
+def _operator(kernel: Kernel, X: Any, plan: Plan, settings: Settings) -> Centered:
     if isinstance(kernel, Precomputed):
-        return Dense(_symmetric(kernel.points(X).rows))
+        return Centered(Dense(_symmetric(kernel.points(X).rows)))
     # Tiles of float64 whatever the data: the ladder starts on float32 ones, and the certificate is worth one pass.
     # Keeping starts with the second pass, since there is often only one.
     gram = Gram(
@@ -158,9 +173,9 @@ def _operator(kernel: Kernel, X: Any, plan: Plan, settings: Settings) -> Operato
         n_jobs=settings.n_jobs,
     )
     _refuse_overflow(gram, kernel)
-    if gram.n <= 2 * gram.backend.TILE or plan.solver == "dense":
-        return Dense(gram.xp.astype(gram.to_dense(), gram.dtype, copy=False))
-    return gram
+    if gram.n <= SMALL or plan.solver == "dense":
+        return Centered.consuming(gram.to_dense())
+    return Centered(gram)
 
 
 def _refuse_overflow(A: Operator, kernel: Kernel) -> None:
@@ -251,7 +266,7 @@ def _select(pairs: Eigenpairs, index: np.ndarray) -> Eigenpairs:
 
 def _noise(A: Centered) -> float:
     """An eigenvalue of HKH that rounding in the entries of K alone can make."""
-    largest = float(A.xp.max(A.xp.abs(A.A.diagonal())))
+    largest = float(A.xp.max(A.xp.abs(A.uncentred_diagonal())))
     return 8 * float(np.finfo(np.float64).eps) * largest * float(np.sqrt(A.n))
 
 

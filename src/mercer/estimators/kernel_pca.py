@@ -8,7 +8,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import _fit_context
 from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
@@ -235,7 +234,8 @@ class KernelPCA(Estimator):
                 raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required by KernelPCA.")
             self.n_features_in_ = 1
             return X, lambda result: result
-        X, restore = self._read(X, reset=reset, copy=reset and self.copy_X)
+        sparse = False if reset and self.fit_inverse_transform else "csr"  # the way back needs dense rows
+        X, restore = self._read(X, reset=reset, copy=reset and self.copy_X, accept_sparse=sparse)
         if reset and isinstance(kernel, Precomputed) and X.shape[0] != X.shape[1]:
             raise ValueError(f"A precomputed kernel must be a square matrix (n_samples, n_samples), not {X.shape}.")
         return X, restore
@@ -277,6 +277,7 @@ class KernelPCA(Estimator):
             limit=self.memory_limit,
             free=backend.free_bytes(X),
             threads=backend.workers(self.n_jobs),
+            numpy=not is_foreign(X),
         )
 
     def _rank(self, n: int, k: int) -> int:
@@ -327,9 +328,10 @@ class KernelPCA(Estimator):
         return tuple(self.expansion_.column(i) for i in range(self.eigenvalues_.shape[0]))
 
     def score(self, X, y=None) -> float:
-        """The share of X's variance in feature space that the components keep: Σ‖z‖² / Σ‖φ̃(x)‖², at most 1.
+        """The share of X's variance in feature space that the components keep: Σ‖z‖² / Σ‖φ̃(x)‖².
 
         φ̃(x) is φ(x) less the mean of the training features, so ‖φ̃(x)‖² = k(x, x) − 2 mean k(x, xᵢ) + mean k(xᵢ, xⱼ).
+        At most 1 for a positive semidefinite kernel.
         On the training data this is the sum of `explained_variance_ratio_`; on new data components that fit noise add
         little, so a grid search can compare numbers of components. It cannot compare kernels: each has its own
         feature space, and a wider kernel keeps more of a poorer one.
@@ -345,8 +347,8 @@ class KernelPCA(Estimator):
         return float((both[:, :-1] ** 2).sum() / total) if total > 0 else 0.0
 
     def _fit_inverse(self, X) -> None:
-        if X.ndim != 2 or sp.issparse(X):
-            raise NotImplementedError("inverse_transform needs dense vectors to go back to; this data is not.")
+        if X.ndim != 2:
+            raise TypeError("inverse_transform needs vectors to go back to; these samples are strings.")
         n = X.shape[0]
         limit = self._plan(X, 1).limit
         if 2 * 8 * n * n > limit:
@@ -385,7 +387,7 @@ class KernelPCA(Estimator):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = not self.fit_inverse_transform
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         tags.input_tags.pairwise = self.kernel == "precomputed" or isinstance(self.kernel, Precomputed)
         return tags

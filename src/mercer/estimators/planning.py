@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mercer.exceptions import MemoryLimitError
-from mercer.linalg.eigen import choose_solver
+from mercer.linalg.eigen import SMALL, choose_solver
 from mercer.memory import format_bytes, parse_bytes
 
 DEFAULT_SHARE = 0.5  # of what is free: the rest of the machine has work to do as well
@@ -58,12 +58,13 @@ def plan_fit(
     limit: Any,
     free: int,
     threads: int,
+    numpy: bool = True,
 ) -> Plan:
     """The plan for the top k of n samples with d features; MemoryLimitError where it would not fit."""
     bound = parse_bytes(limit) if limit is not None else int(DEFAULT_SHARE * free)
     reason = "asked for"
     if solver == "auto":
-        solver, reason = choose_solver(n, k)
+        solver, reason = choose_solver(n, k, numpy=numpy)
         if solver == "dense" and _dense_bytes(n, k) > bound and k < n // 2:
             solver, reason = "krylov", f"the dense matrix of {format_bytes(8 * n * n)} does not fit the limit"
     need = {
@@ -84,7 +85,8 @@ def _block_bytes(n: int, k: int, d: int, itemsize: int, threads: int) -> int:
     width = max(4 * (k + max(4, k // 8)), 64)
     basis = 2 * 8 * n * (width + k + 8)
     factor = 4 * n * max(200, 3 * k) * 2
-    return max(basis, factor) + 2 * n * d * 8 + (threads + 1) * (8 * n * (k + 16) + 8 * 2**20)
+    whole = 8 * n * n if n <= SMALL else 0
+    return whole + max(basis, factor) + 2 * n * d * 8 + (threads + 1) * (8 * n * (k + 16) + 8 * 2**20)
 
 
 def _factor_bytes(n: int, rank: int, d: int, itemsize: int, threads: int) -> int:

@@ -20,15 +20,16 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh
-from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
+from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator, eigsh
 
 from mercer.backends import is_foreign, to_numpy
 from mercer.linalg.eigen_bounds import column_norms, error_bounds
 from mercer.linalg.krylov import Monitor, krylov
-from mercer.linalg.operators import Centered, Dense, Operator, operator_of
+from mercer.linalg.operators import Dense, Operator, operator_of
 
 SOLVERS = ("auto", "dense", "krylov", "arpack", "randomized", "power")
-DENSE_BELOW = 400  # n at which LAPACK on the whole matrix is still as fast as anything
+SMALL = 2048  # n up to which the matrix is formed whole: it fits the cache, and one thread is as fast as two
+DENSE_BELOW = 400  # n at which LAPACK on the whole matrix is still as fast as a block method
 
 
 @dataclass(frozen=True)
@@ -61,12 +62,12 @@ def default_tol(bits: int) -> float:
     return 1e-10 if bits == 64 else 1e-6
 
 
-def choose_solver(n: int, k: int) -> tuple[str, str]:
-    """The solver that "auto" takes for the top k of n, and why."""
-    if n <= DENSE_BELOW:
-        return "dense", f"n = {n} ≤ {DENSE_BELOW}: LAPACK on the whole matrix is fastest"
-    if k > n // 8:
-        return "dense", f"{k} of {n} pairs is more than an eighth: a full decomposition costs less"
+def choose_solver(n: int, k: int, *, numpy: bool = True) -> tuple[str, str]:
+    """The solver that "auto" takes for the top k of n, and why; ARPACK reads NumPy arrays only."""
+    if k > n // 8 or n <= (100 if numpy else DENSE_BELOW):
+        return "dense", f"{k} of {n} pairs: LAPACK on the whole matrix costs least"
+    if n <= SMALL and numpy:
+        return "arpack", f"{k} of {n} pairs: the matrix is small enough to be multiplied with single vectors"
     return "krylov", f"{k} of {n} pairs: a block method needs a few passes over the matrix"
 
 
@@ -102,8 +103,8 @@ def top_eigenpairs(
         raise ValueError(f"solver={solver!r} is not known; choose one of {', '.join(SOLVERS)}.")
     reason = "asked for"
     if solver == "auto":
-        solver, reason = choose_solver(A.n, k)
-    if solver == "arpack" and (k >= A.n or is_foreign(A.diagonal())):
+        solver, reason = choose_solver(A.n, k, numpy=not A._place())
+    if solver == "arpack" and (k >= A.n or A._place()):
         solver, reason = "dense", "arpack needs k < n and NumPy data"
     tol = tol or default_tol(A.xp.finfo(A.dtype).bits)
     rng = as_generator(random_state)
@@ -117,7 +118,7 @@ def top_eigenpairs(
         "power": lambda: _power(A, k, tol, max_iter or 10_000, rng),
     }
     values, vectors, operator = run[solver]()
-    return replace(certify(operator, values, vectors), solver=solver, reason=reason)
+    return replace(certify(operator, values, vectors, tol), solver=solver, reason=reason)
 
 
 def as_generator(random_state: Any) -> np.random.Generator:
@@ -127,16 +128,16 @@ def as_generator(random_state: Any) -> np.random.Generator:
     return np.random.default_rng(0 if random_state is None else random_state)
 
 
-def certify(A: Operator, values: np.ndarray, vectors: Any) -> Eigenpairs:
+def certify(A: Operator, values: np.ndarray, vectors: Any, tol: float) -> Eigenpairs:
     """Eigenpairs with the residuals of the given vectors, from one product, sorted by descending value."""
     order = np.argsort(-np.asarray(values), kind="stable")
     values = np.asarray(values, np.float64)[order]
     vectors = A.xp.take(vectors, A.xp.asarray(order, **A._place()), axis=1)
     product = A.matmat(vectors)
     residuals = residual_norms(A, product, vectors, values)
-    return Eigenpairs(
-        values, vectors, residuals, error_bounds(values, residuals, A.n), A.passes, "", "", A, A.kept_bytes
-    )
+    converged = bool(residuals.max(initial=0.0) <= tol * np.abs(values).max(initial=0.0))
+    errors = error_bounds(values, residuals, A.n, converged=converged)
+    return Eigenpairs(values, vectors, residuals, errors, A.passes, "", "", A, A.kept_bytes)
 
 
 def residual_norms(A: Operator, product: Any, vectors: Any, values: np.ndarray) -> np.ndarray:
@@ -158,22 +159,45 @@ def _dense(A: Operator, k: int) -> tuple[Any, Any, Operator]:
 def _arpack(
     A: Operator, k: int, tol: float, max_iter: int | None, rng: np.random.Generator
 ) -> tuple[Any, Any, Operator]:
-    def product(v: np.ndarray) -> np.ndarray:
-        return A.matmat(v.reshape(A.n, -1)).reshape(v.shape)
+    """SciPy's Lanczos, and block Davidson where it gives up or is seen to have missed something.
 
-    stored = A if isinstance(A, Dense) else A.A if isinstance(A, Centered) and isinstance(A.A, Dense) else None
-    if stored is not None:  # a matrix in memory is centred once: ARPACK's many single products are then the bare ones
-        operator = A.to_dense()
-    else:
-        operator = LinearOperator((A.n, A.n), matvec=product, matmat=product, dtype=np.float64)
+    Started from one vector, Lanczos may see only one of several equal eigenvalues.
+    """
+
+    def product(v: np.ndarray) -> np.ndarray:
+        return A.matmat(v.reshape(A.n, 1))[:, 0]
+
+    operator = LinearOperator((A.n, A.n), matvec=product, dtype=np.float64)
     v0 = rng.uniform(-1, 1, A.n)
     try:
         values, vectors = eigsh(operator, k, which="LA", tol=tol, maxiter=max_iter, v0=v0)
-    except ArpackError as error:
-        if not (hasattr(error, "eigenvalues") and len(error.eigenvalues) == k):
-            return _dense(A, k)  # ARPACK gives up on matrices that are (nearly) zero; LAPACK does not
+    except ArpackNoConvergence as error:
         values, vectors = error.eigenvalues, error.eigenvectors
-    return values, vectors, A
+    except ArpackError:  # a matrix of (nearly) zeros: any start will do for the block method
+        values, vectors = np.empty(0), np.empty((A.n, 0))
+    if len(values) == k and not _missed(A, vectors, values.min(), rng):
+        return values, vectors, A
+    found = krylov(A, k, tol=tol, max_passes=max_iter or 300, rng=rng, start=vectors if len(values) else None)
+    return found["values"], found["vectors"], found["operator"]
+
+
+def _missed(A: Operator, V: np.ndarray, lowest: float, rng: np.random.Generator, width: int = 6) -> bool:
+    """Whether a small Krylov space outside V holds a value above the lowest one found: then a larger was missed.
+
+    Ritz values never exceed the largest eigenvalue outside V, so nothing is suspected in vain.
+    """
+    width = min(width, (A.n - V.shape[1]) // 3)
+    if width < 1:
+        return False
+    blocks = [rng.standard_normal((A.n, width))]
+    for _ in range(2):
+        step = A.matmat(blocks[-1])
+        blocks.append(step / max(np.abs(step).max(), np.finfo(np.float64).tiny))
+    Q = np.hstack(blocks)
+    for _ in range(2):
+        Q = np.linalg.qr(Q - V @ (V.T @ Q))[0]
+    highest = np.linalg.eigvalsh(Q.T @ A.matmat(Q)).max()
+    return bool(highest > lowest + 1e-8 * abs(lowest))
 
 
 def _randomized(A: Operator, k: int, n_iter: int | str, rng: np.random.Generator) -> tuple[Any, Any, Operator]:

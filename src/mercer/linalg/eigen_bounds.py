@@ -16,21 +16,27 @@ def column_norms(R: Any, xp: Any) -> np.ndarray:
     return to_numpy(scale * xp.sqrt(xp.sum((R / scale) ** 2, axis=0)))
 
 
-def error_bounds(values: np.ndarray, residuals: np.ndarray, n: int, rest: float | None = None) -> np.ndarray:
+def error_bounds(
+    values: np.ndarray, residuals: np.ndarray, n: int, *, rest: float | None = None, converged: bool = True
+) -> np.ndarray:
     """|γ − θ| ≤ min(r, r²/gap) for descending Ritz values θ with residuals r of an n × n matrix.
 
     The first bound always holds for the nearest eigenvalue. The second (Kato–Temple) needs the distance from θ to all
-    other eigenvalues; it is taken to the other Ritz intervals [θ ± r], and for the last values to `rest`, the next
-    Ritz value. Without `rest` the last value keeps r, and so does any whose interval meets another's. √n · eps · θ₁ is
-    added for what rounding does to a sum of n terms.
+    other eigenvalues. It is taken to the other Ritz intervals [θ ± r], and for the last values to `rest`, the next
+    Ritz value, on the understanding that a converged solver has left nothing out between them: without `converged` it
+    is not used, without `rest` not for the last value, and never where intervals meet. √n · eps · θ₁ is added for what
+    rounding does to a sum of n terms.
     """
-    bounds = residuals.copy()
-    for i, theta in enumerate(values):
-        others = np.arange(len(values)) != i
-        gaps = np.abs(values[others] - theta) - residuals[others]
-        below = theta - rest if rest is not None else (0.0 if i == len(values) - 1 else np.inf)
-        gap = min(gaps.min(initial=np.inf), below)
-        if np.isfinite(gap) and gap > 2 * residuals[i]:
-            bounds[i] = residuals[i] * (residuals[i] / (gap - residuals[i]))
     rounding = np.sqrt(n) * np.finfo(np.float64).eps * np.abs(values).max(initial=0.0)
-    return np.minimum(bounds, residuals) + rounding
+    if not converged or not len(values):
+        return residuals + rounding
+    gaps = np.abs(values[:, None] - values[None, :]) - residuals[None, :]  # row i: from θᵢ to every interval
+    np.fill_diagonal(gaps, np.inf)
+    gap = gaps.min(axis=1, initial=np.inf)
+    if rest is None:
+        gap[-1] = 0.0
+    else:
+        gap = np.minimum(gap, values - rest)
+    known = np.isfinite(gap) & (gap > 2 * residuals)
+    ratio = np.where(known, residuals / np.where(known, gap - residuals, 1.0), 1.0)
+    return residuals * ratio + rounding

@@ -118,10 +118,10 @@ def krylov(
         if interrupted:
             break
     assert basis is not None
-    return _finish(basis, k, passes) | {"kept_bytes": kept}
+    return _finish(basis, k, passes, tol) | {"kept_bytes": kept}
 
 
-def _finish(basis: _Basis, k: int, passes: int) -> dict[str, Any]:
+def _finish(basis: _Basis, k: int, passes: int, tol: float) -> dict[str, Any]:
     """The pairs with residuals recomputed from the returned vectors."""
     A = basis.A
     if A.passes > 1:  # A V is a sum of many products by now: multiply once more
@@ -133,11 +133,12 @@ def _finish(basis: _Basis, k: int, passes: int) -> dict[str, Any]:
     _, residuals = basis.residuals(k)
     rest = float(basis.values[k]) if len(basis.values) > k else None
     values = np.ascontiguousarray(basis.values[:k])
+    converged = bool(residuals.max() <= tol * np.abs(values).max())
     return {
         "values": values,
         "vectors": basis.vectors(k),
         "residuals": residuals,
-        "errors": error_bounds(values, residuals, A.n, rest),
+        "errors": error_bounds(values, residuals, A.n, rest=rest, converged=converged),
         "passes": passes,
         "operator": A,
         "lowest": float(basis.values[-1]),

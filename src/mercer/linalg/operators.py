@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
-from mercer.backends import namespace, placement
+from mercer.backends import backend_of, namespace, placement
 from mercer.kernels.base import Kernel
 from mercer.kernels.discrete import backend_for
 
@@ -82,7 +82,10 @@ class Dense(Operator):
 
     def matmat(self, V: Array) -> Array:
         self._count(V)
-        return self.A @ V
+        return self.product(V)
+
+    def product(self, V: Array) -> Array:
+        return backend_of(self.A).product(self.A, V)
 
     def rows(self, index: Array) -> Array:
         return self.xp.take(self.A, index, axis=0)
@@ -154,12 +157,16 @@ class Gram(Operator):
         self._like = like
         self._keep_bytes, self._keep_from = keep_bytes, keep_from
         self._n_jobs = n_jobs
-        size = min(tile or self.backend.TILE, self.n)
+        size = min(tile or self._tile_size(), self.n)
         self.runs = [slice(i, min(i + size, self.n)) for i in range(0, self.n, size)]
         self._tiles = [(i, j) for i in range(len(self.runs)) for j in range(i, len(self.runs))]
         self._store: Array = None
         self._kept: dict[tuple[int, int], Array] = {}
         self._places = self._plan_store()
+
+    def _tile_size(self) -> int:
+        """The backend's choice; for small n a quarter, so that symmetry halves the work and every thread has some."""
+        return self.backend.TILE if self.n > self.backend.TILE else max(256, -(-self.n // 4))
 
     def _shape(self, place: tuple[int, int]) -> tuple[int, int]:
         I, J = self.runs[place[0]], self.runs[place[1]]
@@ -293,8 +300,24 @@ class Centered(Operator):
     """
 
     def __init__(self, A: Operator) -> None:
-        self.A, self.n, self.xp, self.dtype = A, A.n, A.xp, A.dtype
+        self.A: Any = A
+        self.n, self.xp, self.dtype = A.n, A.xp, A.dtype
         self._sums: Array = None
+        self._diagonal: Array = None  # A's, once asked for
+        self._matrix: Array = None  # HAH itself, where it was formed
+
+    @classmethod
+    def consuming(cls, A: Array) -> Centered:
+        """HAH formed in the memory of the matrix A, which must not be used after: for small n."""
+        centred = cls(Dense(A))
+        xp = centred.xp
+        centred._diagonal = xp.asarray(centred.A.diagonal(), copy=True)
+        centred._sums = xp.sum(A, axis=0)
+        means = centred._sums / centred.n
+        A -= means[None, :]
+        A -= (means - xp.mean(means))[:, None]
+        centred._matrix = A
+        return centred
 
     def center(self, V: Array) -> Array:
         """H V."""
@@ -302,6 +325,8 @@ class Centered(Operator):
 
     def matmat(self, V: Array) -> Array:
         self._count(V)
+        if self._matrix is not None:
+            return self.A.product(V)
         if self._sums is not None:
             return self.center(self.A.matmat(self.center(V)))
         ones = self.xp.ones((self.n, 1), dtype=V.dtype, **self._place())
@@ -316,21 +341,30 @@ class Centered(Operator):
             self._sums = self.A.matmat(ones)[:, 0]
         return self._sums
 
+    def uncentred_diagonal(self) -> Array:
+        """Aᵢᵢ, (n,)."""
+        if self._diagonal is None:
+            self._diagonal = self.xp.astype(self.A.diagonal(), self.dtype)
+        return self._diagonal
+
     def trace(self) -> float:
         """tr(HAH) = Σ Aᵢᵢ − 1ᵀA1/n."""
-        diagonal = self.xp.astype(self.A.diagonal(), self.dtype)
-        return float(self.xp.sum(diagonal) - self.xp.sum(self.row_sums()) / self.n)
+        return float(self.xp.sum(self.uncentred_diagonal()) - self.xp.sum(self.row_sums()) / self.n)
 
     def rows(self, index: Array) -> Array:
+        if self._matrix is not None:
+            return self.xp.take(self._matrix, index, axis=0)
         means = self.row_sums() / self.n
         block = self.xp.astype(self.A.rows(index), self.dtype, copy=False)
         return block - means[None, :] - self.xp.take(means, index)[:, None] + self.xp.mean(means)
 
     def diagonal(self) -> Array:
         means = self.row_sums() / self.n
-        return self.A.diagonal() - 2 * means + self.xp.mean(means)
+        return self.uncentred_diagonal() - 2 * means + self.xp.mean(means)
 
     def to_dense(self) -> Array:
+        if self._matrix is not None:
+            return self._matrix
         A = self.xp.astype(self.A.to_dense(), self.dtype, copy=False)
         means = self.xp.mean(A, axis=0)
         self._sums = means * self.n if self._sums is None else self._sums
