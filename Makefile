@@ -21,8 +21,8 @@ demo: $(VENV)/.installed
 	$(BIN)/mercer demo --output demo
 
 lint: $(VENV)/.installed-test
-	$(BIN)/ruff check src tests benchmarks examples
-	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/ruff check src tests benchmarks examples scripts
+	$(BIN)/ruff format --check src tests benchmarks examples scripts
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 
@@ -34,11 +34,8 @@ test-torch: $(VENV)/.installed-test
 	$(BIN)/python -c 'import torch' 2>/dev/null || $(BIN)/pip install --quiet torch==2.13.0
 	$(BIN)/pytest -m torch tests
 
-$(VENV)/.installed-bench: $(VENV)/.installed
-	$(BIN)/pip install --quiet --editable '.[bench]'
-	touch $@
-
-bench: $(VENV)/.installed-bench
+# primme, a competitor, comes without wheels: install it yourself to have it in the comparison of solvers.
+bench: $(VENV)/.installed
 	$(BIN)/python -m benchmarks
 
 pictures: $(VENV)/.installed

@@ -48,7 +48,7 @@ class KernelPCA(Estimator):
     eigen_solver : {"auto", "dense", "arpack", "randomized", "krylov", "power", "rpcholesky"}
         "krylov" is the certified block method that streams K. "rpcholesky" works on a factor of rank `rank`: n·rank
         entries of K, for n beyond what n² allows, with the error bound in `eigenvalue_error_`. "auto" takes "dense"
-        for small n or many components, else "krylov"; `plan` tells which before fitting.
+        for many components, "arpack" for few of up to 2048 samples, else "krylov"; `plan` tells which before fitting.
     tol : float
         The largest residual ‖HKHe − γe‖ relative to γ₁; 0 is 1e-10 for float64 data and 1e-6 for float32.
     max_iter : int or None

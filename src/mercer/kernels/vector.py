@@ -185,16 +185,18 @@ class Linear(VectorKernel):
 
 
 @dataclass(repr=False)
-class LinearAbout(Linear):
+class LinearAbout(VectorKernel):
     """k(x, y) = ⟨x − shift, y − shift⟩: what Linear is once centred, without its rounding far from the origin."""
+
+    reads = "dot"
 
     shift: Any
 
     def points(self, X: Any, dtype: Any = None, like: Points | None = None) -> Points:
         return super().points(_shifted(X, self.shift, dtype or X.dtype), dtype, like)
 
-    def centered_form(self, X: Any) -> Kernel:
-        return self
+    def profile(self, t: Any, xp: Any) -> Any:
+        return t
 
     def __repr__(self) -> str:
         return "Linear()"

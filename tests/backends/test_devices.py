@@ -1,0 +1,112 @@
+"""The same mathematics on torch tensors as on NumPy arrays, on every device that is there, and CuPy by way of torch."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from mercer import PCA, KernelPCA
+from mercer.backends import backend_of, to_numpy
+from mercer.exceptions import MercerWarning
+from mercer.kernels import RBF, ArcCosine, Linear, Matern
+from mercer.testing import check_backend
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.torch
+
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.cuda)]
+RNG = np.random.default_rng(0)
+X = RNG.random((150, 5)) * [3.0, 2.0, 1.5, 1.0, 0.5]
+NEW = RNG.random((40, 5))
+
+KERNELS = [
+    "linear", "poly", "rbf", "laplacian", "cosine", "chi2", "intersection", "tanimoto", "arc_cosine", "matern",
+    RBF("median") + 0.5 * Linear(), (Matern(2.5) * RBF("scale")).normalized(), ArcCosine(2).on([0, 3]) ** 2,
+]  # fmt: skip
+
+
+def tensor(A, device, dtype=None):
+    if device == "cuda" and not torch.cuda.is_available():
+        pytest.skip("no CUDA device")
+    return torch.as_tensor(A, device=device, dtype=dtype)
+
+
+def quiet_fit(model, A):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MercerWarning)
+        return model.fit(A)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("solver", ["dense", "krylov", "rpcholesky"])
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+def test_kernel_pca_is_that_of_numpy(kernel, solver, device):
+    model = KernelPCA(3, kernel=kernel, eigen_solver=solver, rank=150)
+    T = tensor(X, device)
+    there, here = quiet_fit(model, T), None
+    moved, score = there.transform(tensor(NEW, device)), there.score(tensor(NEW, device))
+    assert moved.device == T.device and moved.dtype == T.dtype
+    here = quiet_fit(KernelPCA(3, kernel=kernel, eigen_solver=solver, rank=150), X)
+    np.testing.assert_allclose(to_numpy(there.eigenvalues_), here.eigenvalues_, rtol=1e-7)
+    np.testing.assert_allclose(to_numpy(moved), here.transform(NEW), atol=1e-6)
+    assert score == pytest.approx(here.score(NEW), abs=1e-8)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_streamed_fit_is_certified(device, dtype):
+    rows = RNG.standard_normal((9000, 8)) * 0.8 ** np.arange(8)
+    T = tensor(rows, device, dtype)
+    model = KernelPCA(4, kernel="rbf", gamma="median", eigen_solver="krylov", tol=1e-6, memory_limit="300MB").fit(T)
+    assert model.solver_.converged and float(model.residuals_.max()) <= 1e-6 * float(model.eigenvalues_[0])
+    assert all(getattr(model, name).dtype == dtype for name in ("eigenvalues_", "eigenvectors_", "residuals_"))
+    back = to_numpy(model.transform(T[:500]))
+    np.testing.assert_allclose(back, to_numpy(model.eigenvectors_ * model.eigenvalues_**0.5)[:500], atol=2e-4)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_inverse_transform_stays_there(device):
+    T = tensor(X, device)
+    model = KernelPCA(4, kernel="rbf", fit_inverse_transform=True, alpha=1e-3).fit(T)
+    here = KernelPCA(4, kernel="rbf", fit_inverse_transform=True, alpha=1e-3).fit(X)
+    back = model.inverse_transform(model.transform(T))
+    assert back.device == T.device
+    np.testing.assert_allclose(to_numpy(back), here.inverse_transform(here.transform(X)), atol=1e-6)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("solver", ["auto", "full", "covariance_eigh"])
+def test_pca_is_that_of_numpy(solver, device):
+    T = tensor(X, device)
+    there, here = PCA(3, svd_solver=solver).fit(T), PCA(3, svd_solver=solver).fit(X)
+    np.testing.assert_allclose(to_numpy(there.transform(T)), here.transform(X), atol=1e-9)
+    assert there.transform(T).device == T.device
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_bad_tensors(bad, device):
+    rows = X.copy()
+    rows[3, 2] = bad
+    with pytest.raises(ValueError, match="NaN or infinity"):
+        KernelPCA(2, kernel="rbf").fit(tensor(rows, device))
+    with pytest.raises(ValueError, match="expecting 5 features"):
+        KernelPCA(2).fit(tensor(X, device)).transform(tensor(X[:, :2], device))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_the_backend_keeps_its_contract(device):
+    check_backend(backend_of(tensor(X, device)), lambda A: tensor(A, device))
+
+
+@pytest.mark.cuda
+def test_cupy_goes_in_and_comes_out():
+    cupy = pytest.importorskip("cupy")
+    if not torch.cuda.is_available():
+        pytest.skip("no CUDA device")
+    C = cupy.asarray(X)
+    model = KernelPCA(3, kernel="rbf").fit(C)
+    moved = model.transform(C)
+    assert isinstance(moved, cupy.ndarray)
+    np.testing.assert_allclose(moved.get(), KernelPCA(3, kernel="rbf").fit(X).transform(X), atol=1e-9)
+    assert isinstance(PCA(2).fit_transform(C), cupy.ndarray)
