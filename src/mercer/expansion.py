@@ -55,7 +55,9 @@ class KernelExpansion:
         xp = namespace(self.coefs)
         out = xp.empty((len(new), self.coefs.shape[1]), dtype=self.coefs.dtype, **placement(self.coefs))
         rows, columns = self._runs(len(new), backend), _runs(len(old), backend.TILE)
-        room = [backend.buffer(backend.TILE**2, 1, self.coefs) for _ in range(backend.workers(self.n_jobs))]
+        largest = max((r.stop - r.start for r in rows), default=0) * max((c.stop - c.start for c in columns), default=0)
+        slots = min(backend.workers(self.n_jobs), len(rows))
+        room = [backend.buffer(largest, 1, self.coefs) for _ in range(slots)]
 
         def work(run: slice, slot: int) -> None:
             part, total = new[run], -self.offset

@@ -7,12 +7,12 @@ numba is loaded when the first large tile is asked for: small problems never pay
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
-from threading import Event
+from threading import Event, Lock, local
 from typing import Any
 
 import numpy as np
@@ -53,16 +53,33 @@ if hasattr(os, "register_at_fork"):  # threads do not survive a fork: a child bu
     os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
-def one_thread() -> AbstractContextManager[Any]:
-    """A context in which BLAS uses one thread: on small matrices two threads mostly wait for each other."""
-    return _blas().limit(limits=1, user_api="blas")
+_limit_lock = Lock()
+_limits: list[Any] = []  # one entry for each context that is open now; the first holds what to restore
+_inside = local()  # whether this thread is at work on a job: what it starts then runs in it
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """A context in which BLAS uses one thread: on small matrices two threads mostly wait for each other.
+
+    The number of threads belongs to the process, so contexts that overlap in several threads share one change of it.
+    """
+    with _limit_lock:
+        _limits.append(None if _limits else _blas().limit(limits=1, user_api="blas"))
+    try:
+        yield
+    finally:
+        with _limit_lock:
+            if len(_limits) == 1:
+                _limits[0].restore_original_limits()
+            _limits.pop()
 
 
 def for_each(jobs: Iterable[Any], work: Callable[[Any, int], None], n_jobs: int | None = None) -> None:
     """Call work(job, slot) for each job; job number i runs in slot i mod threads, in order."""
     jobs = list(jobs)
     threads = min(workers(n_jobs), len(jobs))
-    if threads <= 1:
+    if threads <= 1 or getattr(_inside, "job", False):
         for job in jobs:
             work(job, 0)
         return
@@ -70,10 +87,14 @@ def for_each(jobs: Iterable[Any], work: Callable[[Any, int], None], n_jobs: int 
     stopped = Event()
 
     def run(slot: int) -> None:
-        for job in jobs[slot::threads]:
-            if stopped.is_set():
-                return
-            work(job, slot)
+        _inside.job = True
+        try:
+            for job in jobs[slot::threads]:
+                if stopped.is_set():
+                    return
+                work(job, slot)
+        finally:
+            _inside.job = False
 
     with one_thread():
         running = [_pool(threads).submit(run, slot) for slot in range(threads)]
@@ -132,6 +153,16 @@ def sqeuclidean_direct(A: Any, B: Any) -> np.ndarray:
     """‖a − b‖² coordinate by coordinate: slower, and right to the last digit wherever the points lie."""
     with np.errstate(over="ignore"):
         return cdist(_dense(A), _dense(B), "sqeuclidean").astype(A.dtype, copy=False)
+
+
+def refine_near(D: np.ndarray, A: Any, aa: np.ndarray, B: Any, bb: np.ndarray, near: float) -> np.ndarray:
+    """Squared distances with those of near neighbours, D < near · (aa + bb), taken coordinate by coordinate."""
+    places = np.flatnonzero(near * (aa[:, None] + bb[None, :]) > D)
+    for start in range(0, len(places), 2**16):
+        i, j = np.divmod(places[start : start + 2**16], D.shape[1])
+        difference = _dense(A[i]) - _dense(B[j])
+        D[i, j] = np.einsum("ij,ij->i", difference, difference)
+    return D
 
 
 def coordinatewise(name: str, A: Any, B: Any, out: np.ndarray | None = None) -> np.ndarray:

@@ -59,6 +59,11 @@ def sqeuclidean_direct(A: Any, B: Any) -> Any:
     return coordinatewise("sqeuclidean", A, B)
 
 
+def refine_near(D: Any, A: Any, aa: Any, B: Any, bb: Any, near: float) -> Any:
+    """Squared distances with those of near neighbours, D < near · (aa + bb), taken coordinate by coordinate."""
+    return sqeuclidean_direct(A, B)
+
+
 def coordinatewise(name: str, A: Any, B: Any, out: Any = None) -> Any:
     """Σ_c term(a_c, b_c), the term chosen by name."""
     xp = namespace(A)

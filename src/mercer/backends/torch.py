@@ -21,6 +21,7 @@ __all__ = [
     "free_bytes",
     "one_thread",
     "product",
+    "refine_near",
     "set_diagonal",
     "workers",
 ]
@@ -55,6 +56,14 @@ def sqeuclidean(A, aa, B, bb, out=None) -> torch.Tensor:
 def sqeuclidean_direct(A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
     """‖a − b‖² coordinate by coordinate: slower, and right to the last digit wherever the points lie."""
     return torch.cdist(A, B, compute_mode="donot_use_mm_for_euclid_dist") ** 2
+
+
+def refine_near(D, A, aa, B, bb, near: float) -> torch.Tensor:
+    """Squared distances with those of near neighbours, D < near · (aa + bb), taken coordinate by coordinate."""
+    i, j = torch.nonzero(near * (aa[:, None] + bb[None, :]) > D, as_tuple=True)
+    for run in torch.split(torch.arange(len(i), device=D.device), 2**16):
+        D[i[run], j[run]] = ((A[i[run]] - B[j[run]]) ** 2).sum(1)
+    return D
 
 
 def coordinatewise(name: str, A: torch.Tensor, B: torch.Tensor, out: Any = None) -> torch.Tensor:

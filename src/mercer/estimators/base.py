@@ -45,7 +45,7 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         name = type(self).__name__
         if X.ndim != 2:
             raise ValueError(f"Expected 2D array, got {X.ndim}D array instead: {name} needs rows of samples.")
-        if not xp.isdtype(X.dtype, "real floating"):
+        if X.dtype not in (xp.float32, xp.float64):
             X = xp.astype(X, xp.float64)
         n, d = X.shape
         for count, least, what in ((n, ensure_min_samples, "sample"), (d, ensure_min_features, "feature")):

@@ -127,11 +127,12 @@ def factor_components(kernel: Kernel, X: Any, settings: Settings) -> Components:
         A, settings.rank, as_generator(settings.random_state), dtype=A.xp.float32 if settings.bits == 32 else None
     )
     _refuse_indefinite_factor(factor.negative, kernel, settings.bits)
-    spectrum = factor_spectrum(factor.F)
+    spectrum = factor_spectrum(factor.F, n_jobs=settings.n_jobs)
     total = float(spectrum.values.sum()) + factor.error
     k = min(settings.k, len(spectrum.values))
     if settings.share is not None:
         k = _enough(spectrum.values, total, settings.share)
+    _warn_of_low_rank(A, spectrum.values, total, settings)
     values = _cleaned(spectrum.values[:k], kernel, n, settings.bits)
     k = int(np.sum(values > 0)) if settings.drop_zero else k
     vectors, signs = _with_fixed_signs(spectrum.vectors(factor.F, k), settings.bits)
@@ -161,7 +162,7 @@ def factor_components(kernel: Kernel, X: Any, settings: Settings) -> Components:
 
 def _operator(kernel: Kernel, X: Any, plan: Plan, settings: Settings) -> Centered:
     if isinstance(kernel, Precomputed):
-        return Centered(Dense(_symmetric(kernel.points(X).rows)))
+        return Centered(Dense(_symmetric(kernel.points(X, namespace(X).float64).rows)))
     # Tiles of float64 whatever the data: the ladder starts on float32 ones, and the certificate is worth one pass.
     # Keeping starts with the second pass, since there is often only one.
     gram = Gram(
@@ -170,12 +171,14 @@ def _operator(kernel: Kernel, X: Any, plan: Plan, settings: Settings) -> Centere
         precision=namespace(X).float64,
         keep_bytes=plan.keep_bytes,
         keep_from=1,
+        tile=plan.tile if X.shape[0] > plan.tile else None,
         n_jobs=settings.n_jobs,
     )
     _refuse_overflow(gram, kernel)
-    if gram.n <= SMALL or plan.solver == "dense":
-        return Centered.consuming(gram.to_dense())
-    return Centered(gram)
+    whole = gram.n <= SMALL or plan.solver == "dense"
+    centred = Centered.consuming(gram.to_dense()) if whole else Centered(gram)
+    centred.entry_error = kernel.rounding(gram.points)
+    return centred
 
 
 def _refuse_overflow(A: Operator, kernel: Kernel) -> None:
@@ -199,6 +202,27 @@ def _refuse_indefinite_factor(negative: float, kernel: Kernel, bits: int) -> Non
             f"{kernel!r} is slightly indefinite on this data ({negative:.1g} of the trace): eigenvalue_error_ is an "
             "estimate here, no bound.",
             IndefiniteKernelWarning,
+            stacklevel=2,
+        )
+
+
+def _warn_of_low_rank(A: Operator, values: np.ndarray, total: float, settings: Settings) -> None:
+    """The factor may hold less than was asked for: say so, and why."""
+    m = len(values)
+    if not m and bool(A.xp.any(A.rows(A.xp.zeros(1, dtype=A.xp.int64, **A._place())) != 0)):
+        raise ValueError("eigen_solver='rpcholesky' needs k(x, x) > 0, which this kernel has nowhere; use 'krylov'.")
+    held = values.sum() / total if total > 0 else 1.0
+    if settings.share is not None and held < settings.share:
+        warnings.warn(
+            f"A factor of rank {m} is certain to hold {held:.1%} of the variance, less than the {settings.share:.1%} "
+            "asked for: all its components are given. Raise rank.",
+            NotConvergedWarning,
+            stacklevel=2,
+        )
+    if settings.share is None and m < settings.k and not settings.drop_zero:
+        warnings.warn(
+            f"The kernel matrix has rank {m} up to rounding: there are {m} components, not {settings.k}.",
+            DegenerateDataWarning,
             stacklevel=2,
         )
 
@@ -235,6 +259,7 @@ def _solve(A: Centered, plan: Plan, settings: Settings, replan: Callable[[int], 
         if enough < k or k == A.n:
             return _select(pairs, np.arange(min(enough, k))), plan
         k, known = min(A.n, 2 * k), pairs.vectors
+        A.forget()
         plan = replan(k)
 
 
@@ -267,7 +292,7 @@ def _select(pairs: Eigenpairs, index: np.ndarray) -> Eigenpairs:
 def _noise(A: Centered) -> float:
     """An eigenvalue of HKH that rounding in the entries of K alone can make."""
     largest = float(A.xp.max(A.xp.abs(A.uncentred_diagonal())))
-    return 8 * float(np.finfo(np.float64).eps) * largest * float(np.sqrt(A.n))
+    return 8 * float(np.finfo(np.float64).eps) * largest * float(np.sqrt(A.n)) + A.n * A.entry_error
 
 
 def _cleaned(values: np.ndarray, kernel: Kernel, n: int, bits: int, noise: float = 0.0) -> np.ndarray:
@@ -296,9 +321,8 @@ def _judge(pairs: Eigenpairs, kernel: Kernel, settings: Settings, noise: float) 
     top, worst = np.abs(pairs.values).max(initial=0.0), pairs.residuals.max(initial=0.0)
     if top <= noise:
         return True  # nothing but rounding: there is nothing to converge to
-    exact = pairs.solver in ("dense", "randomized")  # these have no tolerance to miss: residuals tell how good
-    converged = exact or bool(worst <= settings.tol * top)
-    if not converged:
+    converged = bool(worst <= settings.tol * top)
+    if not converged and pairs.solver not in ("dense", "randomized"):  # these were given no tolerance to reach
         warnings.warn(
             f"{pairs.solver} stopped after {pairs.passes} passes with a residual of {worst / top:.1e} of the largest "
             f"eigenvalue, above tol = {settings.tol:.1e}. See residuals_; raise max_iter or tol.",

@@ -8,18 +8,20 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import _fit_context
 from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.backends import backend_of, is_foreign, namespace, placement, to_numpy
+from mercer.backends import adopt, backend_of, is_foreign, namespace, placement, to_numpy
 from mercer.estimators.base import Estimator
 from mercer.estimators.components import Components, Settings, exact_components, factor_components
 from mercer.estimators.planning import Plan, SolverReport, plan_fit
 from mercer.exceptions import MemoryLimitError
 from mercer.expansion import Eigenfunction, KernelExpansion
 from mercer.kernels import KERNEL_NAMES, Kernel, resolve_kernel
+from mercer.kernels.base import leaves
 from mercer.kernels.discrete import Precomputed, as_strings
 from mercer.linalg.eigen import default_tol
 from mercer.memory import format_bytes
@@ -30,7 +32,7 @@ class KernelPCA(Estimator):
     """Principal components in the feature space of a kernel.
 
     With K the kernel matrix, H = I − 11ᵀ/n and HKH e = γ e, the scores of the training points are e√γ and those of a
-    new point Σᵢ αᵢ k(xᵢ, x) − c, α = e/√γ, c = αᵀK1/n. HKH is never formed: K is visited in tiles.
+    new point Σᵢ αᵢ k(xᵢ, x) − c, α = e/√γ, c = αᵀK1/n. Beyond 2048 samples K is visited in tiles, not stored.
 
     Parameters
     ----------
@@ -57,7 +59,7 @@ class KernelPCA(Estimator):
         Power iterations of "randomized".
     remove_zero_eig : bool
         Drop components of zero variance.
-    random_state : int, RandomState, Generator or None
+    random_state : int, RandomState or None
         None is a fixed seed: the same data gives the same bits.
     copy_X : bool
         Whether to keep a copy of X or X itself.
@@ -86,7 +88,7 @@ class KernelPCA(Estimator):
 
     Notes
     -----
-    Cost of "krylov": 5 to 10 passes of n²/2 entries of K, each a product with about k vectors; memory 16·n·5k bytes
+    Cost of "krylov": 5 to 10 passes of n²/2 entries of K, each a product with about k vectors; memory 160·n·k bytes
     and as many tiles as `memory_limit` allows. Float64 data is first solved on float32 tiles, then finished and
     certified on float64 ones.
 
@@ -186,7 +188,7 @@ class KernelPCA(Estimator):
 
     def plan(self, X) -> Plan:
         """What `fit(X)` would do: the solver and why, the memory it needs and the tiles it may keep."""
-        X = X if hasattr(X, "shape") else np.asarray(X)
+        X = X if is_foreign(X) or sp.issparse(X) else np.asarray(X)
         return self._plan(X, self._count(X.shape[0]))
 
     def _fit(self, X):
@@ -197,6 +199,8 @@ class KernelPCA(Estimator):
         self.kernel_ = self._resolved(self.n_features_in_).bind(X)
         self.gamma_ = getattr(self.kernel_, "gamma", 1 / self.n_features_in_ if self.gamma is None else self.gamma)
         self.X_fit_ = X
+        if self.fit_inverse_transform:
+            self._refuse_large_inverse(X)
         working = self.kernel_.centered_form(X)
         plan = self._plan(X, self._count(X.shape[0]))
         if self.verbose:
@@ -277,6 +281,8 @@ class KernelPCA(Estimator):
             limit=self.memory_limit,
             free=backend.free_bytes(X),
             threads=backend.workers(self.n_jobs),
+            tile=backend.TILE,
+            parts=leaves(self._resolved(1)),
             numpy=not is_foreign(X),
         )
 
@@ -287,8 +293,8 @@ class KernelPCA(Estimator):
         return float(self.tol) or default_tol(_bits(self.X_fit_))
 
     def _keep(self, found: Components) -> None:
-        self.eigenvalues_ = self._like(found.values)
         self.eigenvectors_ = found.vectors
+        self.eigenvalues_ = self._like(found.values)
         self.residuals_ = self._like(found.residuals)
         self.eigenvalue_error_ = self._like(found.errors)
         self.explained_variance_ = self._like(found.values / found.vectors.shape[0])
@@ -300,9 +306,8 @@ class KernelPCA(Estimator):
 
     def _like(self, values: np.ndarray):
         """NumPy values as an array of the data's kind, device and precision."""
-        xp = namespace(self.eigenvectors_ if hasattr(self, "eigenvectors_") else self.X_fit_)
-        dtype = xp.float32 if _bits(self.X_fit_) == 32 else xp.float64
-        return xp.asarray(values, dtype=dtype, **placement(self.X_fit_))
+        vectors = self.eigenvectors_
+        return namespace(vectors).asarray(values, dtype=vectors.dtype, **placement(vectors))
 
     # --- using the components --------------------------------------------------------------------------
 
@@ -316,7 +321,16 @@ class KernelPCA(Estimator):
         X, restore = self._samples(X, reset=False)
         return restore(self.expansion_(self._in_fit_dtype(X)))
 
+    def _refuse_other_place(self, X) -> None:
+        here, there = self.eigenvectors_, X
+        if is_foreign(here) != is_foreign(there) or placement(here) != placement(there):
+            raise ValueError(
+                f"KernelPCA was fitted on {_place_name(here)} and now given {_place_name(there)}; convert one of them."
+            )
+
     def _in_fit_dtype(self, X):
+        if X.ndim == 2:
+            self._refuse_other_place(X)
         if X.ndim != 2 or X.dtype == self.X_fit_.dtype:
             return X
         return namespace(X).astype(X, self.X_fit_.dtype) if is_foreign(X) else X.astype(self.X_fit_.dtype)
@@ -347,6 +361,11 @@ class KernelPCA(Estimator):
         return float((both[:, :-1] ** 2).sum() / total) if total > 0 else 0.0
 
     def _fit_inverse(self, X) -> None:
+        self.X_transformed_fit_ = self._scores()
+        self._inverse_kernel = self._back_kernel(X)
+        self.dual_coef_ = ridge_coefs(self._inverse_kernel, self.X_transformed_fit_, X, self.alpha)
+
+    def _refuse_large_inverse(self, X) -> None:
         if X.ndim != 2:
             raise TypeError("inverse_transform needs vectors to go back to; these samples are strings.")
         n = X.shape[0]
@@ -356,9 +375,6 @@ class KernelPCA(Estimator):
                 f"fit_inverse_transform on {n} samples needs {format_bytes(16 * n * n)}, more than the limit of "
                 f"{format_bytes(limit)}. Nothing was allocated. Fit it on a sample of the rows, or raise memory_limit."
             )
-        self.X_transformed_fit_ = self._scores()
-        self._inverse_kernel = self._back_kernel(X)
-        self.dual_coef_ = ridge_coefs(self._inverse_kernel, self.X_transformed_fit_, X, self.alpha)
 
     def _back_kernel(self, X) -> Kernel:
         """The kernel of the regression back, on scores: the same formula with the gamma that the fit resolved."""
@@ -374,10 +390,15 @@ class KernelPCA(Estimator):
                 "transform is not available."
             )
         check_is_fitted(self)
+        X, restore = adopt(X)
         X = X if is_foreign(X) else np.asarray(X, dtype=self.X_transformed_fit_.dtype)
+        self._refuse_other_place(X)
+        k = self.X_transformed_fit_.shape[1]
+        if X.ndim != 2 or X.shape[1] != k:
+            raise ValueError(f"inverse_transform needs the scores of {k} components, (m, {k}), not {tuple(X.shape)}.")
         zero = namespace(self.dual_coef_).zeros_like(self.dual_coef_[0, :])
         back = KernelExpansion(self._inverse_kernel, self.X_transformed_fit_, self.dual_coef_, zero, self.n_jobs)
-        return back(X)
+        return restore(back(X))
 
     # --- scikit-learn ----------------------------------------------------------------------------------
 
@@ -396,6 +417,11 @@ class KernelPCA(Estimator):
 def _bits(X) -> int:
     """Of the floats that the answer will have: those of vectors, and 64 for anything else."""
     return 32 if X.ndim == 2 and X.dtype == namespace(X).float32 else 64
+
+
+def _place_name(X) -> str:
+    kind = f"{type(X).__module__.partition('.')[0]} arrays"
+    return f"{kind} on {X.device}" if is_foreign(X) else kind
 
 
 def _say(line: str) -> None:

@@ -21,6 +21,7 @@ class Plan:
     needed_bytes: int
     keep_bytes: int
     limit: int
+    tile: int  # rows of K's tiles
 
     def __str__(self) -> str:
         kept = f", up to {format_bytes(self.keep_bytes)} of tiles kept" if self.keep_bytes else ""
@@ -58,6 +59,8 @@ def plan_fit(
     limit: Any,
     free: int,
     threads: int,
+    tile: int,
+    parts: int = 1,
     numpy: bool = True,
 ) -> Plan:
     """The plan for the top k of n samples with d features; MemoryLimitError where it would not fit."""
@@ -67,30 +70,47 @@ def plan_fit(
         solver, reason = choose_solver(n, k, numpy=numpy)
         if solver == "dense" and _dense_bytes(n, k) > bound and k < n // 2:
             solver, reason = "krylov", f"the dense matrix of {format_bytes(8 * n * n)} does not fit the limit"
+    tile = _tile_that_fits(tile, bound // 4, parts, threads)
     need = {
         "dense": _dense_bytes(n, k),
-        "rpcholesky": _factor_bytes(n, rank or 0, d, itemsize, threads),
-    }.get(solver, _block_bytes(n, k, d, itemsize, threads))
+        "rpcholesky": _factor_bytes(n, rank or 0, d, itemsize, tile, parts, threads),
+    }.get(solver, _block_bytes(n, k, d, tile, parts, threads))
     if need > bound:
         raise MemoryLimitError(_refusal(n, k, solver, need, bound, limit is not None, rank))
     keep = 0 if solver in ("dense", "rpcholesky") else min(bound - need, n * (n + 8192) // 2 * 8)
-    return Plan(solver, reason, need, keep, bound)
+    return Plan(solver, reason, need, keep, bound, tile)
 
 
 def _dense_bytes(n: int, k: int) -> int:
-    return 3 * 8 * n * n + 8 * n * k  # the matrix, its centred copy and LAPACK's work
+    return 8 * (2 * n * n + 5 * n * k)  # the matrix and LAPACK's copy; vectors, their product and residuals
 
 
-def _block_bytes(n: int, k: int, d: int, itemsize: int, threads: int) -> int:
-    width = max(4 * (k + max(4, k // 8)), 64)
-    basis = 2 * 8 * n * (width + k + 8)
-    factor = 4 * n * max(200, 3 * k) * 2
+def _block_bytes(n: int, k: int, d: int, tile: int, parts: int, threads: int) -> int:
+    """Of a block solver: basis and product, old and new while they grow; the preconditioner; points; sums; tiles."""
     whole = 8 * n * n if n <= SMALL else 0
-    return whole + max(basis, factor) + 2 * n * d * 8 + (threads + 1) * (8 * n * (k + 16) + 8 * 2**20)
+    basis = 4 * 8 * n * max(4 * (k + max(4, k // 8)), 64)
+    preconditioner = 4 * n * max(200, 3 * k)
+    points = parts * n * d * (8 + 4 + 8)  # float64 and float32 rows, and one copy on the way
+    sums = (threads + 1) * 8 * n * (k + max(4, k // 8) + 4)
+    return whole + basis + preconditioner + points + sums + _tile_bytes(n, tile, parts, threads)
 
 
-def _factor_bytes(n: int, rank: int, d: int, itemsize: int, threads: int) -> int:
-    return n * rank * itemsize + 2 * n * d * itemsize + 8 * rank * rank * (threads + 3) + 8 * n * 4
+def _factor_bytes(n: int, rank: int, d: int, itemsize: int, tile: int, parts: int, threads: int) -> int:
+    """Of a factor: F, the points, the small matrices of each thread, and the strips of K on their way into F."""
+    strips = threads * itemsize * 8192 * max(8, rank // 8) * 4
+    small = 8 * rank * rank * (threads + 3) + 8 * n * 6
+    return n * rank * itemsize + parts * 3 * n * d * itemsize + small + strips + _tile_bytes(n, tile, parts, threads)
+
+
+def _tile_bytes(n: int, tile: int, parts: int, threads: int) -> int:
+    return threads * (1 + parts) * 8 * min(tile, n) ** 2  # a buffer, and a temporary for each part
+
+
+def _tile_that_fits(tile: int, room: int, parts: int, threads: int) -> int:
+    """The backend's tile, halved until those of all threads fit."""
+    while tile > 256 and _tile_bytes(tile, tile, parts, threads) > room:
+        tile //= 2
+    return tile
 
 
 def _refusal(n: int, k: int, solver: str, need: int, bound: int, given: bool, rank: int | None) -> str:

@@ -78,6 +78,10 @@ class Kernel(ABC):
         """A kernel with the same HKH that rounds less, where there is one; this one where there is not."""
         return self
 
+    def rounding(self, points: Points) -> float:
+        """How far a tile's entry may be from k(x, y) for want of digits, beyond a few units in the last place."""
+        return 0.0
+
     @abstractmethod
     def points(self, X: Any, dtype: Any = None, like: Points | None = None) -> Points:
         """The rows of X made ready for tiles in `dtype`; `like` are the points they will be compared with."""
@@ -152,6 +156,11 @@ class Kernel(ABC):
         return Normalized(self)
 
 
+def leaves(kernel: Kernel) -> int:
+    """Of how many simple kernels a kernel is made: each has points and tiles of its own."""
+    return sum(leaves(inner) for inner in kernel._inner()) if isinstance(kernel, _Composite) else 1
+
+
 def as_operand(value: Kernel | float) -> Kernel:
     if isinstance(value, Kernel):
         return value
@@ -193,6 +202,9 @@ class _Composite(Kernel):
         inner = zip(self._inner(), old, strict=True)
         return Points(None, parts=tuple(kernel.points(X, dtype, p) for kernel, p in inner))
 
+    def rounding(self, points: Points) -> float:
+        return sum(k.rounding(p) for k, p in zip(self._inner(), points.parts, strict=True))
+
     def _tiles(self, A: Points, B: Points | None) -> list[Any]:
         others = (None,) * len(A.parts) if B is None else B.parts
         return [k.tile(a, b) for k, a, b in zip(self._inner(), A.parts, others, strict=True)]
@@ -207,6 +219,9 @@ class Sum(_Composite):
 
     left: Kernel
     right: Kernel
+
+    def centered_form(self, X: Any) -> Kernel:
+        return Sum(self.left.centered_form(X), self.right.centered_form(X))
 
     def tile(self, A: Points, B: Points | None = None, out: Any = None) -> Any:
         left, right = self._tiles(A, B)
@@ -245,6 +260,9 @@ class Scaled(_Composite):
 
     kernel: Kernel
     factor: float
+
+    def centered_form(self, X: Any) -> Kernel:
+        return Scaled(self.kernel.centered_form(X), self.factor)
 
     def tile(self, A: Points, B: Points | None = None, out: Any = None) -> Any:
         return _needs_non_negative(self.factor, "A kernel's factor") * self._tiles(A, B)[0]
@@ -329,6 +347,9 @@ class OnColumns(_Composite):
 
     def bind(self, X: Any) -> Kernel:
         return OnColumns(self.kernel.bind(self._cut(X)), self.columns)
+
+    def centered_form(self, X: Any) -> Kernel:
+        return OnColumns(self.kernel.centered_form(self._cut(X)), self.columns)
 
     def points(self, X: Any, dtype: Any = None, like: Points | None = None) -> Points:
         return super().points(self._cut(X), dtype, like)

@@ -16,6 +16,8 @@ from mercer.kernels.base import Kernel, Points
 from mercer.memory import available_bytes, format_bytes
 
 _DISTANCES = ("sqeuclidean", "euclidean")
+_COARSE = {64: 1e-12, 32: 1e-4}  # an error of K's entries at which distances are taken coordinate by coordinate
+_NEAR = 2e-6  # ‖x − y‖² relative to ‖x‖² + ‖y‖² below which its square root has lost half its digits
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,7 @@ class _Frame:
 
     shift: Any
     direct: bool
+    rounding: float  # what the fast identity may add to an entry of K
 
 
 class VectorKernel(Kernel):
@@ -64,13 +67,18 @@ class VectorKernel(Kernel):
     def _framed(self, X: Any, dtype: Any, like: Points | None) -> Points:
         """Rows about their mean: distances by the dot-product identity lose digits far from the origin."""
         shift = column_means(X) if like is None else like.context.shift
-        rows = X if sp.issparse(X) else _shifted(X, shift, dtype)
+        if sp.issparse(X) and shift is not None:
+            X = X.toarray()  # the rows to compare with are dense and shifted, so these must be too
+        rows = X if shift is None else _shifted(X, shift, dtype)
         norms = squared_norms(rows, dtype)
         xp = namespace(norms)
         largest = float(xp.max(norms)) if norms.shape[0] else 0.0
-        coarse = not largest * self.sharpness() * float(xp.finfo(dtype).eps) < 1e-4
-        direct = coarse or not math.isfinite(largest) or (like is not None and like.context.direct)
-        return Points(_cast(rows, dtype), norms, context=_Frame(shift, direct))
+        rounding = 4 * largest * self.sharpness() * float(xp.finfo(dtype).eps)
+        direct = not rounding < _COARSE[xp.finfo(dtype).bits] or (like is not None and like.context.direct)
+        return Points(_cast(rows, dtype), norms, context=_Frame(shift, direct, 0.0 if direct else rounding))
+
+    def rounding(self, points: Points) -> float:
+        return points.context.rounding if self.reads in _DISTANCES else 0.0
 
     # --- tiles -----------------------------------------------------------------------------------------
 
@@ -98,7 +106,10 @@ class VectorKernel(Kernel):
             if direct
             else backend.sqeuclidean(A.rows, A.norms, Q.rows, Q.norms, out)
         )
-        return namespace(D).sqrt(D) if self.reads == "euclidean" else D
+        if self.reads != "euclidean":
+            return D
+        D = D if direct else backend.refine_near(D, A.rows, A.norms, Q.rows, Q.norms, _NEAR)
+        return namespace(D).sqrt(D)
 
     def _profiled(self, t: Any, A: Points, Q: Points, xp: Any) -> Any:
         if self.reads == "dot+norms":
@@ -385,12 +396,18 @@ class Matern(_WithLength):
 
 
 def _general_matern(s: np.ndarray, nu: float) -> np.ndarray:
-    from scipy.special import gamma, kv
+    """In logarithms: s^ν overflows where K_ν underflows, and their product is the kernel."""
+    from scipy.special import gammaln, kve
 
-    s = np.maximum(s, np.finfo(s.dtype).tiny ** 0.25)  # K_ν is infinite at 0, where the kernel is 1
-    with np.errstate(invalid="ignore", over="ignore"):
-        K = (2 ** (1 - nu) / gamma(nu)) * s**nu * kv(nu, s)
-    return np.where(np.isfinite(K), np.minimum(K, 1), 1.0).astype(s.dtype)
+    x = np.maximum(s.astype(np.float64), 1e-290)  # K_ν is infinite at 0, where the kernel is 1
+    if nu > 100:
+        raise ValueError(f"nu={nu!r}: above 100 the Bessel functions overflow; nu=inf, the Gaussian, is next to it.")
+    with np.errstate(over="ignore", divide="ignore"):
+        bessel = kve(nu, x)
+        logs = (1 - nu) * math.log(2) - gammaln(nu) + nu * np.log(x) + np.log(bessel) - x
+    near = 1.0 - x**2 / (4 * (nu - 1)) if nu > 1 else 1.0  # K_ν overflows next to 0 only, and there this is exact
+    K = np.where(np.isfinite(bessel) & (s > 0), np.exp(np.minimum(logs, 0.0)), near)
+    return K.astype(s.dtype)
 
 
 @dataclass(repr=False)

@@ -118,7 +118,10 @@ def top_eigenpairs(
         "power": lambda: _power(A, k, tol, max_iter or 10_000, rng),
     }
     values, vectors, operator = run[solver]()
-    return replace(certify(operator, values, vectors, tol), solver=solver, reason=reason)
+    pairs = replace(certify(operator, values, vectors, tol, solver), reason=reason)
+    if solver in ("dense", "arpack"):  # where three more products are cheap, see whether A reaches below zero
+        pairs = replace(pairs, lowest=min(_probe(operator, pairs.vectors, rng)[0], values.min()))
+    return pairs
 
 
 def as_generator(random_state: Any) -> np.random.Generator:
@@ -128,16 +131,19 @@ def as_generator(random_state: Any) -> np.random.Generator:
     return np.random.default_rng(0 if random_state is None else random_state)
 
 
-def certify(A: Operator, values: np.ndarray, vectors: Any, tol: float) -> Eigenpairs:
-    """Eigenpairs with the residuals of the given vectors, from one product, sorted by descending value."""
+def certify(A: Operator, values: np.ndarray, vectors: Any, tol: float, solver: str) -> Eigenpairs:
+    """Eigenpairs with the residuals of the given vectors, from one product, sorted by descending value.
+
+    What was chosen by magnitude ("randomized") may have left values out between those it has: their gaps are unknown.
+    """
     order = np.argsort(-np.asarray(values), kind="stable")
     values = np.asarray(values, np.float64)[order]
     vectors = A.xp.take(vectors, A.xp.asarray(order, **A._place()), axis=1)
     product = A.matmat(vectors)
     residuals = residual_norms(A, product, vectors, values)
     converged = bool(residuals.max(initial=0.0) <= tol * np.abs(values).max(initial=0.0))
-    errors = error_bounds(values, residuals, A.n, converged=converged)
-    return Eigenpairs(values, vectors, residuals, errors, A.passes, "", "", A, A.kept_bytes)
+    errors = error_bounds(values, residuals, A.n, converged=converged and solver != "randomized")
+    return Eigenpairs(values, vectors, residuals, errors, A.passes, solver, "", A, A.kept_bytes)
 
 
 def residual_norms(A: Operator, product: Any, vectors: Any, values: np.ndarray) -> np.ndarray:
@@ -175,29 +181,34 @@ def _arpack(
         values, vectors = error.eigenvalues, error.eigenvectors
     except ArpackError:  # a matrix of (nearly) zeros: any start will do for the block method
         values, vectors = np.empty(0), np.empty((A.n, 0))
-    if len(values) == k and not _missed(A, vectors, values.min(), rng):
-        return values, vectors, A
+    if len(values) == k:
+        _, highest = _probe(A, vectors, rng)
+        lowest, top = values.min(), np.abs(values).max()
+        if highest <= lowest + 1e-8 * abs(lowest) + np.sqrt(A.n) * np.finfo(np.float64).eps * top:
+            return values, vectors, A
     found = krylov(A, k, tol=tol, max_passes=max_iter or 300, rng=rng, start=vectors if len(values) else None)
     return found["values"], found["vectors"], found["operator"]
 
 
-def _missed(A: Operator, V: np.ndarray, lowest: float, rng: np.random.Generator, width: int = 6) -> bool:
-    """Whether a small Krylov space outside V holds a value above the lowest one found: then a larger was missed.
+def _probe(A: Operator, V: Any, rng: np.random.Generator, width: int = 6) -> tuple[float, float]:
+    """The lowest and the highest Ritz value in a small Krylov space outside V.
 
-    Ritz values never exceed the largest eigenvalue outside V, so nothing is suspected in vain.
+    Ritz values never leave the range of A's eigenvalues there: a highest above those of V means that one was missed,
+    a lowest far below zero that A is indefinite, and neither is suspected in vain.
     """
+    xp = A.xp
     width = min(width, (A.n - V.shape[1]) // 3)
     if width < 1:
-        return False
-    blocks = [rng.standard_normal((A.n, width))]
+        return np.inf, -np.inf
+    blocks = [xp.asarray(rng.standard_normal((A.n, width)), dtype=A.dtype, **A._place())]
     for _ in range(2):
         step = A.matmat(blocks[-1])
-        blocks.append(step / max(np.abs(step).max(), np.finfo(np.float64).tiny))
-    Q = np.hstack(blocks)
+        blocks.append(step / max(float(xp.max(xp.abs(step))), np.finfo(np.float64).tiny))
+    Q = xp.concat(blocks, axis=1)
     for _ in range(2):
-        Q = np.linalg.qr(Q - V @ (V.T @ Q))[0]
-    highest = np.linalg.eigvalsh(Q.T @ A.matmat(Q)).max()
-    return bool(highest > lowest + 1e-8 * abs(lowest))
+        Q = xp.linalg.qr(Q - V @ (V.T @ Q))[0]
+    values = np.linalg.eigvalsh(to_numpy(Q.T @ A.matmat(Q)))
+    return float(values.min()), float(values.max())
 
 
 def _randomized(A: Operator, k: int, n_iter: int | str, rng: np.random.Generator) -> tuple[Any, Any, Operator]:

@@ -41,12 +41,13 @@ class _Basis:
     W: Any  # (n, m), A V
     values: np.ndarray  # (m,), descending
     S: Any  # (m, m), X = V S
+    products: int = 1  # of how many products with A the columns of W are sums
 
     @classmethod
-    def on(cls, A: Operator, V: Any, W: Any) -> _Basis:
+    def on(cls, A: Operator, V: Any, W: Any, products: int = 1) -> _Basis:
         T = to_numpy(V.T @ W)
         values, S = np.linalg.eigh((T + T.T) / 2)
-        return cls(A, V, W, values[::-1], A.xp.asarray(S[:, ::-1].copy(), dtype=V.dtype, **A._place()))
+        return cls(A, V, W, values[::-1], A.xp.asarray(S[:, ::-1].copy(), dtype=V.dtype, **A._place()), products)
 
     def vectors(self, count: int) -> Any:
         return self.V @ self.S[:, :count]
@@ -60,13 +61,14 @@ class _Basis:
 
     def shrunk(self, count: int) -> _Basis:
         S = self.S[:, :count]
-        return _Basis.on(self.A, self.V @ S, self.W @ S)
+        return _Basis.on(self.A, self.V @ S, self.W @ S, self.products)
 
     def grown(self, D: Any) -> _Basis:
         """With the directions D, made orthonormal to V, and A's product with them."""
         D = orthonormal_to(self.V, D, self.A.xp)
         join = self.A.xp.concat
-        return _Basis.on(self.A, join([self.V, D], axis=1), join([self.W, self.A.matmat(D)], axis=1))
+        V, W = join([self.V, D], axis=1), join([self.W, self.A.matmat(D)], axis=1)
+        return _Basis.on(self.A, V, W, self.products + 1)
 
 
 def orthonormal_to(V: Any, D: Any, xp: Any) -> Any:
@@ -98,19 +100,19 @@ def krylov(
     V, precondition = _start(levels[0], k, guard, rng)
     if start is not None:
         V = orthonormal_to(V[:, :0], A.xp.concat([start, V[:, start.shape[1] :]], axis=1), A.xp)
-    passes, kept, interrupted = 0, 0, False
+    passes, kept = 0, 0
     basis: _Basis | None = None
     for level in levels:
-        last = level is levels[-1]
+        last, began = level is levels[-1], level.passes
         target = tol if last else max(tol / 2, _SINGLE_FLOOR)
         try:
             basis = _Basis.on(level, V, level.matmat(V))
-            basis = _iterate(basis, k, guard, target, precondition, max_passes - passes, monitor, patient=last)
         except KeyboardInterrupt:
-            interrupted = True
             if basis is None:
-                raise
-        passes += level.passes
+                raise  # nothing is known yet
+            break  # the coarser level's answer stands
+        basis, interrupted = _iterate(basis, k, guard, target, precondition, began + max_passes - passes, monitor, last)
+        passes += level.passes - began
         kept = max(kept, level.kept_bytes)
         V = basis.vectors(min(k + guard, basis.V.shape[1]))
         if not last:
@@ -123,15 +125,15 @@ def krylov(
 
 def _finish(basis: _Basis, k: int, passes: int, tol: float) -> dict[str, Any]:
     """The pairs with residuals recomputed from the returned vectors."""
-    A = basis.A
-    if A.passes > 1:  # A V is a sum of many products by now: multiply once more
-        before = A.passes
+    A, lowest = basis.A, float(basis.values[-1])
+    guards = min(k + 1, len(basis.values))
+    rest = float(basis.values[k] + basis.residuals(guards)[1][k]) if guards > k else None
+    if basis.products > 1:  # A V is a sum of many products by now: multiply once more
         V = basis.vectors(k)
-        product = A.matmat(V)
-        passes += A.passes - before
-        basis = _Basis(A, V, product, basis.values, A.xp.eye(k, dtype=V.dtype, **A._place()))
+        passes += 1
+        identity = A.xp.eye(k, dtype=V.dtype, **A._place())
+        basis = _Basis(A, V, A.matmat(V), basis.values, identity)
     _, residuals = basis.residuals(k)
-    rest = float(basis.values[k]) if len(basis.values) > k else None
     values = np.ascontiguousarray(basis.values[:k])
     converged = bool(residuals.max() <= tol * np.abs(values).max())
     return {
@@ -141,7 +143,7 @@ def _finish(basis: _Basis, k: int, passes: int, tol: float) -> dict[str, Any]:
         "errors": error_bounds(values, residuals, A.n, rest=rest, converged=converged),
         "passes": passes,
         "operator": A,
-        "lowest": float(basis.values[-1]),
+        "lowest": lowest,
     }
 
 
@@ -151,34 +153,45 @@ def _iterate(
     guard: int,
     target: float,
     precondition: Callable[[Any, np.ndarray], Any] | None,
-    max_passes: int,
+    last_pass: int,
     monitor: Monitor | None,
     patient: bool,
-) -> _Basis:
-    """Expand until the first k residuals are below target · |θ₁|, or until nothing improves any more."""
+) -> tuple[_Basis, bool]:
+    """Expand until the first k residuals are below target · |θ₁|, or until nothing improves any more.
+
+    Returns the basis, and whether Ctrl-C ended it: what was reached until then is kept.
+    """
     A = basis.A
     width = min(A.n, max(4 * (k + guard), 64))
     best, stalled = np.inf, 0
     while True:
         count = min(k + guard, basis.V.shape[1])
         R, norms = basis.residuals(count)
-        scale = max(np.abs(basis.values[[0, -1]]).max(), np.finfo(np.float64).tiny)
+        scale = _scale(basis.values, k, A.n)
         worst = norms[:k].max() / scale
         if monitor is not None:
             monitor(A.passes, worst)
         stalled = 0 if worst < 0.7 * best else stalled + 1
         best = min(best, worst)
         full = basis.V.shape[1] >= A.n
-        if worst <= target or full or A.passes >= max_passes or stalled >= (25 if patient else 3):
-            return basis
-        open_ = np.flatnonzero(norms > target * scale)
-        open_ = open_[open_ < k + guard][: A.n - basis.V.shape[1]]
-        D = A.xp.take(R, A.xp.asarray(open_, **A._place()), axis=1)
+        if worst <= target or full or A.passes >= last_pass or stalled >= (25 if patient else 3):
+            return basis, False
+        unfinished = np.flatnonzero(norms > target * scale)[: A.n - basis.V.shape[1]]
+        D = A.xp.take(R, A.xp.asarray(unfinished, **A._place()), axis=1)
         if precondition is not None:
-            D = precondition(D, basis.values[open_])
-        if basis.V.shape[1] + len(open_) > width:
+            D = precondition(D, basis.values[unfinished])
+        if basis.V.shape[1] + len(unfinished) > width:
             basis = basis.shrunk(min(k + 2 * guard + k // 2, basis.V.shape[1]))
-        basis = basis.grown(D)
+        try:
+            basis = basis.grown(D)
+        except KeyboardInterrupt:
+            return basis, True
+
+
+def _scale(values: np.ndarray, k: int, n: int) -> float:
+    """What residuals are relative to: the largest wanted value, but no less than rounding makes of the smallest."""
+    rounding = np.sqrt(n) * np.finfo(np.float64).eps * abs(values[-1])
+    return max(np.abs(values[:k]).max(), rounding, np.finfo(np.float64).tiny)
 
 
 def _start(
@@ -192,12 +205,12 @@ def _start(
     inner = A.A if isinstance(A, Centered) else A
     rank = min(n // 4, max(200, 3 * k))
     factor = rpcholesky(inner, rank, rng, dtype=xp.float32)
-    spectrum = factor_spectrum(factor.F, center=isinstance(A, Centered))
+    spectrum = factor_spectrum(factor.F, center=isinstance(A, Centered), n_jobs=inner.n_jobs)
     values = spectrum.values
     alive = int(np.sum(values > 1e-6 * values.max(initial=0.0)))
-    U = xp.astype(spectrum.vectors(factor.F, alive), A.dtype)
+    U = spectrum.vectors(factor.F, alive)  # float32 is enough to start and to precondition with
     sure = min(k + guard // 2, alive)
-    V = xp.concat([U[:, :sure], noise[:, : k + guard - sure]], axis=1)
+    V = xp.concat([xp.astype(U[:, :sure], A.dtype), noise[:, : k + guard - sure]], axis=1)
     return orthonormal_to(V[:, :0], V, xp), _shifted_inverse(xp, U, values[:alive], A)
 
 
@@ -208,7 +221,9 @@ def _shifted_inverse(xp: Any, U: Any, values: np.ndarray, A: Operator) -> Callab
         theta = np.where(np.abs(theta) > 0, theta, 1.0)
         gap = values[:, None] - theta[None, :]
         gap = np.where(np.abs(gap) < 1e-3 * np.abs(theta), -1e-3 * np.abs(theta), gap)
-        weights = xp.asarray(-theta[None, :] / gap - 1.0, dtype=R.dtype, **A._place())
-        return R + U @ (weights * (U.T @ R))
+        weights = xp.asarray(-theta[None, :] / gap - 1.0, dtype=U.dtype, **A._place())
+        size = xp.max(xp.abs(R))  # residuals of 1e-40 would vanish in float32
+        part = U.T @ xp.astype(R / size, U.dtype)
+        return R / size + xp.astype(U @ (weights * part), R.dtype)
 
     return apply

@@ -54,13 +54,15 @@ def rpcholesky(A: Operator, rank: int, rng: np.random.Generator, *, dtype: Any =
     xp, n = A.xp, A.n
     rank = min(rank, n)
     dtype = dtype or A.dtype
-    diagonal = to_numpy(A.diagonal()).astype(np.float64)
+    diagonal = A.diagonal()
+    eps = _coarsest_eps(xp, diagonal.dtype, dtype)
+    diagonal = to_numpy(diagonal).astype(np.float64)
     residual = np.maximum(diagonal, 0.0)
     total, negative = residual.sum(), float(residual.sum() - diagonal.sum())
     Ft = xp.empty((rank, n), dtype=dtype, **A._place())  # F transposed: new columns of F are whole rows here
     pivots: list[int] = []
     block = max(8, -(-rank // 8))
-    noise = 16 * _coarsest_eps(A, dtype) * residual  # what rounding leaves on the diagonal of K − FFᵀ
+    noise = 16 * eps * residual  # what rounding leaves on the diagonal of K − FFᵀ
     floor = max(tol * total, noise.sum())
     unseen = 0.0
     while len(pivots) < rank and residual.sum() > floor:
@@ -74,15 +76,15 @@ def rpcholesky(A: Operator, rank: int, rng: np.random.Generator, *, dtype: Any =
         pivots.extend(int(p) for p in chosen)
     m = len(pivots)
     landmarks = np.array(pivots, dtype=np.int64)
-    rounding = _coarsest_eps(A, dtype) * total * np.sqrt(max(m, 1)) + min(noise.sum(), floor)
+    rounding = eps * total * np.sqrt(max(m, 1)) + min(noise.sum(), floor)
     coefs = _landmark_coefs(to_numpy(xp.take(Ft[:m, :], _index(A, landmarks), axis=1)).T)
     return Factor(
         Ft[:m, :].T, landmarks, coefs, float(residual.sum()) + unseen + rounding, negative / total if total > 0 else 0.0
     )
 
 
-def _coarsest_eps(A: Operator, dtype: Any) -> float:
-    return max(float(A.xp.finfo(kind).eps) for kind in (A.diagonal().dtype, dtype))
+def _coarsest_eps(xp: Any, *dtypes: Any) -> float:
+    return max(float(xp.finfo(dtype).eps) for dtype in dtypes)
 
 
 def _index(A: Operator, places: np.ndarray) -> Any:
@@ -142,7 +144,7 @@ def _append(
         squares[run.start] = xp.sum(new**2, axis=0, dtype=xp.float64)
 
     runs = [slice(i, min(i + _RUN, A.n)) for i in range(0, A.n, _RUN)]
-    backend_of(Ft).for_each(runs, work)
+    backend_of(Ft).for_each(runs, work, A.n_jobs)
     for run in runs:
         residual[run] -= to_numpy(squares[run.start])
     below = -float(residual[residual < _NEGATIVE * noise].sum())
@@ -253,7 +255,7 @@ class FactorSpectrum:
         return F @ W - (xp.asarray(self.mean, dtype=F.dtype, **place) @ W)[None, :]
 
 
-def factor_spectrum(F: Any, *, center: bool = True) -> FactorSpectrum:
+def factor_spectrum(F: Any, *, center: bool = True, n_jobs: int | None = None) -> FactorSpectrum:
     """The eigendecomposition of H F Fᵀ H (or F Fᵀ) from the m × m matrix, without forming anything n × n.
 
     Cost: n · m² flops. The products are taken in F's precision over runs of rows and summed in float64.
@@ -263,13 +265,13 @@ def factor_spectrum(F: Any, *, center: bool = True) -> FactorSpectrum:
     small = xp.astype(mean, F.dtype)
     runs = [slice(i, min(i + _RUN, n)) for i in range(0, n, _RUN)]
     backend = backend_of(F)
-    parts = [np.zeros((m, m)) for _ in range(min(backend.workers(), len(runs)))]
+    parts = [np.zeros((m, m)) for _ in range(min(backend.workers(n_jobs), len(runs)))]
 
     def work(run: slice, slot: int) -> None:
         rows = F[run, :] - small
         parts[slot] += to_numpy(rows.T @ rows)
 
-    backend.for_each(runs, work)
+    backend.for_each(runs, work, n_jobs)
     values, W = np.linalg.eigh(sum(parts))
     values, W = np.maximum(values[::-1], 0.0), W[:, ::-1]
     alive = values > values.max(initial=0.0) * float(xp.finfo(F.dtype).eps)

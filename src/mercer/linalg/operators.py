@@ -26,6 +26,7 @@ class Operator(ABC):
     xp: Any  # the array namespace of what goes in and comes out
     dtype: Any  # in which products are given: the precision that a certificate can speak of
     passes: int = 0  # how often all n × n entries were visited
+    n_jobs: int | None = None  # threads; None is all cores
     columns: int = 0  # how many vectors were multiplied in all
 
     @abstractmethod
@@ -156,7 +157,7 @@ class Gram(Operator):
         self._device = placement(like)
         self._like = like
         self._keep_bytes, self._keep_from = keep_bytes, keep_from
-        self._n_jobs = n_jobs
+        self.n_jobs, self.tile = n_jobs, tile
         size = min(tile or self._tile_size(), self.n)
         self.runs = [slice(i, min(i + size, self.n)) for i in range(0, self.n, size)]
         self._tiles = [(i, j) for i in range(len(self.runs)) for j in range(i, len(self.runs))]
@@ -196,7 +197,9 @@ class Gram(Operator):
         single = self.xp.float32
         if self.precision == single or self.n < 2 * self.backend.TILE:
             return [self]
-        coarse = Gram(self.kernel, self.X, precision=single, keep_bytes=self._keep_bytes, n_jobs=self._n_jobs)
+        coarse = Gram(
+            self.kernel, self.X, precision=single, keep_bytes=self._keep_bytes, tile=self.tile, n_jobs=self.n_jobs
+        )
         usable = coarse.points.is_finite() and bool(self.xp.all(self.xp.isfinite(coarse.diagonal())))
         return [coarse, self] if usable else [self]
 
@@ -210,7 +213,7 @@ class Gram(Operator):
         if self._store is None and self._places and self.passes >= self._keep_from:
             entries = max(place.stop for place in self._places.values())
             self._store = self.backend.buffer(entries, 1, self._like)[:, 0]
-        slots = min(self.backend.workers(self._n_jobs), len(self._tiles))
+        slots = min(self.backend.workers(self.n_jobs), len(self._tiles))
         sums = [self.xp.zeros(V.shape, dtype=self.dtype, **self._device) for _ in range(slots)]
         size = self.runs[0].stop
         buffers = [self.backend.buffer(size * size, 1, self._like) for _ in range(slots)]
@@ -222,7 +225,7 @@ class Gram(Operator):
             if I != J:
                 sums[slot][J, :] += K.T @ V[I, :]
 
-        self.backend.for_each(self._tiles, work, self._n_jobs)
+        self.backend.for_each(self._tiles, work, self.n_jobs)
         self._count(V)
         for more in sums[1:]:
             sums[0] += more
@@ -273,7 +276,7 @@ class Gram(Operator):
         def work(run: slice, slot: int) -> None:
             out[:, run] = strip(run)
 
-        self.backend.for_each(self.runs, work, self._n_jobs)
+        self.backend.for_each(self.runs, work, self.n_jobs)
         return out
 
     def diagonal(self) -> Array:
@@ -289,7 +292,7 @@ class Gram(Operator):
             if I != J:
                 out[J, I] = K.T
 
-        self.backend.for_each(self._tiles, work, self._n_jobs)
+        self.backend.for_each(self._tiles, work, self.n_jobs)
         return out
 
 
@@ -305,6 +308,7 @@ class Centered(Operator):
         self._sums: Array = None
         self._diagonal: Array = None  # A's, once asked for
         self._matrix: Array = None  # HAH itself, where it was formed
+        self.entry_error = 0.0  # how far an entry of A may be from the kernel's value, where that is known
 
     @classmethod
     def consuming(cls, A: Array) -> Centered:
@@ -313,6 +317,7 @@ class Centered(Operator):
         xp = centred.xp
         centred._diagonal = xp.asarray(centred.A.diagonal(), copy=True)
         centred._sums = xp.sum(A, axis=0)
+        _refuse_not_finite(centred._sums, xp)
         means = centred._sums / centred.n
         A -= means[None, :]
         A -= (means - xp.mean(means))[:, None]
@@ -332,6 +337,7 @@ class Centered(Operator):
         ones = self.xp.ones((self.n, 1), dtype=V.dtype, **self._place())
         product = self.A.matmat(self.xp.concat([self.center(V), ones], axis=1))
         self._sums = product[:, -1]
+        _refuse_not_finite(self._sums, self.xp)
         return self.center(product[:, :-1])
 
     def row_sums(self) -> Array:
@@ -383,6 +389,16 @@ class Centered(Operator):
     @property
     def kept_bytes(self) -> int:
         return self.A.kept_bytes
+
+
+def _refuse_not_finite(sums: Array, xp: Any) -> None:
+    """A sum over a row shows an entry that is no number, wherever it stands."""
+    if not bool(xp.all(xp.isfinite(sums))):
+        raise ValueError(
+            "The kernel matrix has entries that are not finite. A kernel function may give NaN, a polynomial of "
+            "fractional degree has no value where its base is negative, and huge values overflow: scale the data, or "
+            "change the kernel."
+        )
 
 
 def operator_of(A: Any) -> Operator:
