@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-_WARM_ROWS = 3500  # enough for every path of a large fit: tiles, both precisions, the low-rank start
+_WARM_ROWS = 3500  # enough for every path of a large kernel fit: tiles, both precisions, the low-rank start
+_WARM_ROWS_PCA = 50_000  # enough for every thread to be started
 _LEAST_FITS, _SECONDS = 5, 1.0  # where a fit may be repeated: at least so often, and until so much time is spent
 Result = dict[str, Any]
 
@@ -42,7 +43,8 @@ def fit(job: dict[str, Any]) -> Result:
     """Fit an estimator; with `model` among the job, keep it for `transform`."""
     X = np.load(job["data"])
     estimator = _estimator(job["what"])
-    estimator(**_small(job["params"], X)).fit(X[:_WARM_ROWS])
+    warm = _WARM_ROWS_PCA if job["what"].endswith(".PCA") else _WARM_ROWS
+    estimator(**_small(job["params"], X)).fit(X[:warm])
     before = memory("VmRSS")
     seconds, model = timed(lambda: estimator(**job["params"]).fit(X), job.get("most_fits", 1))
     peak = memory("VmHWM")

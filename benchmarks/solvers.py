@@ -16,8 +16,9 @@ from scipy.sparse.linalg import LinearOperator, eigsh, lobpcg
 
 from mercer.kernels import RBF
 from mercer.linalg.eigen import top_eigenpairs
+from mercer.linalg.gram import Gram
 from mercer.linalg.lowrank import rpcholesky
-from mercer.linalg.operators import Centered, Dense, Gram
+from mercer.linalg.operators import Centered, Dense
 
 Answer = dict[str, Any]
 _KEEP = 10**9  # bytes of tiles that the streamed operator may keep: all of 10,000² in either precision

@@ -10,7 +10,8 @@ from mercer.backends import cpu, generic
 from mercer.expansion import KernelExpansion
 from mercer.kernels import RBF, Laplacian, Precomputed, Spectrum
 from mercer.linalg.eigen import SOLVERS, top_eigenpairs
-from mercer.linalg.operators import Centered, Dense, Gram, LowRank
+from mercer.linalg.gram import Gram
+from mercer.linalg.operators import Centered, Dense, LowRank
 from mercer.testing import check_backend, check_expansion, check_operator, check_solver
 
 RNG = np.random.default_rng(0)

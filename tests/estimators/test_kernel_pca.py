@@ -29,7 +29,8 @@ from mercer.exceptions import (
     NotConvergedWarning,
 )
 from mercer.kernels import RBF, ArcCosine, Cosine, Laplacian, Linear, Matern, Polynomial, Sigmoid, Spectrum
-from mercer.linalg.operators import Centered, Gram
+from mercer.linalg.gram import Gram
+from mercer.linalg.operators import Centered
 
 RNG = np.random.default_rng(0)
 X, NEW = RNG.standard_normal((60, 4)), RNG.standard_normal((15, 4))

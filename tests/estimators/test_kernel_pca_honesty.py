@@ -13,7 +13,8 @@ from mercer import KernelPCA
 from mercer.exceptions import DegenerateDataWarning, IndefiniteKernelWarning, MercerWarning, NotConvergedWarning
 from mercer.kernels import RBF, Linear, Matern
 from mercer.linalg.eigen import top_eigenpairs
-from mercer.linalg.operators import Dense, Gram
+from mercer.linalg.gram import Gram
+from mercer.linalg.operators import Dense
 from mercer.memory import parse_bytes
 
 RNG = np.random.default_rng(0)

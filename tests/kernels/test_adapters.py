@@ -7,8 +7,8 @@ from sklearn.gaussian_process import kernels as gp
 from sklearn.metrics.pairwise import rbf_kernel
 
 from mercer.kernels import FunctionKernel, GaussianProcessKernel, resolve_kernel
+from mercer.linalg.gram import Gram
 from mercer.linalg.lowrank import rpcholesky
-from mercer.linalg.operators import Gram
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.standard_normal((20, 3)), RNG.standard_normal((6, 3))

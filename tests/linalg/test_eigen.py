@@ -9,7 +9,8 @@ from scipy.sparse.linalg import eigsh
 from mercer.kernels import RBF, Laplacian
 from mercer.linalg.eigen import SOLVERS, as_generator, choose_solver, default_tol, top_eigenpairs
 from mercer.linalg.eigen_bounds import column_norms, error_bounds
-from mercer.linalg.operators import Centered, Gram, LowRank
+from mercer.linalg.gram import Gram
+from mercer.linalg.operators import Centered, LowRank
 
 RNG = np.random.default_rng(0)
 

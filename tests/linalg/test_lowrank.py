@@ -8,8 +8,9 @@ from scipy.stats import chi2
 from threadpoolctl import threadpool_limits
 
 from mercer.kernels import RBF, Laplacian, Linear, Matern, RationalQuadratic, Sigmoid
+from mercer.linalg.gram import Gram
 from mercer.linalg.lowrank import factor_spectrum, nystroem, orthogonal_random_features, rpcholesky
-from mercer.linalg.operators import Dense, Gram
+from mercer.linalg.operators import Dense
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((150, 3))

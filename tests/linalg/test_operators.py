@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mercer.kernels import RBF, Laplacian, Linear, Polynomial
-from mercer.linalg.operators import Centered, Dense, Gram, LowRank, operator_of
+from mercer.linalg.gram import Gram
+from mercer.linalg.operators import Centered, Dense, LowRank, operator_of
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((130, 4))

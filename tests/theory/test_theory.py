@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 from mercer import PCA, KernelPCA
 from mercer.kernels import RBF, FunctionKernel, Intersection, Polynomial
 from mercer.linalg.eigen import top_eigenpairs
-from mercer.linalg.operators import Gram
+from mercer.linalg.gram import Gram
 
 RNG = np.random.default_rng(0)
 X, NEW = RNG.standard_normal((40, 3)), RNG.standard_normal((7, 3))

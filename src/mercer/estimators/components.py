@@ -26,9 +26,10 @@ from mercer.expansion import KernelExpansion
 from mercer.kernels import Kernel
 from mercer.kernels.discrete import Precomputed, symmetric_part
 from mercer.linalg.eigen import SMALL, Eigenpairs, as_generator, top_eigenpairs
+from mercer.linalg.gram import Gram
 from mercer.linalg.krylov import Monitor
 from mercer.linalg.lowrank import FactorSpectrum, factor_spectrum, rpcholesky
-from mercer.linalg.operators import Centered, Dense, Gram, Operator
+from mercer.linalg.operators import Centered, Dense, Operator
 
 # Below −significant · γ₁ an eigenvalue is no rounding error; below zero_at · γ₁ it is nothing but one.
 _SIGNIFICANT = {64: 1e-5, 32: 5e-3}

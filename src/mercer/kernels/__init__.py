@@ -3,24 +3,11 @@
 from mercer.kernels.adapters import FunctionKernel, GaussianProcessKernel
 from mercer.kernels.base import Constant, Kernel, Points
 from mercer.kernels.discrete import Precomputed, Spectrum
+from mercer.kernels.distances import RBF, Laplacian, Matern, RationalQuadratic
+from mercer.kernels.histograms import AdditiveChi2, Chi2, Hamming, Intersection
+from mercer.kernels.products import ArcCosine, Cosine, Linear, Polynomial, Sigmoid, Tanimoto
 from mercer.kernels.resolve import KERNEL_NAMES, resolve_kernel
-from mercer.kernels.vector import (
-    RBF,
-    AdditiveChi2,
-    ArcCosine,
-    Chi2,
-    Cosine,
-    Hamming,
-    Intersection,
-    Laplacian,
-    Linear,
-    Matern,
-    Polynomial,
-    RationalQuadratic,
-    Sigmoid,
-    Tanimoto,
-    VectorKernel,
-)
+from mercer.kernels.vector import VectorKernel
 
 __all__ = [
     "KERNEL_NAMES",

@@ -12,7 +12,8 @@ import scipy.sparse as sp
 
 from mercer.backends import is_foreign, namespace
 from mercer.kernels.base import Constant, Kernel, Points
-from mercer.kernels.vector import RBF, Linear, Matern, RationalQuadratic
+from mercer.kernels.distances import RBF, Matern, RationalQuadratic
+from mercer.kernels.products import Linear
 
 
 @dataclass(repr=False)

@@ -8,22 +8,9 @@ from typing import Any
 from mercer.kernels.adapters import FunctionKernel, from_gaussian_process, is_gaussian_process_kernel
 from mercer.kernels.base import Kernel
 from mercer.kernels.discrete import Precomputed, Spectrum
-from mercer.kernels.vector import (
-    RBF,
-    AdditiveChi2,
-    ArcCosine,
-    Chi2,
-    Cosine,
-    Hamming,
-    Intersection,
-    Laplacian,
-    Linear,
-    Matern,
-    Polynomial,
-    RationalQuadratic,
-    Sigmoid,
-    Tanimoto,
-)
+from mercer.kernels.distances import RBF, Laplacian, Matern, RationalQuadratic
+from mercer.kernels.histograms import AdditiveChi2, Chi2, Hamming, Intersection
+from mercer.kernels.products import ArcCosine, Cosine, Linear, Polynomial, Sigmoid, Tanimoto
 
 # scikit-learn's names first, then our own; each takes what it needs of gamma, degree and coef0.
 _NAMES: dict[str, Callable[[Any, float, float], Kernel]] = {

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
@@ -111,17 +111,13 @@ def top_eigenpairs(
     if solver == "krylov":
         found = krylov(A, k, tol=tol, max_passes=max_iter or 300, rng=rng, monitor=monitor, start=start)
         return Eigenpairs(**found, solver=solver, reason=reason)
-    run: dict[str, Callable[[], tuple[Any, Any, Operator]]] = {
-        "dense": lambda: _dense(A, k),
+    run: dict[str, Callable[[], _Found]] = {
+        "dense": lambda: _dense(A, k, rng),
         "arpack": lambda: _arpack(A, k, tol, max_iter, rng),
         "randomized": lambda: _randomized(A, k, n_iter, rng),
         "power": lambda: _power(A, k, tol, max_iter or 10_000, rng),
     }
-    values, vectors, operator = run[solver]()
-    pairs = replace(certify(operator, values, vectors, tol, solver), reason=reason)
-    if solver in ("dense", "arpack"):  # where three more products are cheap, see whether A reaches below zero
-        pairs = replace(pairs, lowest=min(_probe(operator, pairs.vectors, rng)[0], values.min()))
-    return pairs
+    return replace(certify(run[solver](), tol, solver), reason=reason)
 
 
 def as_generator(random_state: Any) -> np.random.Generator:
@@ -131,19 +127,30 @@ def as_generator(random_state: Any) -> np.random.Generator:
     return np.random.default_rng(0 if random_state is None else random_state)
 
 
-def certify(A: Operator, values: np.ndarray, vectors: Any, tol: float, solver: str) -> Eigenpairs:
+class _Found(NamedTuple):
+    """What a solver gives: pairs, the operator to judge them by, and the lowest Ritz value met, where one was."""
+
+    values: np.ndarray
+    vectors: Any
+    operator: Operator
+    lowest: float = np.nan
+
+
+def certify(found: _Found, tol: float, solver: str) -> Eigenpairs:
     """Eigenpairs with the residuals of the given vectors, from one product, sorted by descending value.
 
     What was chosen by magnitude ("randomized") may have left values out between those it has: their gaps are unknown.
     """
-    order = np.argsort(-np.asarray(values), kind="stable")
-    values = np.asarray(values, np.float64)[order]
-    vectors = A.xp.take(vectors, A.xp.asarray(order, **A._place()), axis=1)
+    A = found.operator
+    order = np.argsort(-found.values, kind="stable")
+    values = np.asarray(found.values, np.float64)[order]
+    vectors = A.xp.take(found.vectors, A.xp.asarray(order, **A._place()), axis=1)
     product = A.matmat(vectors)
     residuals = residual_norms(A, product, vectors, values)
     converged = bool(residuals.max(initial=0.0) <= tol * np.abs(values).max(initial=0.0))
     errors = error_bounds(values, residuals, A.n, converged=converged and solver != "randomized")
-    return Eigenpairs(values, vectors, residuals, errors, A.passes, solver, "", A, A.kept_bytes)
+    lowest = min(found.lowest, values.min()) if values.size else found.lowest
+    return Eigenpairs(values, vectors, residuals, errors, A.passes, solver, "", A, A.kept_bytes, lowest)
 
 
 def residual_norms(A: Operator, product: Any, vectors: Any, values: np.ndarray) -> np.ndarray:
@@ -151,20 +158,19 @@ def residual_norms(A: Operator, product: Any, vectors: Any, values: np.ndarray) 
     return column_norms(difference, A.xp)
 
 
-def _dense(A: Operator, k: int) -> tuple[Any, Any, Operator]:
+def _dense(A: Operator, k: int, rng: np.random.Generator) -> _Found:
     M = A.to_dense()
     if is_foreign(M):
         values, vectors = A.xp.linalg.eigh((M + M.T) / 2)
-        return to_numpy(values)[A.n - k :], vectors[:, A.n - k :], Dense(M)
+        return _Found(to_numpy(values)[A.n - k :], vectors[:, A.n - k :], Dense(M), float(values[0]))
     values, vectors = eigh(M, subset_by_index=(A.n - k, A.n - 1), check_finite=False)
     if len(values) < k:  # LAPACK's selection loses values that are many times the same, as those of H are
         values, vectors = eigh(M, check_finite=False)
-    return values[-k:], vectors[:, -k:], Dense(M)
+    lowest, _ = _probe(Dense(M), vectors, rng)
+    return _Found(values[-k:], vectors[:, -k:], Dense(M), lowest)
 
 
-def _arpack(
-    A: Operator, k: int, tol: float, max_iter: int | None, rng: np.random.Generator
-) -> tuple[Any, Any, Operator]:
+def _arpack(A: Operator, k: int, tol: float, max_iter: int | None, rng: np.random.Generator) -> _Found:
     """SciPy's Lanczos, and block Davidson where it gives up or is seen to have missed something.
 
     Started from one vector, Lanczos may see only one of several equal eigenvalues.
@@ -182,15 +188,15 @@ def _arpack(
     except ArpackError:  # a matrix of (nearly) zeros: any start will do for the block method
         values, vectors = np.empty(0), np.empty((A.n, 0))
     if len(values) == k:
-        _, highest = _probe(A, vectors, rng)
-        lowest, top = values.min(), np.abs(values).max()
-        if highest <= lowest + 1e-8 * abs(lowest) + np.sqrt(A.n) * np.finfo(np.float64).eps * top:
-            return values, vectors, A
+        lowest, highest = _probe(A, vectors, rng)
+        last, top = values.min(), np.abs(values).max()
+        if highest <= last + 1e-8 * abs(last) + np.sqrt(A.n) * np.finfo(np.float64).eps * top:
+            return _Found(values, vectors, A, lowest)
     found = krylov(A, k, tol=tol, max_passes=max_iter or 300, rng=rng, start=vectors if len(values) else None)
-    return found["values"], found["vectors"], found["operator"]
+    return _Found(found["values"], found["vectors"], found["operator"], found["lowest"])
 
 
-def _probe(A: Operator, V: Any, rng: np.random.Generator, width: int = 6) -> tuple[float, float]:
+def _probe(A: Operator, V: Any, rng: np.random.Generator, width: int = 4) -> tuple[float, float]:
     """The lowest and the highest Ritz value in a small Krylov space outside V.
 
     Ritz values never leave the range of A's eigenvalues there: a highest above those of V means that one was missed,
@@ -206,30 +212,33 @@ def _probe(A: Operator, V: Any, rng: np.random.Generator, width: int = 6) -> tup
         blocks.append(step / max(float(xp.max(xp.abs(step))), np.finfo(np.float64).tiny))
     Q = xp.concat(blocks, axis=1)
     for _ in range(2):
-        Q = xp.linalg.qr(Q - V @ (V.T @ Q))[0]
+        Q = Q - V @ (V.T @ Q)
+    Q = xp.linalg.qr(Q)[0]
     values = np.linalg.eigvalsh(to_numpy(Q.T @ A.matmat(Q)))
     return float(values.min()), float(values.max())
 
 
-def _randomized(A: Operator, k: int, n_iter: int | str, rng: np.random.Generator) -> tuple[Any, Any, Operator]:
+def _randomized(A: Operator, k: int, n_iter: int | str, rng: np.random.Generator) -> _Found:
     """Halko, Martinsson & Tropp: the k of largest magnitude in the span of Aᵠ times a random block."""
     if n_iter == "auto":
         n_iter = 7 if k < 0.1 * A.n else 4
     width = k + 10
     if width >= A.n:  # the block would span everything: nothing is left to chance
-        values, vectors, exact = _dense(A, A.n)
-        largest = np.sort(np.argsort(-np.abs(values), kind="stable")[:k])
-        return values[largest], A.xp.take(vectors, A.xp.asarray(largest, **A._place()), axis=1), exact
+        every = _dense(A, A.n, rng)
+        largest = np.sort(np.argsort(-np.abs(every.values), kind="stable")[:k])
+        chosen = A.xp.take(every.vectors, A.xp.asarray(largest, **A._place()), axis=1)
+        return _Found(every.values[largest], chosen, every.operator, every.lowest)
     Q = A.xp.asarray(rng.standard_normal((A.n, width)), dtype=A.dtype, **A._place())
     for _ in range(2 * int(n_iter) + 1):
         Q, _ = A.xp.linalg.qr(A.matmat(Q))
     small = to_numpy(Q.T @ A.matmat(Q))
     values, S = np.linalg.eigh((small + small.T) / 2)
     largest = np.argsort(-np.abs(values), kind="stable")[:k]
-    return values[largest], Q @ A.xp.asarray(S[:, largest], dtype=A.dtype, **A._place()), A
+    rotation = A.xp.asarray(S[:, largest], dtype=A.dtype, **A._place())
+    return _Found(values[largest], Q @ rotation, A, float(values.min()))
 
 
-def _power(A: Operator, k: int, tol: float, max_iter: int, rng: np.random.Generator) -> tuple[Any, Any, Operator]:
+def _power(A: Operator, k: int, tol: float, max_iter: int, rng: np.random.Generator) -> _Found:
     """Power iteration with deflation (Algorithm 2 of the lecture notes), for the largest algebraic values.
 
     Power iteration finds the largest magnitude. When that turns out negative, A + sI with s that magnitude has the
@@ -246,7 +255,7 @@ def _power(A: Operator, k: int, tol: float, max_iter: int, rng: np.random.Genera
             continue
         V = A.xp.concat([V, v], axis=1)
         values.append(theta)
-    return np.array(values), V, A
+    return _Found(np.array(values), V, A)
 
 
 def _dominant(

@@ -1,0 +1,148 @@
+"""Kernels of the distance: the Gaussian and its rougher relatives."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mercer.backends import is_foreign
+from mercer.kernels.bandwidth import median_distance
+from mercer.kernels.base import Kernel
+from mercer.kernels.vector import VectorKernel
+
+
+@dataclass(repr=False)
+class RBF(VectorKernel):
+    """k(x, y) = exp(−γ‖x − y‖²), the Gaussian; gamma is a number, "scale", "median" or None (1/d).
+
+    >>> RBF(gamma=0.5)
+    RBF(gamma=0.5)
+    """
+
+    reads = "sqeuclidean"
+    fused = "rbf"
+
+    gamma: Any = None
+
+    def bind(self, X: Any) -> Kernel:
+        return RBF(self._bandwidth(X, self.gamma, 1.0 / X.shape[1]))
+
+    def profile(self, d2: Any, xp: Any) -> Any:
+        return xp.exp(-self.gamma * d2)
+
+    def sharpness(self) -> float:
+        return self.gamma if isinstance(self.gamma, (int, float)) else 0.0
+
+    def fused_parameters(self) -> tuple[float, ...]:
+        return (self.gamma,)
+
+    def frequencies(self, rng: np.random.Generator, count: int) -> np.ndarray:
+        """Lengths ‖ω‖ / ‖z‖, z standard normal, of frequencies drawn from the kernel's spectral density."""
+        return np.full(count, math.sqrt(2 * self.gamma))
+
+
+@dataclass(repr=False)
+class Laplacian(VectorKernel):
+    """k(x, y) = exp(−γ‖x − y‖₁), as scikit-learn has it; gamma=None is 1/d."""
+
+    reads = "manhattan"
+
+    gamma: Any = None
+
+    def bind(self, X: Any) -> Kernel:
+        return Laplacian(self._bandwidth(X, self.gamma, 1.0 / X.shape[1]))
+
+    def profile(self, d1: Any, xp: Any) -> Any:
+        return xp.exp(-self.gamma * d1)
+
+
+class _WithLength(VectorKernel):
+    """A profile of ‖x − y‖ / length_scale (abstract)."""
+
+    length_scale: Any
+
+    def bind(self, X: Any) -> Kernel:
+        length = self.length_scale
+        if length == "median":
+            length = median_distance(X, self._distances)
+            length = math.sqrt(length) if self.reads == "sqeuclidean" else length
+        if isinstance(length, str) or not 0 < length < float("inf"):
+            raise ValueError(f"length_scale={length!r} must be a positive, finite number or 'median'.")
+        return replace(self, length_scale=float(length))  # type: ignore[type-var]
+
+    def sharpness(self) -> float:
+        return 1.0 / self.length_scale**2 if isinstance(self.length_scale, (int, float)) else 0.0
+
+
+@dataclass(repr=False)
+class Matern(_WithLength):
+    """k(x, y) = 2^(1−ν)/Γ(ν) · s^ν K_ν(s), s = √(2ν) ‖x − y‖ / length_scale.
+
+    ν = 1/2 is exp(−‖x − y‖/ℓ), ν → ∞ the Gaussian exp(−‖x − y‖²/2ℓ²); 1/2, 3/2, 5/2 and ∞ run on every backend.
+    """
+
+    reads = "euclidean"
+
+    nu: float = 1.5
+    length_scale: Any = 1.0
+
+    def profile(self, d: Any, xp: Any) -> Any:
+        if not self.nu > 0:
+            raise ValueError(f"nu={self.nu!r} must be positive.")
+        if self.nu == float("inf"):
+            return xp.exp(-0.5 * (d / self.length_scale) ** 2)
+        s = xp.clip((math.sqrt(2 * self.nu) / self.length_scale) * d, 0.0, 1e4)  # k is 0 there, and s² still a number
+        if self.nu == 0.5:
+            return xp.exp(-s)
+        if self.nu == 1.5:
+            return (1 + s) * xp.exp(-s)
+        if self.nu == 2.5:
+            return (1 + s + s**2 / 3) * xp.exp(-s)
+        if is_foreign(s):
+            raise TypeError(
+                f"Matern(nu={self.nu}) needs Bessel functions, which only NumPy data has; use 0.5, 1.5, 2.5."
+            )
+        return _general_matern(s, self.nu)
+
+    def frequencies(self, rng: np.random.Generator, count: int) -> np.ndarray:
+        """Lengths of Student-t frequencies with 2ν degrees of freedom, relative to normal ones."""
+        if self.nu == float("inf"):
+            return np.full(count, 1 / self.length_scale)
+        return np.sqrt(2 * self.nu / rng.chisquare(2 * self.nu, count)) / self.length_scale
+
+
+def _general_matern(s: np.ndarray, nu: float) -> np.ndarray:
+    """In logarithms: s^ν overflows where K_ν underflows, and their product is the kernel."""
+    from scipy.special import gammaln, kve
+
+    x = np.maximum(s.astype(np.float64), 1e-290)  # K_ν is infinite at 0, where the kernel is 1
+    if nu > 100:
+        raise ValueError(f"nu={nu!r}: above 100 the Bessel functions overflow; nu=inf, the Gaussian, is next to it.")
+    with np.errstate(over="ignore", divide="ignore"):
+        bessel = kve(nu, x)
+        logs = (1 - nu) * math.log(2) - gammaln(nu) + nu * np.log(x) + np.log(bessel) - x
+    near = 1.0 - x**2 / (4 * (nu - 1)) if nu > 1 else 1.0  # K_ν overflows next to 0 only, and there this is exact
+    K = np.where(np.isfinite(bessel) & (s > 0), np.exp(np.minimum(logs, 0.0)), near)
+    return K.astype(s.dtype)
+
+
+@dataclass(repr=False)
+class RationalQuadratic(_WithLength):
+    """k(x, y) = (1 + ‖x − y‖² / (2 α ℓ²))^(−α): Gaussians of all widths at once."""
+
+    reads = "sqeuclidean"
+
+    length_scale: Any = 1.0
+    alpha: float = 1.0
+
+    def profile(self, d2: Any, xp: Any) -> Any:
+        if not self.alpha > 0:
+            raise ValueError(f"alpha={self.alpha!r} must be positive.")
+        return (1 + d2 / float(2 * self.alpha * self.length_scale**2)) ** (-float(self.alpha))
+
+    def frequencies(self, rng: np.random.Generator, count: int) -> np.ndarray:
+        """Lengths of a Gamma mixture of normal frequencies."""
+        return np.sqrt(rng.gamma(self.alpha, 1 / self.alpha, count)) / self.length_scale

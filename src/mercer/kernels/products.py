@@ -1,0 +1,184 @@
+"""Kernels of the inner product: linear, polynomial, sigmoid; and of the angle and the lengths besides."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from itertools import combinations_with_replacement
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer.backends import namespace, to_numpy
+from mercer.kernels.base import Kernel, Points
+from mercer.kernels.vector import VectorKernel, column_means, shifted
+from mercer.memory import available_bytes, format_bytes
+
+
+@dataclass(repr=False)
+class Linear(VectorKernel):
+    """k(x, y) = ⟨x, y⟩.
+
+    >>> Linear()([[1.0, 2.0], [0.0, 1.0]]).tolist()
+    [[5.0, 2.0], [2.0, 1.0]]
+    """
+
+    reads = "dot"
+
+    def profile(self, t: Any, xp: Any) -> Any:
+        return t
+
+    def centered_form(self, X: Any) -> Kernel:
+        return self if sp.issparse(X) else LinearAbout(column_means(X))
+
+
+@dataclass(repr=False)
+class LinearAbout(VectorKernel):
+    """k(x, y) = ⟨x − shift, y − shift⟩: what Linear is once centred, without its rounding far from the origin."""
+
+    reads = "dot"
+
+    shift: Any
+
+    def points(self, X: Any, dtype: Any = None, like: Points | None = None) -> Points:
+        return super().points(shifted(X, self.shift, dtype or X.dtype), dtype, like)
+
+    def profile(self, t: Any, xp: Any) -> Any:
+        return t
+
+    def __repr__(self) -> str:
+        return "Linear()"
+
+
+class _DotWithGamma(VectorKernel):
+    """A profile of γ⟨x, y⟩ + coef0 (abstract)."""
+
+    reads = "dot"
+    gamma: Any
+    coef0: float
+
+    def bind(self, X: Any) -> Kernel:
+        return replace(self, gamma=self._bandwidth(X, self.gamma, 1.0 / X.shape[1]))  # type: ignore[type-var]
+
+    def _distances(self, rows: np.ndarray) -> np.ndarray:
+        return np.abs(rows @ rows.T)
+
+
+@dataclass(repr=False)
+class Polynomial(_DotWithGamma):
+    """k(x, y) = (γ⟨x, y⟩ + coef0)^degree; gamma=None is 1/d.
+
+    >>> k = Polynomial(degree=2, gamma=1.0, coef0=0.0)
+    >>> X = [[1.0, 2.0], [3.0, -1.0]]
+    >>> Phi = k.feature_map(X)  # x₁², √2 x₁x₂, x₂²
+    >>> bool(abs(Phi @ Phi.T - k(X)).max() < 1e-12)
+    True
+    """
+
+    degree: float = 3
+    gamma: Any = None
+    coef0: float = 1.0
+
+    def profile(self, t: Any, xp: Any) -> Any:
+        return (self.gamma * t + float(self.coef0)) ** float(self.degree)
+
+    def feature_map(self, X: Any) -> np.ndarray:
+        """The explicit Φ(x) with Φ(x)ᵀΦ(y) = k(x, y), (n, C(d + p, p)) or (n, C(d + p − 1, p)) for coef0 = 0.
+
+        One column for each way to write p = Σ kⱼ: √(p! / Πkⱼ!) Π zⱼ^kⱼ, z being √γ x and, where coef0 > 0, √coef0.
+        """
+        X = to_numpy(X.toarray() if sp.issparse(X) else X).astype(np.float64)
+        p = self.degree
+        if int(p) != p or p < 1 or self.coef0 < 0:
+            raise ValueError(f"{self!r} has an explicit map only for a whole degree ≥ 1 and coef0 ≥ 0.")
+        bound = self.bind(X)
+        assert isinstance(bound, Polynomial)
+        Z = math.sqrt(bound.gamma) * X
+        if self.coef0 > 0:
+            Z = np.column_stack([Z, np.full(len(Z), math.sqrt(self.coef0))])
+        width = math.comb(Z.shape[1] + int(p) - 1, int(p))
+        if 8 * width * len(Z) > available_bytes():
+            raise ValueError(
+                f"The explicit map has {width:,} columns, {format_bytes(8 * width * len(Z))} in all: "
+                "use the kernel instead, that is what it is for."
+            )
+        return np.column_stack(
+            [
+                math.sqrt(_multinomial(powers)) * np.prod(Z[:, list(powers)], axis=1)
+                for powers in combinations_with_replacement(range(Z.shape[1]), int(p))
+            ]
+        )
+
+
+def _multinomial(factors: tuple[int, ...]) -> int:
+    """In how many orders the factors can be multiplied: p! / Πkⱼ!."""
+    counts = np.unique(factors, return_counts=True)[1]
+    return math.factorial(len(factors)) // math.prod(math.factorial(int(c)) for c in counts)
+
+
+@dataclass(repr=False)
+class Sigmoid(_DotWithGamma):
+    """k(x, y) = tanh(γ⟨x, y⟩ + coef0); gamma=None is 1/d. Indefinite for most data: no inner product."""
+
+    gamma: Any = None
+    coef0: float = 1.0
+
+    def profile(self, t: Any, xp: Any) -> Any:
+        return xp.tanh(self.gamma * t + float(self.coef0))
+
+    def diagonal(self, A: Points) -> Any:
+        """tanh hides an infinite ‖x‖², and with it products ⟨x, y⟩ that are no numbers: here it shows."""
+        xp = namespace(A.norms)
+        return xp.where(xp.isfinite(A.norms), super().diagonal(A), A.norms)
+
+
+@dataclass(repr=False)
+class Cosine(VectorKernel):
+    """k(x, y) = ⟨x, y⟩ / (‖x‖ ‖y‖); a zero row has k = 0 with everything."""
+
+    reads = "dot+norms"
+
+    def profile(self, t: Any, xp: Any, aa: Any, bb: Any) -> Any:
+        return t * _inverse_sqrt(aa, xp) * _inverse_sqrt(bb, xp)
+
+
+@dataclass(repr=False)
+class ArcCosine(VectorKernel):
+    """k(x, y) = ‖x‖ⁿ‖y‖ⁿ Jₙ(θ)/π, θ the angle between x and y: an infinitely wide layer of steps or ramps.
+
+    J₀ = π − θ, J₁ = sin θ + (π − θ) cos θ, J₂ = 3 sin θ cos θ + (π − θ)(1 + 2 cos² θ).
+    """
+
+    reads = "dot+norms"
+
+    order: int = 1
+
+    def profile(self, t: Any, xp: Any, aa: Any, bb: Any) -> Any:
+        cos = xp.clip(t * _inverse_sqrt(aa, xp) * _inverse_sqrt(bb, xp), -1.0, 1.0)
+        rest = math.pi - xp.acos(cos)
+        if self.order == 0:
+            return rest / math.pi
+        sin = xp.sqrt(1 - cos**2)
+        if self.order == 1:
+            return xp.sqrt(aa) * xp.sqrt(bb) * (sin + rest * cos) / math.pi
+        if self.order == 2:
+            return aa * bb * (3 * sin * cos + rest * (1 + 2 * cos**2)) / math.pi
+        raise ValueError(f"order={self.order!r} must be 0, 1 or 2.")
+
+
+@dataclass(repr=False)
+class Tanimoto(VectorKernel):
+    """k(x, y) = ⟨x, y⟩ / (‖x‖² + ‖y‖² − ⟨x, y⟩): shared over total, for fingerprints and sets; k(0, 0) = 1."""
+
+    reads = "dot+norms"
+
+    def profile(self, t: Any, xp: Any, aa: Any, bb: Any) -> Any:
+        total = aa + bb - t
+        empty = total <= 0
+        return xp.where(empty, xp.ones_like(t), t / xp.where(empty, xp.ones_like(total), total))
+
+
+def _inverse_sqrt(a: Any, xp: Any) -> Any:
+    positive = a > 0
+    return xp.where(positive, 1 / xp.sqrt(xp.where(positive, a, xp.ones_like(a))), xp.zeros_like(a))
