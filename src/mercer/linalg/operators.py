@@ -48,6 +48,10 @@ class Operator(ABC):
     def diagonal(self) -> Array:
         """(n,)."""
 
+    def stored(self) -> Array:
+        """The matrix, where it is in memory as a whole; None where it is not."""
+        return None
+
     def ladder(self, tol: float) -> list[Operator]:
         """The same matrix from cheap and coarse to exact: a solver climbs it. The last is the one to certify on."""
         return [self]
@@ -91,6 +95,9 @@ class Dense(Operator):
 
     def diagonal(self) -> Array:
         return self.xp.linalg.diagonal(self.A)
+
+    def stored(self) -> Array:
+        return self.A
 
     def to_dense(self) -> Array:
         return self.A
@@ -154,6 +161,9 @@ class Centered(Operator):
         A -= (means - xp.mean(means))[:, None]
         centred._matrix = A
         return centred
+
+    def stored(self) -> Array:
+        return self._matrix
 
     def center(self, V: Array) -> Array:
         """H V."""
