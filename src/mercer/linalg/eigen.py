@@ -166,8 +166,9 @@ def _dense(A: Operator, k: int, rng: np.random.Generator) -> _Found:
     values, vectors = eigh(M, subset_by_index=(A.n - k, A.n - 1), check_finite=False)
     if len(values) < k:  # LAPACK's selection loses values that are many times the same, as those of H are
         values, vectors = eigh(M, check_finite=False)
-    lowest, _ = _probe(Dense(M), vectors, rng)
-    return _Found(values[-k:], vectors[:, -k:], Dense(M), lowest)
+    values, vectors = values[-k:], vectors[:, -k:]
+    lowest, _ = _probe(Dense(M), vectors, values, rng)
+    return _Found(values, vectors, Dense(M), lowest)
 
 
 def _arpack(A: Operator, k: int, tol: float, max_iter: int | None, rng: np.random.Generator) -> _Found:
@@ -194,34 +195,39 @@ def _arpack(A: Operator, k: int, tol: float, max_iter: int | None, rng: np.rando
     except ArpackError:  # a matrix of (nearly) zeros: any start will do for the block method
         values, vectors = np.empty(0), np.empty((A.n, 0))
     if len(values) == k:
-        lowest, highest = _probe(A, vectors, rng)
+        lowest, highest = _probe(A, vectors, values, rng)
         last, top = values.min(), np.abs(values).max()
-        if highest <= last + 1e-8 * abs(last) + np.sqrt(A.n) * np.finfo(np.float64).eps * top:
+        if highest <= last + (2 * tol + np.sqrt(A.n) * np.finfo(np.float64).eps) * top:
             return _Found(values, vectors, A, lowest)
     found = krylov(A, k, tol=tol, max_passes=max_iter or 300, rng=rng, start=vectors if len(values) else None)
     return _Found(found["values"], found["vectors"], found["operator"], found["lowest"])
 
 
-def _probe(A: Operator, V: Any, rng: np.random.Generator, width: int = 4) -> tuple[float, float]:
-    """The lowest and the highest Ritz value in a small Krylov space outside V.
+def _probe(A: Operator, V: Any, values: np.ndarray, rng: np.random.Generator, width: int = 4) -> tuple[float, float]:
+    """The lowest and the highest Ritz value in a small Krylov space outside the found pairs, from two thin products.
 
-    Ritz values never leave the range of A's eigenvalues there: a highest above those of V means that one was missed,
+    Ritz values never leave the range of A's eigenvalues there: a highest above those found means that one was missed,
     a lowest far below zero that A is indefinite, and neither is suspected in vain.
     """
     xp = A.xp
-    width = min(width, (A.n - V.shape[1]) // 3)
+    width = min(width, (A.n - V.shape[1]) // 2)
     if width < 1:
         return np.inf, -np.inf
-    blocks = [xp.asarray(rng.standard_normal((A.n, width)), dtype=A.dtype, **A._place())]
+    first = xp.asarray(rng.standard_normal((A.n, width)), dtype=A.dtype, **A._place())
+    once = A.matmat(first)
+    second = once / max(float(xp.max(xp.abs(once))), np.finfo(np.float64).tiny)
+    Z, AZ = xp.concat([first, second], axis=1), xp.concat([once, A.matmat(second)], axis=1)
+    theta = xp.asarray(np.ascontiguousarray(values), dtype=V.dtype, **A._place())[:, None]
     for _ in range(2):
-        step = A.matmat(blocks[-1])
-        blocks.append(step / max(float(xp.max(xp.abs(step))), np.finfo(np.float64).tiny))
-    Q = xp.concat(blocks, axis=1)
-    for _ in range(2):
-        Q = Q - V @ (V.T @ Q)
-    Q = xp.linalg.qr(Q)[0]
-    values = np.linalg.eigvalsh(to_numpy(Q.T @ A.matmat(Q)))
-    return float(values.min()), float(values.max())
+        part = V.T @ Z
+        Z, AZ = Z - V @ part, AZ - V @ (theta * part)  # A V is V diag(θ), as far as the pairs are good
+    Q, R = xp.linalg.qr(Z)
+    R, T = to_numpy(R), to_numpy(Q.T @ AZ)
+    pivots = np.abs(np.diag(R))
+    rank = 2 * width if pivots.min() > 1e-7 * pivots.max() else width  # A first may lie in V, as for a low-rank A
+    small = np.linalg.solve(R[:rank, :rank].T, T[:rank, :rank].T).T
+    ritz = np.linalg.eigvalsh((small + small.T) / 2)
+    return float(ritz.min()), float(ritz.max())
 
 
 def _randomized(A: Operator, k: int, n_iter: int | str, rng: np.random.Generator) -> _Found:
