@@ -138,7 +138,7 @@ def _draw_spectrum(kpca: KernelPCA) -> Figure:
     display = ScreeDisplay.from_estimator(kpca, ax=left)
     display.plot_certificate(ax=right)
     right.axhline(kpca.solver_.tol * kpca.eigenvalues_[0], color=INK, lw=1, ls=(0, (4, 3)), label="asked for: tol · γ₁")
-    right.legend(loc=(0.02, 0.1), frameon=False, fontsize=8.5, labelcolor=INK)
+    right.legend(loc=(0.48, 0.64), frameon=False, fontsize=8.5, labelcolor=INK)
     _title(left, "Eigenvalues of the centred kernel matrix")
     _title(right, "How far they can be wrong")
     return figure
