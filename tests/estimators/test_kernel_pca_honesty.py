@@ -214,3 +214,12 @@ def test_a_stored_matrix_is_multiplied_as_it_is():
     M = M + M.T
     v = RNG.standard_normal((1500, 1))
     assert_allclose(Dense(M).matmat(v), M @ v, rtol=1e-12, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_data_of_the_same_seed_raises_no_false_alarm(seed):
+    rows = np.random.default_rng(seed).standard_normal((300, 4))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", MercerWarning)
+        for solver in ("dense", "arpack", "krylov"):
+            KernelPCA(2, eigen_solver=solver, random_state=seed).fit(rows)

@@ -29,6 +29,7 @@ from mercer.linalg.operators import Dense, Operator, operator_of
 
 SOLVERS = ("auto", "dense", "krylov", "arpack", "randomized", "power")
 SMALL = 2048  # n up to which the matrix is formed whole: it fits the cache, and one thread is as fast as two
+_STREAM = 0x6D6572636572
 DENSE_BELOW = 400  # n at which LAPACK on the whole matrix is still as fast as a block method
 
 
@@ -121,10 +122,16 @@ def top_eigenpairs(
 
 
 def as_generator(random_state: Any) -> np.random.Generator:
-    """A Generator from a seed, a Generator or one of the older RandomStates."""
+    """A Generator from a seed, a Generator or one of the older RandomStates.
+
+    A seed gives a stream of our own: data is often drawn from default_rng(seed), and a start block that equals the data
+    is a poor one.
+    """
+    if isinstance(random_state, np.random.Generator):
+        return random_state
     if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(random_state.randint(2**31))
-    return np.random.default_rng(0 if random_state is None else random_state)
+        random_state = random_state.randint(2**31)
+    return np.random.default_rng([_STREAM, 0 if random_state is None else int(random_state)])
 
 
 class _Found(NamedTuple):
@@ -222,10 +229,9 @@ def _probe(A: Operator, V: Any, values: np.ndarray, rng: np.random.Generator, wi
         part = V.T @ Z
         Z, AZ = Z - V @ part, AZ - V @ (theta * part)  # A V is V diag(θ), as far as the pairs are good
     Q, R = xp.linalg.qr(Z)
-    R, T = to_numpy(R), to_numpy(Q.T @ AZ)
-    pivots = np.abs(np.diag(R))
-    rank = 2 * width if pivots.min() > 1e-7 * pivots.max() else width  # A first may lie in V, as for a low-rank A
-    small = np.linalg.solve(R[:rank, :rank].T, T[:rank, :rank].T).T
+    U, s, Wt = np.linalg.svd(to_numpy(R))
+    alive = s > 1e-7 * s.max()  # A first may lie in V, as it does for a low-rank A
+    small = U[:, alive].T @ to_numpy(Q.T @ AZ) @ Wt[alive].T / s[alive]
     ritz = np.linalg.eigvalsh((small + small.T) / 2)
     return float(ritz.min()), float(ritz.max())
 
