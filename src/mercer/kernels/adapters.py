@@ -82,7 +82,7 @@ class FunctionKernel(Kernel):
         step = 64  # blocks on the diagonal: 64 times the work of the diagonal alone, and no n × n matrix
         xp = namespace(A.rows)
         blocks = [self.tile(A[i : min(i + step, len(A))]) for i in range(0, len(A), step)]
-        return xp.concat([_diagonal_of(K, xp) for K in blocks])
+        return xp.concat([xp.linalg.diagonal(K) for K in blocks])
 
     def __repr__(self) -> str:
         name = getattr(self.function, "__name__", type(self.function).__name__)
@@ -99,10 +99,6 @@ def _like(values: Any, rows: Any) -> Any:
     if is_foreign(rows):
         return namespace(rows).asarray(values, dtype=rows.dtype, device=rows.device)
     return np.asarray(values, dtype=rows.dtype)
-
-
-def _diagonal_of(K: Any, xp: Any) -> Any:
-    return xp.linalg.diagonal(K)
 
 
 @dataclass(repr=False)
