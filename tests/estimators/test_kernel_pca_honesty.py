@@ -126,7 +126,7 @@ def test_a_factor_that_falls_short_says_so():
         KernelPCA(0.99, kernel="rbf", gamma=2.0, eigen_solver="rpcholesky", rank=10).fit(X)
     with pytest.warns(DegenerateDataWarning, match="has rank 4"):
         KernelPCA(6, eigen_solver="rpcholesky").fit(X)
-    with pytest.raises(ValueError, match="use 'krylov'"):
+    with pytest.raises(ValueError, match="eigen_solver='krylov'"):
         KernelPCA(2, kernel="additive_chi2", eigen_solver="rpcholesky").fit(np.abs(X))
 
 

@@ -14,25 +14,24 @@ from typing import Any
 
 import numpy as np
 
-from mercer.backends import backend_of, is_foreign, namespace, placement, to_numpy
+from mercer.backends import backend_of, namespace, placement, to_numpy
 from mercer.estimators.planning import Plan
 from mercer.exceptions import (
-    AsymmetricKernelWarning,
     DegenerateDataWarning,
     IndefiniteKernelWarning,
     NotConvergedWarning,
 )
 from mercer.expansion import KernelExpansion
+from mercer.features import SIGNIFICANT, kernel_features, refuse_overflow, symmetric
 from mercer.kernels import Kernel
-from mercer.kernels.discrete import Precomputed, symmetric_part
-from mercer.linalg.eigen import SMALL, Eigenpairs, as_generator, top_eigenpairs
+from mercer.kernels.discrete import Precomputed
+from mercer.linalg.eigen import SMALL, Eigenpairs, top_eigenpairs
 from mercer.linalg.gram import Gram
 from mercer.linalg.krylov import Monitor
-from mercer.linalg.lowrank import FactorSpectrum, factor_spectrum, rpcholesky
-from mercer.linalg.operators import Centered, Dense, Operator
+from mercer.linalg.lowrank import FactorSpectrum, factor_spectrum
+from mercer.linalg.operators import Centered, Dense
 
-# Below −significant · γ₁ an eigenvalue is no rounding error; below zero_at · γ₁ it is nothing but one.
-_SIGNIFICANT = {64: 1e-5, 32: 5e-3}
+# Below zero_at · γ₁ an eigenvalue is nothing but rounding.
 _ZERO_AT = {64: 1e-12, 32: 2e-7}
 
 
@@ -118,30 +117,29 @@ def _exact_components(
     )
 
 
-def factor_components(kernel: Kernel, X: Any, settings: Settings) -> Components:
+def factor_components(kernel: Kernel, X: Any, plan: Plan, settings: Settings) -> Components:
     """The top eigenpairs of HFFᵀH, K ≈ FFᵀ: γ(HKH) is above them by tr(K − FFᵀ) at most."""
     n = X.shape[0]
-    given = isinstance(kernel, Precomputed)
-    A: Operator = Dense(_symmetric(X)) if given else Gram(kernel, X, n_jobs=settings.n_jobs)
-    _refuse_overflow(A, kernel)
-    factor = rpcholesky(
-        A, settings.rank, as_generator(settings.random_state), dtype=A.xp.float32 if settings.bits == 32 else None
+    features = kernel_features(
+        kernel,
+        X,
+        rank=settings.rank,
+        memory_limit=plan.limit,
+        random_state=settings.random_state,
+        n_jobs=settings.n_jobs,
     )
-    _refuse_indefinite_factor(factor.negative, kernel, settings.bits)
+    factor = features.factor
     spectrum = factor_spectrum(factor.F, n_jobs=settings.n_jobs)
     total = float(spectrum.values.sum()) + factor.error
     k = min(settings.k, len(spectrum.values))
     if settings.share is not None:
         k = _enough(spectrum.values, total, settings.share)
-    _warn_of_low_rank(A, spectrum.values, total, settings)
+    _warn_of_low_rank(spectrum.values, total, settings)
     values = _cleaned(spectrum.values[:k], kernel, n, settings.bits)
     k = int(np.sum(values > 0)) if settings.drop_zero else k
     vectors, signs = _with_fixed_signs(spectrum.vectors(factor.F, k), settings.bits)
     weights = spectrum.rotation[:, :k] * np.sqrt(spectrum.values[:k]) * signs  # F(x) − mean ↦ scores
-    coefs, mean_coefs = factor.coefs @ weights, (factor.coefs @ spectrum.mean)[:, None]
-    anchors = X if given else _rows_of(X, factor.landmarks)
-    if given:  # the map reads all n columns of k(x, ·), and uses those of the landmarks
-        coefs, mean_coefs = (_spread(part, factor.landmarks, n) for part in (coefs, mean_coefs))
+    both = np.column_stack([weights, spectrum.mean])
     bound = np.full(k, factor.error)
     return Components(
         values[:k],
@@ -149,7 +147,7 @@ def factor_components(kernel: Kernel, X: Any, settings: Settings) -> Components:
         bound,
         bound.copy(),
         total,
-        _expansion(kernel, anchors, coefs, spectrum.mean @ weights, mean_coefs, settings, like=vectors),
+        features.expansion(both, np.append(spectrum.mean @ weights, 0.0)),
         float(spectrum.mean @ spectrum.mean),
         0,
         _factor_bytes(spectrum, n, settings.bits),
@@ -163,7 +161,7 @@ def factor_components(kernel: Kernel, X: Any, settings: Settings) -> Components:
 
 def _operator(kernel: Kernel, X: Any, plan: Plan, settings: Settings) -> Centered:
     if isinstance(kernel, Precomputed):
-        return Centered(Dense(_symmetric(kernel.points(X, namespace(X).float64).rows)))
+        return Centered(Dense(symmetric(kernel.points(X, namespace(X).float64).rows)))
     # Tiles of float64 whatever the data: the ladder starts on float32 ones, and the certificate is worth one pass.
     # Keeping starts with the second pass, since there is often only one.
     gram = Gram(
@@ -175,43 +173,16 @@ def _operator(kernel: Kernel, X: Any, plan: Plan, settings: Settings) -> Centere
         tile=plan.tile if X.shape[0] > plan.tile else None,
         n_jobs=settings.n_jobs,
     )
-    _refuse_overflow(gram, kernel)
+    refuse_overflow(gram, kernel)
     whole = gram.n <= SMALL or plan.solver == "dense"
     centred = Centered.consuming(gram.to_dense()) if whole else Centered(gram)
     centred.entry_error = kernel.rounding(gram.points)
     return centred
 
 
-def _refuse_overflow(A: Operator, kernel: Kernel) -> None:
-    """|k(x, y)|² ≤ k(x, x) k(y, y), so a finite diagonal promises a finite matrix."""
-    if not bool(A.xp.all(A.xp.isfinite(A.diagonal()))):
-        raise ValueError(
-            f"{kernel!r} overflows on this data: k(x, x) is infinite for some rows. Scale the data "
-            "(sklearn.preprocessing.StandardScaler) or lower gamma, degree or coef0."
-        )
-
-
-def _refuse_indefinite_factor(negative: float, kernel: Kernel, bits: int) -> None:
-    """A Cholesky factor of an indefinite matrix can be far off; a little below zero it is only without its bound."""
-    if negative > _SIGNIFICANT[bits]:
-        raise ValueError(
-            f"{kernel!r} is not positive semidefinite on this data: the diagonal of K − FFᵀ falls below zero by "
-            f"{negative:.1g} of the trace. eigen_solver='rpcholesky' cannot be used; 'krylov' handles such kernels."
-        )
-    if negative > 0:
-        warnings.warn(
-            f"{kernel!r} is slightly indefinite on this data ({negative:.1g} of the trace): eigenvalue_error_ is an "
-            "estimate here, no bound.",
-            IndefiniteKernelWarning,
-            stacklevel=2,
-        )
-
-
-def _warn_of_low_rank(A: Operator, values: np.ndarray, total: float, settings: Settings) -> None:
+def _warn_of_low_rank(values: np.ndarray, total: float, settings: Settings) -> None:
     """The factor may hold less than was asked for: say so, and why."""
     m = len(values)
-    if not m and bool(A.xp.any(A.rows(A.xp.zeros(1, dtype=A.xp.int64, **A._place())) != 0)):
-        raise ValueError("eigen_solver='rpcholesky' needs k(x, x) > 0, which this kernel has nowhere; use 'krylov'.")
     held = values.sum() / total if total > 0 else 1.0
     if settings.share is not None and held < settings.share:
         warnings.warn(
@@ -226,18 +197,6 @@ def _warn_of_low_rank(A: Operator, values: np.ndarray, total: float, settings: S
             DegenerateDataWarning,
             stacklevel=2,
         )
-
-
-def _symmetric(K: Any) -> Any:
-    K, skew = symmetric_part(K)
-    if skew > 1e-6:
-        warnings.warn(
-            f"The precomputed kernel differs from its transpose by {skew:.1e} of its largest entry after centring; "
-            "(K + Kᵀ)/2 is used.",
-            AsymmetricKernelWarning,
-            stacklevel=2,
-        )
-    return K
 
 
 def _solve(A: Centered, plan: Plan, settings: Settings, replan: Callable[[int], Plan]) -> tuple[Eigenpairs, Plan]:
@@ -301,7 +260,7 @@ def _cleaned(values: np.ndarray, kernel: Kernel, n: int, bits: int, noise: float
     values = np.asarray(values, np.float64)
     values = np.where(np.abs(values) > noise, values, 0.0)
     top, lowest = values.max(initial=0.0), values.min(initial=0.0)
-    if lowest < 0 and lowest < -_SIGNIFICANT[bits] * top:
+    if lowest < 0 and lowest < -SIGNIFICANT[bits] * top:
         raise ValueError(
             f"There are significant negative eigenvalues ({-lowest / top if top > 0 else np.inf:.2g} of the largest): "
             f"{kernel!r} is no positive semidefinite kernel on this data, and {len(values)} components reach into its "
@@ -330,7 +289,7 @@ def _judge(pairs: Eigenpairs, kernel: Kernel, settings: Settings, noise: float) 
             NotConvergedWarning,
             stacklevel=2,
         )
-    if pairs.lowest < -_SIGNIFICANT[settings.bits] * top:
+    if pairs.lowest < -SIGNIFICANT[settings.bits] * top:
         warnings.warn(
             f"{kernel!r} has negative eigenvalues on this data ({pairs.lowest:.3g} and maybe lower, the largest is "
             f"{top:.3g}): it is no inner product. The components are those of the largest eigenvalues; shares of "
@@ -354,29 +313,12 @@ def _with_fixed_signs(vectors: Any, bits: int) -> tuple[Any, np.ndarray]:
 
 
 def _expansion(
-    kernel: Kernel, anchors: Any, coefs: Any, offset: Any, mean_coefs: Any, settings: Settings, like: Any = None
+    kernel: Kernel, anchors: Any, coefs: Any, offset: Any, mean_coefs: Any, settings: Settings
 ) -> KernelExpansion:
-    """x ↦ (scores, mean of k(x, xᵢ)), its arrays beside `like` and in the data's precision."""
-    like = coefs if like is None else like
-    xp, place = namespace(like), placement(like)
-    coefs, offset, mean_coefs = (xp.asarray(part, dtype=like.dtype, **place) for part in (coefs, offset, mean_coefs))
-    zero = xp.zeros((1,), dtype=like.dtype, **place)
-    return KernelExpansion(
-        kernel, anchors, xp.concat([coefs, mean_coefs], axis=1), xp.concat([offset, zero]), settings.n_jobs
-    )
-
-
-def _rows_of(X: Any, index: np.ndarray) -> Any:
-    if is_foreign(X):
-        xp = namespace(X)
-        return xp.take(X, xp.asarray(index, **placement(X)), axis=0)
-    return X[index]
-
-
-def _spread(rows: np.ndarray, places: np.ndarray, n: int) -> np.ndarray:
-    out = np.zeros((n, rows.shape[1]))
-    out[places] = rows
-    return out
+    """x ↦ (scores, mean of k(x, xᵢ)), in the precision of the coefficients."""
+    xp = namespace(coefs)
+    offset = xp.concat([xp.astype(offset, coefs.dtype), xp.zeros((1,), dtype=coefs.dtype, **placement(coefs))])
+    return KernelExpansion(kernel, anchors, xp.concat([coefs, mean_coefs], axis=1), offset, settings.n_jobs)
 
 
 def _factor_bytes(spectrum: FactorSpectrum, n: int, bits: int) -> int:

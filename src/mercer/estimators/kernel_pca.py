@@ -15,20 +15,20 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.backends import adopt, backend_of, is_foreign, namespace, placement, to_numpy
-from mercer.estimators.base import Estimator
 from mercer.estimators.components import Components, Settings, exact_components, factor_components
+from mercer.estimators.kernel_base import KernelEstimator, bits_of
 from mercer.estimators.planning import Plan, SolverReport, plan_fit
 from mercer.exceptions import MemoryLimitError
 from mercer.expansion import Eigenfunction, KernelExpansion
-from mercer.kernels import KERNEL_NAMES, Kernel, resolve_kernel
+from mercer.kernels import Kernel, resolve_kernel
 from mercer.kernels.base import leaves
-from mercer.kernels.discrete import Precomputed, as_strings
+from mercer.kernels.discrete import Precomputed
 from mercer.linalg.eigen import default_tol
 from mercer.memory import format_bytes
 from mercer.preimage import ridge_coefs
 
 
-class KernelPCA(Estimator):
+class KernelPCA(KernelEstimator):
     """Principal components in the feature space of a kernel.
 
     With K the kernel matrix, H = I − 11ᵀ/n and HKH e = γ e, the scores of the training points are e√γ and those of a
@@ -102,16 +102,12 @@ class KernelPCA(Estimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **KernelEstimator._kernel_constraints,
         "n_components": [
             Interval(Integral, 1, None, closed="left"),
             Interval(RealNotInt, 0, 1, closed="neither"),
             None,
         ],
-        "kernel": [StrOptions(set(KERNEL_NAMES)), callable],
-        "gamma": [Interval(Real, 0, None, closed="left"), StrOptions({"scale", "median"}), None],
-        "degree": [Interval(Real, 0, None, closed="left")],
-        "coef0": [Interval(Real, None, None, closed="neither")],
-        "kernel_params": [dict, None],
         "alpha": [Interval(Real, 0, None, closed="left")],
         "fit_inverse_transform": ["boolean"],
         "eigen_solver": [
@@ -121,10 +117,7 @@ class KernelPCA(Estimator):
         "max_iter": [Interval(Integral, 1, None, closed="left"), None],
         "iterated_power": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "remove_zero_eig": ["boolean"],
-        "random_state": ["random_state"],
         "copy_X": ["boolean"],
-        "n_jobs": [None, Integral],
-        "memory_limit": [Interval(Real, 0, None, closed="neither"), str, None],
         "rank": [Interval(Integral, 1, None, closed="left"), None],
         "verbose": ["boolean"],
     }
@@ -195,10 +188,9 @@ class KernelPCA(Estimator):
         if self.fit_inverse_transform and isinstance(self._resolved(1), Precomputed):
             raise ValueError("Cannot fit_inverse_transform with a precomputed kernel.")
         started = time.perf_counter()
-        X, restore = self._samples(X, reset=True)
-        self.kernel_ = self._resolved(self.n_features_in_).bind(X)
-        self.gamma_ = getattr(self.kernel_, "gamma", 1 / self.n_features_in_ if self.gamma is None else self.gamma)
-        self.X_fit_ = X
+        sparse = False if self.fit_inverse_transform else "csr"  # the way back needs dense rows
+        X, restore = self._samples(X, reset=True, copy=self.copy_X, accept_sparse=sparse)
+        self._bind(X)
         if self.fit_inverse_transform:
             self._refuse_large_inverse(X)
         working = self.kernel_.centered_form(X)
@@ -206,7 +198,7 @@ class KernelPCA(Estimator):
         if self.verbose:
             _say(str(plan))
         if plan.solver == "rpcholesky":
-            found = factor_components(working, X, self._settings())
+            found = factor_components(working, X, plan, self._settings())
         else:
             found = exact_components(working, X, plan, self._settings(), lambda k: self._plan(X, k))
         self._keep(found)
@@ -225,25 +217,6 @@ class KernelPCA(Estimator):
             self._fit_inverse(X)
         return restore
 
-    def _resolved(self, d: int) -> Kernel:
-        gamma = 1.0 / d if self.gamma is None else self.gamma
-        return resolve_kernel(self.kernel, gamma, self.degree, self.coef0, self.kernel_params)
-
-    def _samples(self, X, *, reset: bool):
-        """The samples, checked as their kernel wants them, and the way back to their type."""
-        kernel = self._resolved(1) if reset else self.kernel_
-        if kernel.accepts == "strings":
-            X = np.asarray(as_strings(X), dtype=object)
-            if not len(X):
-                raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required by KernelPCA.")
-            self.n_features_in_ = 1
-            return X, lambda result: result
-        sparse = False if reset and self.fit_inverse_transform else "csr"  # the way back needs dense rows
-        X, restore = self._read(X, reset=reset, copy=reset and self.copy_X, accept_sparse=sparse)
-        if reset and isinstance(kernel, Precomputed) and X.shape[0] != X.shape[1]:
-            raise ValueError(f"A precomputed kernel must be a square matrix (n_samples, n_samples), not {X.shape}.")
-        return X, restore
-
     def _count(self, n: int) -> int:
         """How many pairs to look for; a share of the variance starts with a guess."""
         if self.n_components is None:
@@ -258,7 +231,7 @@ class KernelPCA(Estimator):
             k=k,
             share=None if whole else float(self.n_components),
             tol=self._tolerance(),
-            bits=_bits(self.X_fit_),
+            bits=bits_of(self.X_fit_),
             max_iter=self.max_iter,
             n_iter=self.iterated_power,
             rank=self._rank(n, k),
@@ -275,7 +248,7 @@ class KernelPCA(Estimator):
             X.shape[0],
             X.shape[1] if numeric else 1,
             k,
-            _bits(X) // 8,
+            bits_of(X) // 8,
             solver=self.eigen_solver,
             rank=self._rank(X.shape[0], k),
             limit=self.memory_limit,
@@ -290,7 +263,7 @@ class KernelPCA(Estimator):
         return min(n, self.rank or max(100, 10 * k))
 
     def _tolerance(self) -> float:
-        return float(self.tol) or default_tol(_bits(self.X_fit_))
+        return float(self.tol) or default_tol(bits_of(self.X_fit_))
 
     def _keep(self, found: Components) -> None:
         self.eigenvectors_ = found.vectors
@@ -318,22 +291,8 @@ class KernelPCA(Estimator):
     def transform(self, X):
         """The scores of new rows, (m, k): k(x, X) α − c, in tiles."""
         check_is_fitted(self)
-        X, restore = self._samples(X, reset=False)
-        return restore(self.expansion_(self._in_fit_dtype(X)))
-
-    def _refuse_other_place(self, X) -> None:
-        here, there = self.eigenvectors_, X
-        if is_foreign(here) != is_foreign(there) or placement(here) != placement(there):
-            raise ValueError(
-                f"KernelPCA was fitted on {_place_name(here)} and now given {_place_name(there)}; convert one of them."
-            )
-
-    def _in_fit_dtype(self, X):
-        if X.ndim == 2:
-            self._refuse_other_place(X)
-        if X.ndim != 2 or X.dtype == self.X_fit_.dtype:
-            return X
-        return namespace(X).astype(X, self.X_fit_.dtype) if is_foreign(X) else X.astype(self.X_fit_.dtype)
+        X, restore = self._new_samples(X)
+        return restore(self.expansion_(X))
 
     @property
     def eigenfunctions_(self) -> tuple[Eigenfunction, ...]:
@@ -351,7 +310,7 @@ class KernelPCA(Estimator):
         feature space, and a wider kernel keeps more of a poorer one.
         """
         check_is_fitted(self)
-        X = self._in_fit_dtype(self._samples(X, reset=False)[0])
+        X = self._new_samples(X)[0]
         if isinstance(self.kernel_, Precomputed):
             raise ValueError("score needs k(x, x) of new points, which a precomputed kernel does not have.")
         new = self._with_mean.new_points(X)
@@ -409,19 +368,7 @@ class KernelPCA(Estimator):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = not self.fit_inverse_transform
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        tags.input_tags.pairwise = self.kernel == "precomputed" or isinstance(self.kernel, Precomputed)
         return tags
-
-
-def _bits(X) -> int:
-    """Of the floats that the answer will have: those of vectors, and 64 for anything else."""
-    return 32 if X.ndim == 2 and X.dtype == namespace(X).float32 else 64
-
-
-def _place_name(X) -> str:
-    kind = f"{type(X).__module__.partition('.')[0]} arrays"
-    return f"{kind} on {X.device}" if is_foreign(X) else kind
 
 
 def _say(line: str) -> None:

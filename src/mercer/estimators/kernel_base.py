@@ -1,0 +1,102 @@
+"""What estimators with a kernel share: its parameters, and reading samples as that kernel wants them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from mercer.backends import is_foreign, namespace, placement
+from mercer.estimators.base import Estimator
+from mercer.kernels import KERNEL_NAMES, Kernel, resolve_kernel
+from mercer.kernels.discrete import Precomputed, as_strings
+
+
+class KernelEstimator(Estimator):
+    """An estimator with `kernel`, `gamma`, `degree`, `coef0` and `kernel_params` (abstract: never built itself).
+
+    A fit sets `kernel_`, the kernel with all its numbers, and `X_fit_`, the samples it was bound to.
+    """
+
+    _kernel_constraints: ClassVar[dict[str, list[Any]]] = {
+        "kernel": [StrOptions(set(KERNEL_NAMES)), callable],
+        "gamma": [Interval(Real, 0, None, closed="left"), StrOptions({"scale", "median"}), None],
+        "degree": [Interval(Real, 0, None, closed="left")],
+        "coef0": [Interval(Real, None, None, closed="neither")],
+        "kernel_params": [dict, None],
+        "random_state": ["random_state"],
+        "n_jobs": [None, Integral],
+        "memory_limit": [Interval(Real, 0, None, closed="neither"), str, None],
+    }
+
+    kernel: Any
+    gamma: Any
+    degree: float
+    coef0: float
+    kernel_params: dict[str, Any] | None
+    kernel_: Kernel
+    X_fit_: Any
+
+    def _resolved(self, d: int) -> Kernel:
+        gamma = 1.0 / d if self.gamma is None else self.gamma
+        return resolve_kernel(self.kernel, gamma, self.degree, self.coef0, self.kernel_params)
+
+    def _bind(self, X: Any) -> None:
+        self.kernel_ = self._resolved(self.n_features_in_).bind(X)
+        self.gamma_ = getattr(self.kernel_, "gamma", 1 / self.n_features_in_ if self.gamma is None else self.gamma)
+        self.X_fit_ = X
+
+    def _samples(self, X: Any, *, reset: bool, **checks: Any) -> tuple[Any, Callable[[Any], Any]]:
+        """The samples, checked as their kernel wants them, and the way back to their type."""
+        kernel = self._resolved(1) if reset else self.kernel_
+        if kernel.accepts == "strings":
+            X = np.asarray(as_strings(X), dtype=object)
+            if not len(X):
+                name = type(self).__name__
+                raise ValueError(f"Found array with 0 sample(s) while a minimum of 1 is required by {name}.")
+            self.n_features_in_ = 1
+            return X, lambda result: result
+        X, restore = self._read(X, reset=reset, **checks)
+        if reset and isinstance(kernel, Precomputed) and X.shape[0] != X.shape[1]:
+            raise ValueError(f"A precomputed kernel must be a square matrix (n_samples, n_samples), not {X.shape}.")
+        return X, restore
+
+    def _new_samples(self, X: Any) -> tuple[Any, Callable[[Any], Any]]:
+        """New samples as `_samples` reads them, in the place and the precision of the fitted ones."""
+        X, restore = self._samples(X, reset=False)
+        return self._in_fit_dtype(X), restore
+
+    def _in_fit_dtype(self, X: Any) -> Any:
+        if X.ndim == 2:
+            self._refuse_other_place(X)
+        if X.ndim != 2 or X.dtype == self.X_fit_.dtype:
+            return X
+        return namespace(X).astype(X, self.X_fit_.dtype) if is_foreign(X) else X.astype(self.X_fit_.dtype)
+
+    def _refuse_other_place(self, X: Any) -> None:
+        here = self.X_fit_
+        if is_foreign(here) != is_foreign(X) or (is_foreign(X) and placement(here) != placement(X)):
+            raise ValueError(
+                f"{type(self).__name__} was fitted on {_place_name(here)} and now given {_place_name(X)}; "
+                "convert one of them."
+            )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.input_tags.pairwise = self.kernel == "precomputed" or isinstance(self.kernel, Precomputed)
+        return tags
+
+
+def bits_of(X: Any) -> int:
+    """Of the floats that an answer on X will have: those of vectors, and 64 for anything else."""
+    return 32 if X.ndim == 2 and X.dtype == namespace(X).float32 else 64
+
+
+def _place_name(X: Any) -> str:
+    kind = f"{type(X).__module__.partition('.')[0]} arrays"
+    return f"{kind} on {X.device}" if is_foreign(X) else kind

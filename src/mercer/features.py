@@ -1,0 +1,174 @@
+"""Samples as rows of a matrix F with F Fᵀ ≈ K: what turns a method for vectors into a method with a kernel.
+
+    rank=None      F Fᵀ = K up to rounding: K is formed once and factored by pivoted Cholesky
+    rank=m         m columns at most, by randomly pivoted Cholesky; K is never formed
+    rank="auto"    as many columns as it takes to hold all but a thousandth of the trace, within bounds
+
+The map of new points is a kernel expansion on the landmarks: F(x) = k(x, landmarks) @ coefs.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.backends import backend_of, is_foreign, namespace, placement
+from mercer.exceptions import AsymmetricKernelWarning, IndefiniteKernelWarning, MemoryLimitError
+from mercer.expansion import KernelExpansion
+from mercer.kernels.base import Kernel
+from mercer.kernels.discrete import Precomputed, symmetric_part
+from mercer.linalg.cholesky import complete_cholesky
+from mercer.linalg.eigen import as_generator
+from mercer.linalg.gram import Gram
+from mercer.linalg.lowrank import Factor, rpcholesky
+from mercer.linalg.operators import Dense, Operator
+from mercer.memory import format_bytes, parse_bytes
+
+AUTO_RANK = 2000  # at most, for rank="auto"
+AUTO_TOL = 1e-3  # of the trace that rank="auto" may leave out
+SIGNIFICANT = {64: 1e-5, 32: 5e-3}  # relative to the largest eigenvalue: below its negative nothing is rounding
+_INDEFINITE = "Take another kernel, or KernelPCA with eigen_solver='krylov', which needs no factor."
+_SHARE = 0.5  # of the free memory that may be taken where no limit is given
+
+
+@dataclass(frozen=True)
+class Features:
+    """F Fᵀ ≈ K for the samples of a fit, and the way there for new ones.
+
+    F : (n, m), with the data: same device, same precision
+    factor : where F comes from, with its error tr(K − FFᵀ)
+    trace : tr K
+    kernel, anchors : what `expansion` compares new points with
+    """
+
+    factor: Factor
+    trace: float
+    kernel: Kernel
+    anchors: Any
+    n_jobs: int | None
+
+    @property
+    def F(self) -> Any:
+        return self.factor.F
+
+    @property
+    def error(self) -> float:
+        """tr(K − FFᵀ) / tr K: the share of the trace that F leaves out, and a bound of ‖K − FFᵀ‖ / tr K."""
+        return self.factor.error / self.trace if self.trace > 0 else 0.0
+
+    def expansion(self, weights: Any = None, offset: Any = None) -> KernelExpansion:
+        """x ↦ F(x) @ weights − offset, arrays (m, k) and (k,); without them x ↦ F(x)."""
+        F, factor = self.factor.F, self.factor
+        xp, place = namespace(F), placement(F)
+        coefs = factor.coefs if weights is None else factor.coefs @ weights
+        if isinstance(self.kernel, Precomputed):  # the map reads all n columns of k(x, ·)
+            coefs = _spread(coefs, factor.landmarks, F.shape[0])
+        offset = np.zeros(coefs.shape[1]) if offset is None else offset
+        coefs, offset = (xp.asarray(part, dtype=F.dtype, **place) for part in (coefs, offset))
+        return KernelExpansion(self.kernel, self.anchors, coefs, offset, self.n_jobs)
+
+
+def kernel_features(
+    kernel: Kernel,
+    X: Any,
+    *,
+    rank: int | str | None,
+    memory_limit: Any = None,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> Features:
+    """The features of the samples X under a bound kernel.
+
+    Raises ValueError where k is not positive semidefinite on X, and MemoryLimitError, before allocating, where F would
+    not fit. Cost: rank=None n²/2 entries of k and n³/3 flops; else m n entries and m² n flops.
+    """
+    n, given = X.shape[0], isinstance(kernel, Precomputed)
+    single = X.ndim == 2 and X.dtype == namespace(X).float32
+    refuse_large_factor(X, rank, memory_limit, single)
+    A: Operator = Dense(symmetric(X)) if given else Gram(kernel, X, n_jobs=n_jobs)
+    refuse_overflow(A, kernel)
+    trace = float(A.xp.sum(A.diagonal(), dtype=A.xp.float64))
+    rng = as_generator(random_state)
+    dtype = A.xp.float32 if single else None
+    if rank is None and not is_foreign(X):
+        exact = A if given else Gram(kernel, X, precision=np.float64, n_jobs=n_jobs)
+        factor = complete_cholesky(exact.to_dense(), rng, dtype=np.float32 if single else np.float64)
+    elif rank == "auto":
+        factor = rpcholesky(A, min(n, AUTO_RANK), rng, dtype=dtype, tol=AUTO_TOL)
+    else:
+        factor = rpcholesky(A, n if rank is None else min(n, int(rank)), rng, dtype=dtype)
+    refuse_indefinite(factor.negative, kernel, 32 if single else 64)
+    if not factor.F.shape[1] and bool(A.xp.any(A.rows(A.xp.zeros(1, dtype=A.xp.int64, **A._place())) != 0)):
+        raise ValueError(f"A factor needs k(x, x) > 0, which {kernel!r} has nowhere on this data. {_INDEFINITE}")
+    anchors = X if given else rows_of(X, factor.landmarks)
+    return Features(factor, trace, kernel, anchors, n_jobs)
+
+
+def refuse_large_factor(X: Any, rank: int | str | None, memory_limit: Any, single: bool) -> None:
+    """MemoryLimitError where the factor, its coefficients and what they are made of exceed the limit."""
+    n = X.shape[0]
+    free = backend_of(X if X.ndim == 2 else np.empty(0)).free_bytes(X)
+    limit = parse_bytes(memory_limit) if memory_limit is not None else int(_SHARE * free)
+    m = n if rank is None else min(n, AUTO_RANK if rank == "auto" else int(rank))
+    need = n * m * (4 if single else 8) + 3 * 8 * m * m + (2 * 8 * n * n if rank is None else 0)
+    if need > limit:
+        less = "rank='auto' or a number of columns" if rank is None else f"a rank below {m}"
+        raise MemoryLimitError(
+            f"A factor of {m} columns for {n} samples needs {format_bytes(need)}, more than the limit of "
+            f"{format_bytes(limit)}. Nothing was allocated. Try {less}, or a larger memory_limit."
+        )
+
+
+def refuse_overflow(A: Operator, kernel: Kernel) -> None:
+    """|k(x, y)|² ≤ k(x, x) k(y, y), so a finite diagonal promises a finite matrix."""
+    if not bool(A.xp.all(A.xp.isfinite(A.diagonal()))):
+        raise ValueError(
+            f"{kernel!r} overflows on this data: k(x, x) is infinite for some rows. Scale the data "
+            "(sklearn.preprocessing.StandardScaler) or lower gamma, degree or coef0."
+        )
+
+
+def refuse_indefinite(negative: float, kernel: Kernel, bits: int) -> None:
+    """A Cholesky factor of an indefinite matrix can be far off; a little below zero it is only without its bound."""
+    if negative > SIGNIFICANT[bits]:
+        raise ValueError(
+            f"{kernel!r} is not positive semidefinite on this data: the diagonal of K − FFᵀ falls below zero by "
+            f"{negative:.1g} of the trace, so there is no F with F Fᵀ = K. {_INDEFINITE}"
+        )
+    if negative > 0:
+        warnings.warn(
+            f"{kernel!r} is slightly indefinite on this data ({negative:.1g} of the trace): errors given for its "
+            "factor are estimates, no bounds.",
+            IndefiniteKernelWarning,
+            stacklevel=2,
+        )
+
+
+def symmetric(K: Any) -> Any:
+    """(K + Kᵀ)/2, with a warning where that differs from K by more than rounding."""
+    K, skew = symmetric_part(K)
+    if skew > 1e-6:
+        warnings.warn(
+            f"The precomputed kernel differs from its transpose by {skew:.1e} of its largest entry after centring; "
+            "(K + Kᵀ)/2 is used.",
+            AsymmetricKernelWarning,
+            stacklevel=2,
+        )
+    return K
+
+
+def rows_of(X: Any, index: np.ndarray) -> Any:
+    """The given rows, where X lives."""
+    if is_foreign(X):
+        xp = namespace(X)
+        return xp.take(X, xp.asarray(index, **placement(X)), axis=0)
+    return X[index]
+
+
+def _spread(rows: np.ndarray, places: np.ndarray, n: int) -> np.ndarray:
+    out = np.zeros((n, rows.shape[1]))
+    out[places] = rows
+    return out

@@ -1,0 +1,1 @@
+"""Choosing a kernel, its width and the number of components."""
