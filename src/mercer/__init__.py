@@ -4,13 +4,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mercer.estimators.kernel_discriminant import KernelDiscriminantAnalysis
     from mercer.estimators.kernel_pca import KernelPCA
     from mercer.estimators.pca import PCA
 
 __version__ = "0.1.0"
-__all__ = ["PCA", "KernelPCA"]
+__all__ = ["PCA", "KernelDiscriminantAnalysis", "KernelPCA"]
 
-_HOMES = {"PCA": "mercer.estimators.pca", "KernelPCA": "mercer.estimators.kernel_pca"}
+_HOMES = {
+    "KernelDiscriminantAnalysis": "mercer.estimators.kernel_discriminant",
+    "KernelPCA": "mercer.estimators.kernel_pca",
+    "PCA": "mercer.estimators.pca",
+}
 
 
 def __getattr__(name: str) -> Any:

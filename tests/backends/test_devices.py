@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from mercer import PCA, KernelPCA
+from mercer import PCA, KernelDiscriminantAnalysis, KernelPCA
 from mercer.backends import backend_of, to_numpy
 from mercer.exceptions import MercerWarning
 from mercer.kernels import RBF, ArcCosine, Linear, Matern
@@ -72,6 +72,21 @@ def test_inverse_transform_stays_there(device):
     back = model.inverse_transform(model.transform(T))
     assert back.device == T.device
     np.testing.assert_allclose(to_numpy(back), here.inverse_transform(here.transform(X)), atol=1e-6)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("reg", [1e-3, "loo"])
+@pytest.mark.parametrize("rank", [None, 80])
+def test_discriminants_are_those_of_numpy(rank, reg, device):
+    y = (X[:, 0] * X[:, 1] > 1.5) + 1 * (X[:, 2] > 1.0)
+    T = tensor(X, device)
+    there = KernelDiscriminantAnalysis(rank=rank, reg=reg).fit(T, y)
+    here = KernelDiscriminantAnalysis(rank=rank, reg=reg).fit(X, y)
+    moved = there.transform(tensor(NEW, device))
+    assert moved.device == T.device and moved.dtype == T.dtype
+    if there.reg_ == here.reg_:  # neighbours on its path may be equal but for rounding
+        np.testing.assert_allclose(np.abs(to_numpy(moved)), np.abs(here.transform(NEW)), atol=1e-4)
+    assert np.mean(there.predict(tensor(NEW, device)) == here.predict(NEW)) > 0.9
 
 
 @pytest.mark.parametrize("device", DEVICES)

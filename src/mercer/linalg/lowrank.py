@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dtrtri
 
 from mercer.backends import backend_of, is_foreign, namespace, placement, to_numpy
 from mercer.kernels.base import Kernel, Points
@@ -157,7 +158,7 @@ def _append(
 def _landmark_coefs(F_S: np.ndarray) -> np.ndarray:
     """M with k(x, landmarks) M = F(x): the inverse transpose of F at the landmarks, which is lower triangular."""
     L = np.tril(F_S.astype(np.float64))
-    return solve_triangular(L, np.eye(len(L)), lower=True).T if len(L) else L
+    return dtrtri(L, lower=1)[0].T if len(L) else L
 
 
 def _inverse_root(S: np.ndarray) -> np.ndarray:

@@ -1,0 +1,156 @@
+"""Discriminant directions in feature space: the mathematics of KernelDiscriminantAnalysis.
+
+With class shares π, weights wᵢ = π_c n / n_c (one where π is the data's own), φ̃ the features about their weighted
+mean μ and Y' the (n, C) matrix √wᵢ / √(nπ_c) where i is in c, whose columns are orthonormal,
+
+    total scatter      S_T = Φ̃ᵀWΦ̃            between classes      S_B = B Bᵀ,  B = Φ̃ᵀW^½Y',  b_c = √(nπ_c) (μ_c − μ)
+
+a direction w maximises wᵀS_B w against wᵀ(S_W + λnI)w. Since S_W = S_T − S_B, so does it against S_T + λnI, and with
+
+    P = (S_T + λnI)⁻¹B,    M = BᵀP  (C × C),    M v = σ² v
+
+the directions are w = P v / σ, all of them from one solve with C right-hand sides. Their within-class length is
+wᵀ(S_W + λnI)w = 1 − σ², and J = σ²/(1 − σ²) is the notes' ratio of scatters. No n × n eigenproblem, no singular N.
+
+Leaving one out: √wᵢ zᵢ are the fitted values of a ridge regression whose targets are r_c = (v/σ)_c / √(nπ_c), so that
+sample i, had it not been fitted, would be at r_c − (r_c − zᵢ) / (1 − hᵢ − wᵢ/n), h being the regression's leverage.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve, solve_triangular
+
+from mercer.backends import namespace, placement, to_numpy
+
+_RUN = 8192  # rows of F multiplied at a time
+_NOTHING = 1e-12  # a direction that separates the classes less than this is rounding
+
+
+@dataclass(frozen=True)
+class Classes:
+    """n samples in C classes, and the shares that the classes are taken to have."""
+
+    codes: np.ndarray  # (n,), 0 … C − 1
+    priors: np.ndarray  # (C,)
+
+    @property
+    def n(self) -> int:
+        return len(self.codes)
+
+    @property
+    def weights(self) -> np.ndarray:
+        """wᵢ, (n,), summing to n."""
+        share = np.bincount(self.codes, minlength=len(self.priors)) / self.n
+        return (self.priors / share)[self.codes]
+
+    def indicators(self, codes: np.ndarray | None = None) -> np.ndarray:
+        """Y', or its rows for some of the samples."""
+        codes = self.codes if codes is None else codes
+        share = np.bincount(self.codes, minlength=len(self.priors)) / self.n
+        entry = np.sqrt(self.priors / share) / np.sqrt(self.n * self.priors)
+        return np.where(codes[:, None] == np.arange(len(self.priors)), entry, 0.0)
+
+
+@dataclass(frozen=True)
+class Directions:
+    """w = P @ combine, and what the classes' targets are along them."""
+
+    shares: np.ndarray  # (k,), σ², descending
+    combine: np.ndarray  # (C, k)
+    targets: np.ndarray  # (C, k), r_c
+
+
+def directions(M: np.ndarray, classes: Classes) -> Directions:
+    """The directions from M = BᵀP, scaled to wᵀ(S_W/n + λI)w = 1."""
+    shares, V = np.linalg.eigh((M + M.T) / 2)
+    shares, V = shares[::-1][: len(M) - 1], V[:, ::-1][:, : len(M) - 1]
+    kept = shares > _NOTHING
+    shares, V = np.minimum(shares[kept], 1.0), V[:, kept]
+    signs = np.where(np.take_along_axis(V, np.abs(V).argmax(axis=0)[None, :], axis=0)[0] < 0, -1.0, 1.0)
+    within = np.maximum(1 - shares, np.finfo(np.float64).eps)
+    combine = V * (signs * np.sqrt(classes.n / (shares * within)))
+    return Directions(shares, combine, combine / np.sqrt(classes.n * classes.priors)[:, None])
+
+
+def left_out(z: np.ndarray, codes: np.ndarray, leverage: np.ndarray, found: Directions) -> np.ndarray:
+    """Where the samples would be had they not been fitted; `leverage` is h + w/n."""
+    target = found.targets[codes]
+    room = np.maximum(1 - leverage, 1e-6)
+    return target - (target - z) / room[:, None]
+
+
+# --- on features -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """S_T and B of the rows of F, and their weighted mean, summed in float64."""
+
+    total: np.ndarray  # (m, m)
+    between: np.ndarray  # (m, C)
+    mean: np.ndarray  # (m,)
+
+    @property
+    def variance(self) -> float:
+        """tr S_T."""
+        return float(np.trace(self.total))
+
+
+def scatter(F: Any, classes: Classes) -> Scatter:
+    """One pass over F for the mean and one for the products, in runs of rows. Cost: n m² flops."""
+    xp, n = namespace(F), classes.n
+    w = classes.weights
+    mean = to_numpy(xp.astype(_like(w, F) @ F, xp.float64)) / n
+    centre, m = _like(mean, F), F.shape[1]
+    total, between = np.zeros((m, m)), np.zeros((m, len(classes.priors)))
+    for start in range(0, n, _RUN):
+        run = slice(start, min(start + _RUN, n))
+        rows = (F[run, :] - centre) * _like(np.sqrt(w[run]), F)[:, None]
+        total += to_numpy(rows.T @ rows)
+        between += to_numpy(rows.T @ _like(classes.indicators(classes.codes[run]), F))
+    return Scatter(total, between, mean)
+
+
+def _like(values: np.ndarray, F: Any) -> Any:
+    return namespace(F).asarray(values, dtype=F.dtype, **placement(F))
+
+
+class Penalised:
+    """S_T + μI factored: P, M, and leverages of rows. Cost: m³/3 flops."""
+
+    def __init__(self, S: Scatter, mu: float) -> None:
+        shifted = S.total + mu * np.eye(len(S.total))
+        try:
+            self.factor = cho_factor(shifted, lower=True, overwrite_a=True, check_finite=False)
+        except np.linalg.LinAlgError as error:
+            raise ValueError("The within-class scatter is singular; give reg a larger value.") from error
+        self.P = cho_solve(self.factor, S.between, check_finite=False)
+        self.M = S.between.T @ self.P
+
+    def leverages(self, rows: np.ndarray) -> np.ndarray:
+        """fᵀ(S_T + λnI)⁻¹f of each row, (s,)."""
+        half = solve_triangular(self.factor[0], rows.T, lower=True, check_finite=False)
+        return np.einsum("ij,ij->j", half, half)
+
+
+class Spectrum:
+    """S_T as W diag(values) Wᵀ: every λ from one eigendecomposition. Cost: about 9 m³ flops, then m C² a λ."""
+
+    def __init__(self, S: Scatter) -> None:
+        self.values, self.W = np.linalg.eigh(S.total)
+        self.values = np.maximum(self.values, 0.0)
+        self.between = self.W.T @ S.between
+
+    def M(self, mu: float) -> np.ndarray:
+        return self.between.T @ (self.between / (self.values + mu)[:, None])
+
+    def P(self, mu: float) -> np.ndarray:
+        return self.W @ (self.between / (self.values + mu)[:, None])
+
+    def leverages(self, turned: np.ndarray, mu: float) -> np.ndarray:
+        """fᵀ(S_T + μI)⁻¹f of rows that were turned by W already."""
+        return (turned * turned) @ (1 / (self.values + mu))

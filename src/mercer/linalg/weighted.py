@@ -1,0 +1,66 @@
+"""Weighted centring: the Gram operator of features about their weighted mean."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mercer.linalg.operators import Array, Operator
+
+
+class WeightedCentered(Operator):
+    """W^½ C K Cᵀ W^½ with C = I − 1wᵀ/n and W = diag(w), Σw = n: inner products of √wᵢ (φ(xᵢ) − Σ wⱼφ(xⱼ)/n).
+
+    With w = 1 this is HKH. Its null vector is √w. A product costs O(nb) more than K's.
+    """
+
+    def __init__(self, K: Operator, weights: Array) -> None:
+        self.K, self.weights = K, weights
+        self.n, self.xp, self.dtype = K.n, K.xp, K.dtype
+        self.roots = self.xp.sqrt(weights)[:, None]
+        self._sums: Array = None
+
+    def row_sums(self) -> Array:
+        """Kw, (n,): what each sample has in common with n times the weighted mean."""
+        if self._sums is None:
+            self._sums = self.K.matmat(self.weights[:, None])[:, 0]
+        return self._sums
+
+    def matmat(self, V: Array) -> Array:
+        """The first product carries w along, so that Kw needs no pass of its own."""
+        self._count(V)
+        right = self.coefficients(V)
+        if self._sums is None:
+            both = self.K.matmat(self.xp.concat([right, self.weights[:, None]], axis=1))
+            self._sums, product = both[:, -1], both[:, :-1]
+        else:
+            product = self.K.matmat(right)
+        return self.roots * (product - self.xp.sum(self.weights[:, None] * product, axis=0) / self.n)
+
+    def coefficients(self, V: Array) -> Array:
+        """Cᵀ W^½ V: coefficients on φ(xᵢ) of the combination V of the centred features."""
+        V = self.roots * V
+        return V - self.weights[:, None] * (self.xp.sum(V, axis=0) / self.n)
+
+    def rows(self, index: Array) -> Array:
+        means = self.row_sums() / self.n
+        block = self.xp.astype(self.K.rows(index), self.dtype, copy=False)
+        centred = block - means[None, :] - self.xp.take(means, index)[:, None] + self._mean_norm()
+        return self.xp.take(self.roots, index, axis=0) * centred * self.roots.T
+
+    def diagonal(self) -> Array:
+        means = self.row_sums() / self.n
+        return self.weights * (self.xp.astype(self.K.diagonal(), self.dtype) - 2 * means + self._mean_norm())
+
+    def _mean_norm(self) -> Any:
+        return self.xp.sum(self.weights * self.row_sums()) / self.n**2
+
+    def trace(self) -> float:
+        """n times the total variance about the weighted mean."""
+        return float(self.xp.sum(self.diagonal()))
+
+    def _place(self) -> dict[str, Any]:
+        return self.K._place()
+
+    @property
+    def kept_bytes(self) -> int:
+        return self.K.kept_bytes

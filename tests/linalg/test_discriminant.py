@@ -1,0 +1,125 @@
+"""Discriminant directions against direct transcriptions, and leaving one out against leaving one out."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from mercer.kernels import RBF
+from mercer.linalg.discriminant import Classes, Penalised, Spectrum, directions, left_out, scatter
+from mercer.linalg.discriminant_rule import Rule, fit_rule
+from mercer.linalg.operators import Dense
+from mercer.linalg.solve import factor_preconditioner, shifted_solve
+from mercer.linalg.weighted import WeightedCentered
+
+RNG = np.random.default_rng(11)
+n, m, C = 60, 8, 3
+F = RNG.standard_normal((n, m))
+CODES = np.r_[np.arange(C), RNG.integers(0, C, n - C)]
+F[np.arange(n), CODES] += 1.5
+PRIORS = np.array([0.5, 0.2, 0.3])
+
+
+def problems():
+    share = np.bincount(CODES) / n
+    return [Classes(CODES, share), Classes(CODES, PRIORS)]
+
+
+@pytest.mark.parametrize("classes", problems(), ids=["shares of the data", "given shares"])
+def test_directions_solve_the_generalised_eigenproblem(classes):
+    means = np.stack([F[c == CODES].mean(axis=0) for c in range(C)])
+    overall = classes.priors @ means
+    S_B = sum(n * p * np.outer(mu - overall, mu - overall) for p, mu in zip(classes.priors, means, strict=True))
+    w = classes.weights
+    assert_allclose(w.sum(), n)
+    S_W = (F - means[CODES]).T @ (w[:, None] * (F - means[CODES]))
+    S = scatter(F, classes)
+    assert_allclose(S.mean, overall, atol=1e-12)
+    assert_allclose(S.total, S_W + S_B, atol=1e-10)
+    assert_allclose(S.between @ S.between.T, S_B, atol=1e-10)
+    mu = 3.0
+    solved = Penalised(S, mu)
+    found = directions(solved.M, classes)
+    W = solved.P @ found.combine
+    N = S_W + mu * np.eye(m)
+    assert_allclose(S_B @ W, N @ W * (found.shares / (1 - found.shares)), atol=1e-8)
+    assert_allclose(W.T @ N @ W / n, np.eye(C - 1), atol=1e-10)
+    spectrum = Spectrum(S)
+    assert_allclose(spectrum.P(mu), solved.P, atol=1e-10)
+    assert_allclose(spectrum.M(mu), solved.M, atol=1e-10)
+    assert_allclose(spectrum.leverages(F @ spectrum.W, mu), solved.leverages(F), atol=1e-10)
+
+
+@pytest.mark.parametrize("classes", problems(), ids=["shares of the data", "given shares"])
+def test_left_out_is_the_regression_without_that_sample(classes):
+    """Ridge regression with intercept on the targets r_c, refitted without sample i, at sample i."""
+    S = scatter(F, classes)
+    mu, w = 2.0, classes.weights
+    solved = Penalised(S, mu)
+    found = directions(solved.M, classes)
+    z = (F - S.mean) @ solved.P @ found.combine
+    leverage = w * (solved.leverages(F - S.mean) + 1 / n)
+    fast = left_out(z, CODES, leverage, found)
+    design = np.column_stack([F, np.ones(n)])
+    penalty = np.diag(np.r_[np.full(m, mu), 0.0])
+    targets = found.targets[CODES]
+    for i in range(0, n, 7):
+        rest = np.arange(n) != i
+        A = design[rest].T @ (w[rest, None] * design[rest]) + penalty
+        beta = np.linalg.solve(A, design[rest].T @ (w[rest, None] * targets[rest]))
+        assert_allclose(fast[i], design[i] @ beta, atol=1e-8)
+
+
+@pytest.mark.parametrize("weights", [np.ones(n), Classes(CODES, PRIORS).weights])
+def test_weighted_centring_is_its_definition(weights):
+    K = RBF(0.1)(F)
+    root = np.diag(np.sqrt(weights))
+    centre = np.eye(n) - np.outer(np.ones(n), weights) / n
+    direct = root @ centre @ K @ centre.T @ root
+    A = WeightedCentered(Dense(K), weights)
+    V = RNG.standard_normal((n, 4))
+    assert_allclose(A.matmat(V), direct @ V, atol=1e-10)
+    assert_allclose(A.rows(np.arange(5)), direct[:5], atol=1e-12)
+    assert_allclose(A.diagonal(), np.diag(direct), atol=1e-12)
+    assert_allclose(A.trace(), np.trace(direct))
+    assert_allclose(A.coefficients(V), centre.T @ root @ V, atol=1e-12)
+
+
+@pytest.mark.parametrize("known", [0, 10, n])
+def test_conjugate_gradients_solve_with_any_preconditioner(known):
+    K = RBF(0.1)(F)
+    values, U = np.linalg.eigh(K)
+    B = np.column_stack([RNG.standard_normal((n, 3)), np.zeros(n)])
+    start = factor_preconditioner(U[:, ::-1][:, :known], values[::-1][:known], 1e-3, np, {})
+    solution = shifted_solve(Dense(K), B, 1e-3, tol=1e-10, precondition=start)
+    assert_allclose(solution.X, np.linalg.solve(K + 1e-3 * np.eye(n), B), atol=1e-6)
+    assert solution.residuals.max() <= 2e-10
+    if known == n:
+        assert solution.passes <= 3  # it is the inverse
+
+
+def test_conjugate_gradients_say_where_they_stopped():
+    K = RBF(0.1)(F)
+    solution = shifted_solve(Dense(K), np.eye(n)[:, :2], 1e-8, tol=1e-12, max_iter=3)
+    assert solution.residuals.max() > 1e-6 and solution.passes == 4
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.floats(0.2, 30.0), st.integers(0, 2**32 - 1))
+def test_the_temperature_recovers_a_wrong_spread(factor, seed):
+    """Clouds drawn from the rule itself, its spread then understated: the temperature makes up for it."""
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, 2, 4000)
+    z = np.where(codes, 1.0, -1.0)[:, None] + np.sqrt(1.0) * rng.standard_normal((4000, 1))
+    rule = Rule(np.array([[-1.0], [1.0]]), 1.0 / factor, np.array([0.5, 0.5]))
+    temperature = rule.calibrated(z, codes, np.ones(4000)).temperature
+    assert temperature >= 1
+    assert_allclose(temperature, max(1.0, factor), rtol=0.25)
+
+
+def test_a_class_of_one_tells_nothing_of_the_spread():
+    z = np.array([[0.0], [2.0], [10.0]])
+    rule = fit_rule(z, np.array([0, 0, 1]), np.ones(3), np.array([0.6, 0.4]))
+    assert_allclose(rule.means, [[1.0], [10.0]])
+    assert_allclose(rule.spread, 2.0)
