@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.linalg import blas
 from scipy.spatial.distance import cdist
 from threadpoolctl import ThreadpoolController
 
@@ -116,17 +117,21 @@ def _compiled() -> Any:
 
 
 def product(M: np.ndarray, V: np.ndarray) -> np.ndarray:
-    """M V for a matrix that is stored; a few columns are bound by memory, so each thread reads a part of M."""
-    if M.shape[0] < TILE or V.shape[1] > 4:
+    """M V for a symmetric matrix that is stored. A few columns are bound by memory, and symv reads half of M."""
+    if V.shape[1] > 4 or M.dtype != V.dtype:
         return M @ V
-    out = np.empty((M.shape[0], V.shape[1]), np.result_type(M, V))
-    share = -(-M.shape[0] // workers())
-
-    def work(run: slice, slot: int) -> None:
-        np.matmul(M[run], V, out=out[run])
-
-    for_each([slice(i, i + share) for i in range(0, M.shape[0], share)], work)
+    symv = _symv(M.dtype.char)
+    if symv is None:
+        return M @ V
+    out = np.empty(V.shape, M.dtype)
+    for column in range(V.shape[1]):
+        out[:, column] = symv(1.0, M.T, V[:, column])
     return out
+
+
+@cache
+def _symv(kind: str) -> Callable[..., np.ndarray] | None:
+    return {"d": blas.dsymv, "f": blas.ssymv}.get(kind)
 
 
 def dot(A: Any, B: Any, out: np.ndarray | None = None) -> np.ndarray:

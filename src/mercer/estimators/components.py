@@ -235,6 +235,8 @@ def _centred(pairs: Eigenpairs, A: Centered) -> Centered:
 
 
 def _select(pairs: Eigenpairs, index: np.ndarray) -> Eigenpairs:
+    if len(index) == len(pairs.values):
+        return pairs
     xp = namespace(pairs.vectors)
     vectors = xp.take(pairs.vectors, xp.asarray(index, **placement(pairs.vectors)), axis=1)
     return replace(

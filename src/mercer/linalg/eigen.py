@@ -22,8 +22,8 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator, eigsh
 
-from mercer.backends import is_foreign, to_numpy
-from mercer.linalg.eigen_bounds import column_norms, error_bounds
+from mercer.backends import is_foreign, namespace, to_numpy
+from mercer.linalg.eigen_bounds import SAFE_SQUARES, column_norms, error_bounds
 from mercer.linalg.krylov import Monitor, krylov
 from mercer.linalg.operators import Dense, Operator, operator_of
 
@@ -184,16 +184,7 @@ def _arpack(A: Operator, k: int, tol: float, max_iter: int | None, rng: np.rando
     Started from one vector, Lanczos may see only one of several equal eigenvalues.
     """
 
-    matrix = A.stored()
-    small = matrix if matrix is not None and A.n <= SMALL // 2 else None  # products so short that a call counts
-
-    def product(v: np.ndarray) -> np.ndarray:
-        if small is None:
-            return A.matmat(v.reshape(A.n, 1))[:, 0]
-        A.passes += 1
-        return small @ v
-
-    operator = LinearOperator((A.n, A.n), matvec=product, dtype=np.float64)
+    operator = _Products(A)
     v0 = rng.uniform(-1, 1, A.n)
     try:
         values, vectors = eigsh(operator, k, which="LA", tol=tol, maxiter=max_iter, v0=v0)
@@ -210,30 +201,54 @@ def _arpack(A: Operator, k: int, tol: float, max_iter: int | None, rng: np.rando
     return _Found(found["values"], found["vectors"], found["operator"], found["lowest"])
 
 
-def _probe(A: Operator, V: Any, values: np.ndarray, rng: np.random.Generator, width: int = 4) -> tuple[float, float]:
-    """The lowest and the highest Ritz value in a small Krylov space outside the found pairs, from two thin products.
+class _Products(LinearOperator):
+    """An operator as ARPACK asks for it, a vector at a time, without the checks that SciPy puts before each."""
+
+    def __init__(self, A: Operator) -> None:
+        super().__init__(np.float64, (A.n, A.n))
+        self.A = A
+
+    def matvec(self, x: np.ndarray) -> np.ndarray:
+        return self.A.matmat(x.reshape(-1, 1))[:, 0]
+
+    _matvec = matvec
+
+
+def _probe(A: Operator, V: Any, values: np.ndarray, rng: np.random.Generator, steps: int = 5) -> tuple[float, float]:
+    """The lowest and the highest Ritz value in a small Krylov space outside the found pairs.
 
     Ritz values never leave the range of A's eigenvalues there: a highest above those found means that one was missed,
     a lowest far below zero that A is indefinite, and neither is suspected in vain.
     """
-    xp = A.xp
-    width = min(width, (A.n - V.shape[1]) // 2)
-    if width < 1:
+    xp, k = A.xp, V.shape[1]
+    steps = min(steps, A.n - k)
+    basis = xp.empty((A.n, k + steps), dtype=A.dtype, **A._place())
+    basis[:, :k] = V
+    projected = np.zeros((steps, steps))
+    v = xp.asarray(rng.standard_normal((A.n, 1)), dtype=A.dtype, **A._place())
+    size = 0.0
+    for j in range(steps):
+        known = basis[:, : k + j]
+        v = v - known @ (known.T @ v)
+        length = _length(v)
+        if length <= 1e-7 * size:  # A v lies in what is known already, as for a low-rank A
+            steps = j
+            break
+        basis[:, k + j : k + j + 1] = v / length
+        v = A.matmat(basis[:, k + j : k + j + 1])
+        projected[: j + 1, j] = to_numpy(basis[:, k : k + j + 1].T @ v)[:, 0]
+        size = _length(v)
+    if not steps:
         return np.inf, -np.inf
-    first = xp.asarray(rng.standard_normal((A.n, width)), dtype=A.dtype, **A._place())
-    once = A.matmat(first)
-    second = once / max(float(xp.max(xp.abs(once))), np.finfo(np.float64).tiny)
-    Z, AZ = xp.concat([first, second], axis=1), xp.concat([once, A.matmat(second)], axis=1)
-    theta = xp.asarray(np.ascontiguousarray(values), dtype=V.dtype, **A._place())[:, None]
-    for _ in range(2):
-        part = V.T @ Z
-        Z, AZ = Z - V @ part, AZ - V @ (theta * part)  # A V is V diag(θ), as far as the pairs are good
-    Q, R = xp.linalg.qr(Z)
-    U, s, Wt = np.linalg.svd(to_numpy(R))
-    alive = s > 1e-7 * s.max()  # A first may lie in V, as it does for a low-rank A
-    small = U[:, alive].T @ to_numpy(Q.T @ AZ) @ Wt[alive].T / s[alive]
-    ritz = np.linalg.eigvalsh((small + small.T) / 2)
-    return float(ritz.min()), float(ritz.max())
+    ritz = np.linalg.eigvalsh(projected[:steps, :steps], UPLO="U")
+    return float(ritz[0]), float(ritz[-1])
+
+
+def _length(v: Any) -> float:
+    """‖v‖ of a column, the short way where squares are numbers."""
+    with np.errstate(over="ignore", under="ignore"):
+        square = float((v.T @ v)[0, 0])
+    return square**0.5 if SAFE_SQUARES[0] < square < SAFE_SQUARES[1] else float(column_norms(v, namespace(v))[0])
 
 
 def _randomized(A: Operator, k: int, n_iter: int | str, rng: np.random.Generator) -> _Found:

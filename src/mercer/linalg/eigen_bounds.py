@@ -8,9 +8,15 @@ import numpy as np
 
 from mercer.backends import to_numpy
 
+SAFE_SQUARES = 1e-280, 1e280  # squares between these lose no digits
+
 
 def column_norms(R: Any, xp: Any) -> np.ndarray:
-    """‖r‖ of each column, (b,), scaled first: squares of 1e-200 and of 1e200 are no numbers any more."""
+    """‖r‖ of each column, (b,); scaled first where squares, as those of 1e-200 and 1e200, are no numbers any more."""
+    with np.errstate(over="ignore", under="ignore"):
+        squares = to_numpy(xp.sum(R * R, axis=0))
+    if np.all((squares > SAFE_SQUARES[0]) & (squares < SAFE_SQUARES[1])):
+        return np.sqrt(squares)
     scale = xp.max(xp.abs(R), axis=0)
     scale = xp.where(scale > 0, scale, xp.ones_like(scale))
     return to_numpy(scale * xp.sqrt(xp.sum((R / scale) ** 2, axis=0)))
