@@ -11,16 +11,24 @@ ROOT = Path(__file__).parents[1]
 SMALL = {
     "circles.py": ["--output", "out"],
     "digits.py": ["--rows", "300", "--output", "out"],
+    "discriminants.py": ["--rows", "300", "--output", "out"],
     "million_rows.py": ["--rows", "3000", "--rank", "60"],
     "custom_kernel.py": [],
 }
 SAYS = {
     "circles.py": ["PCA: the rings overlap", "kernel PCA: the rings stand apart"],
+    "discriminants.py": ["kernel discriminants:", "leaving one out had promised"],
     "digits.py": ["right from 10 components", "converged"],
     "million_rows.py": ["wrong by at most", "scores (3000, 6)"],
     "custom_kernel.py": ["lifted points: True", "rings apart: True"],
 }
-DOCUMENTS = ["README.md", "CONTRIBUTING.md", "docs/guide/kernel_pca.md", "docs/guide/kernels.md"]
+DOCUMENTS = [
+    "README.md",
+    "CONTRIBUTING.md",
+    "docs/guide/kernel_pca.md",
+    "docs/guide/kernel_discriminant.md",
+    "docs/guide/kernels.md",
+]
 
 
 def test_every_example_is_run_here():

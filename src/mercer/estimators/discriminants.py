@@ -108,7 +108,7 @@ def on_features(kernel: Kernel, X: Any, classes: Classes, settings: Settings) ->
         turned = rows @ spectrum.W
         reg, path = choose_reg(spectrum, S.variance, turned, sample, classes)
         P, M = spectrum.P(reg * S.variance), spectrum.M(reg * S.variance)
-        quadratic = spectrum.leverages(turned, reg * S.variance)
+        quadratic = spectrum.leverages(turned**2, reg * S.variance)
     else:
         reg = float(settings.reg)
         penalised = Penalised(S, reg * S.variance)
@@ -154,15 +154,15 @@ def choose_reg(
 ) -> tuple[float, tuple[np.ndarray, np.ndarray]]:
     """The reg of least leave-one-out error; among equals the one whose left-out samples lie nearest their targets."""
     codes, w = classes.codes[sample], classes.weights[sample]
-    judged = []
+    squares, judged = turned**2, []
     for reg in REG_GRID:
         mu = reg * variance
         found = directions(spectrum.M(mu), classes)
         if not len(found.shares):
             judged.append((1.0, np.inf))
             continue
-        z = turned @ (spectrum.W.T @ (spectrum.P(mu) @ found.combine))
-        z = left_out(z, codes, w * (spectrum.leverages(turned, mu) + 1 / classes.n), found)
+        z = turned @ (spectrum.solved(mu) @ found.combine)
+        z = left_out(z, codes, w * (spectrum.leverages(squares, mu) + 1 / classes.n), found)
         rule = fit_rule(z, codes, w, classes.priors)
         error = float(np.average(rule.decide(z).argmax(axis=1) != codes, weights=w))
         miss = np.average(((z - found.targets[codes]) ** 2 * found.shares * (1 - found.shares)).sum(axis=1), weights=w)

@@ -146,11 +146,15 @@ class Spectrum:
         self.between = self.W.T @ S.between
 
     def M(self, mu: float) -> np.ndarray:
-        return self.between.T @ (self.between / (self.values + mu)[:, None])
+        return self.between.T @ self.solved(mu)
+
+    def solved(self, mu: float) -> np.ndarray:
+        """WᵀP, (m, C): P for rows that were turned by W already."""
+        return self.between / (self.values + mu)[:, None]
 
     def P(self, mu: float) -> np.ndarray:
-        return self.W @ (self.between / (self.values + mu)[:, None])
+        return self.W @ self.solved(mu)
 
-    def leverages(self, turned: np.ndarray, mu: float) -> np.ndarray:
-        """fᵀ(S_T + μI)⁻¹f of rows that were turned by W already."""
-        return (turned * turned) @ (1 / (self.values + mu))
+    def leverages(self, squares: np.ndarray, mu: float) -> np.ndarray:
+        """fᵀ(S_T + μI)⁻¹f of rows that were turned by W and squared."""
+        return squares @ (1 / (self.values + mu))
