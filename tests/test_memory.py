@@ -1,8 +1,11 @@
 """Sizes in bytes, read, printed and asked of the machine."""
 
+from pathlib import Path
+
+import numpy as np
 import pytest
 
-from mercer.memory import available_bytes, format_bytes, parse_bytes
+from mercer.memory import available_bytes, forget_pages, format_bytes, parse_bytes
 
 
 @pytest.mark.parametrize(
@@ -43,3 +46,31 @@ def test_format(size, text):
 
 def test_available():
     assert 10**6 < available_bytes() < 2**62
+
+
+def _resident_file_pages():
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("RssFile:"))
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="asks Linux")
+def test_pages_of_a_file_are_given_back_and_nothing_is_lost(tmp_path):
+    path = tmp_path / "x.npy"
+    np.save(path, np.arange(8_000_000.0).reshape(-1, 10))  # 64 MB
+    rows = np.asarray(np.load(path, mmap_mode="r"))
+    total = rows.sum()
+    before = _resident_file_pages()
+    forget_pages(rows)
+    assert before - _resident_file_pages() > 50e6
+    assert rows.sum() == total
+
+    changed = np.load(path, mmap_mode="c")
+    changed[0] = -1.0
+    forget_pages(changed[:5])
+    assert (changed[0] == -1.0).all()
+
+    written = np.load(path, mmap_mode="r+")
+    written[1] = -2.0
+    forget_pages(written[:5])
+    assert (written[1] == -2.0).all() and (np.load(path)[1] == -2.0).all()
+    forget_pages(np.ones(3))  # no map at all

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import re
 import time
+from typing import Any
+
+import numpy as np
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _BINARY = {"KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
@@ -70,3 +74,21 @@ def _cgroup_bytes() -> int:
             return int(limit.read()) - int(used.read())
     except (OSError, ValueError):
         return 2**62
+
+
+def forget_pages(block: Any) -> None:
+    """Unmap the pages of a file that a block of a memory map has read, so that a pass over it stays small.
+
+    The file's contents are untouched: pages come back when they are asked for. A map in mode "c" keeps changes that
+    are in no file, so it is left alone, and so is everything that is no memory map.
+    """
+    owner = block
+    while isinstance(owner, np.ndarray) and not isinstance(owner, np.memmap):
+        owner = owner.base
+    file = getattr(owner, "_mmap", None)
+    if file is None or getattr(owner, "mode", "c") == "c" or not hasattr(mmap, "MADV_DONTNEED"):
+        return
+    start, stop = np.lib.array_utils.byte_bounds(block)
+    base = np.frombuffer(file, np.uint8).__array_interface__["data"][0]
+    first = (start - base) // mmap.PAGESIZE * mmap.PAGESIZE
+    file.madvise(mmap.MADV_DONTNEED, first, min(stop - base, len(file)) - first)

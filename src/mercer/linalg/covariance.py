@@ -27,6 +27,7 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from mercer.backends import cpu, is_foreign, namespace
+from mercer.memory import forget_pages
 
 _CHUNK_BYTES = 2**21  # stays in the cache, and is long enough for BLAS to run at full speed
 _PRODUCT_BYTES = 2**25  # a product with many features needs longer chunks, to outweigh adding up d² numbers
@@ -250,6 +251,7 @@ def _each_on_cores(X: Any, centre: np.ndarray, work: Callable[[Chunk], None], sp
                 work(Chunk(values, sums, rows, slot))
             else:
                 bad.append(rows)
+        forget_pages(block)
 
     cpu.for_each(spans, run, n_jobs=1 if X.shape[1] > _ONE_MATRIX_ABOVE else None)
     if bad:
