@@ -40,6 +40,7 @@ bench: $(VENV)/.installed
 
 pictures: $(VENV)/.installed
 	$(BIN)/mercer demo --output docs/pictures --quiet
+	$(BIN)/python examples/two_views.py --output docs/pictures
 
 clean:
 	rm -rf $(VENV) demo build dist

@@ -17,6 +17,7 @@ GROUPS = {
     "kpca-100k": "Kernel PCA, 100,000 samples in 5 GB",
     "kpca-1m": "Kernel PCA, a million samples by a low-rank factor",
     "transform": "Transforming new rows",
+    "kcca": "Kernel CCA, the left and the right halves of images",
     "pca": "PCA, a million rows",
     "solvers": "Eigensolvers on the same matrix",
     "gpu": "On a GPU",
@@ -42,7 +43,7 @@ class Case:
 
     id: str
     group: str
-    kind: str  # kpca, pca, transform or solve: which measurement and which judge
+    kind: str  # kpca, pca, transform, kcca or solve: which measurement and which judge
     n: int
     d: int
     k: int
@@ -62,6 +63,7 @@ def all_cases() -> list[Case]:
         *_kpca_100k(100_000, "5GB"),
         *_kpca_1m(1_000_000, 1000),
         *_transform(20_000, 100_000),
+        *_kcca(50_000, 2000, 10_000),
         *_pca(1_000_000),
         *_solvers(10_000, (10, 50)),
     ]
@@ -76,6 +78,7 @@ def quick_cases() -> list[Case]:
         *_kpca_100k(4000, "500MB"),
         *_kpca_1m(5000, 100),
         *_transform(2500, 6000),
+        *_kcca(3000, 100, 1000),
         *_pca(20_000),
         *_solvers(3200, (5,)),
     ]
@@ -188,6 +191,25 @@ def _transform(n: int, rows: int) -> list[Case]:
     return [
         replace(case, new_rows=m, settings=f"{m:,} rows, fitted on {n:,}")
         for case, m in ((few, rows // 4), (many, rows))
+    ]
+
+
+def _kcca(n: int, rank: int, linear_n: int) -> list[Case]:
+    """Gaussian kernels by a factor, which nobody else has at this size; and plain CCA, which scikit-learn has."""
+    kernel = {"n_components": 10, "gamma": "median", "rank": rank}
+    who = (Competitor(MERCER, MERCER, "mercer.KernelCCA", kernel),)
+    linear = (
+        Competitor(MERCER, MERCER, "mercer.KernelCCA", {"n_components": 10, "kernel": "linear", "reg": 0, "rank": 392}),
+        Competitor(f"{SKLEARN} CCA", SKLEARN, "sklearn.cross_decomposition.CCA", {"n_components": 10}),
+    )
+    words = f"n = {n:,}, 392 pixels a view, k = 10, rank {rank}"
+    small = f"n = {linear_n:,}, 392 pixels a view, k = 10, linear, float64, no penalty"
+    return [
+        *(
+            Case(f"kcca-{dtype}", "kcca", "kcca", n, 784, 10, who, dtype=dtype, settings=f"{words}, {dtype}")
+            for dtype in ("float64", "float32")
+        ),
+        Case("kcca-linear", "kcca", "kcca", linear_n, 784, 10, linear, settings=small),
     ]
 
 

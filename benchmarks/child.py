@@ -29,7 +29,7 @@ def main() -> None:
     if job.get("may_exhaust") and Path("/proc/meminfo").exists():
         _limit_memory()
     try:
-        result = {"fit": fit, "transform": transform, "solve": solve}[job["kind"]](job)
+        result = {"fit": fit, "transform": transform, "kcca": correlate, "solve": solve}[job["kind"]](job)
     except MemoryError:
         result = {"error": "ran out of memory"}
     except ModuleNotFoundError as missing:
@@ -70,6 +70,26 @@ def transform(job: dict[str, Any]) -> Result:
     peak = memory("VmHWM")
     _save(job, scores=scores, **_pairs(model))
     return {"seconds": seconds, "before_bytes": before, "peak_bytes": peak}
+
+
+def correlate(job: dict[str, Any]) -> Result:
+    """Fit an estimator of two views, the two halves of the columns, and keep the scores of rows it has not seen."""
+    X, Y = _two_views(job["data"])
+    estimator = _estimator(job["what"])
+    warm = {**job["params"], **({"rank": 50} if "rank" in job["params"] else {})}
+    estimator(**warm).fit(X[:_WARM_ROWS:5], Y[:_WARM_ROWS:5])
+    before = memory("VmRSS")
+    seconds, model = timed(lambda: estimator(**job["params"]).fit(X, Y))
+    peak = memory("VmHWM")
+    first, second = model.transform(*_two_views(job["new"]))
+    _save(job, first=first, second=second)
+    return {"seconds": seconds, "before_bytes": before, "peak_bytes": peak}
+
+
+def _two_views(path: str) -> tuple[np.ndarray, np.ndarray]:
+    X = np.load(path, mmap_mode="r")
+    half = X.shape[1] // 2
+    return np.ascontiguousarray(X[:, :half]), np.ascontiguousarray(X[:, half:])
 
 
 def solve(job: dict[str, Any]) -> Result:

@@ -39,6 +39,20 @@ def dataset(n: int, d: int, dtype: str, seed: int = 0) -> Path:
     return path
 
 
+def halves(n: int, dtype: str) -> tuple[Path, Path]:
+    """The .npy files of n images divided by 255, the pixels of the left half first, and of up to 10,000 others."""
+    paths = tuple(FOLDER / f"mnist-halves-{n}-{dtype}-{part}.npy" for part in ("fit", "new"))
+    if not all(path.exists() for path in paths):
+        images = _images().reshape(-1, 28, 28)
+        order = np.random.default_rng(0).permutation(len(images))
+        for path, index in zip(paths, (order[:n], order[n : n + 10_000]), strict=True):
+            chosen = images[index].astype(dtype)
+            chosen /= 255
+            sides = chosen[:, :, :14], chosen[:, :, 14:]
+            _save(path, np.concatenate([side.reshape(len(index), -1) for side in sides], axis=1))
+    return paths[0], paths[1]
+
+
 def gamma_of(path: Path) -> float:
     """One over the median squared distance of 1,000 rows, to four digits."""
     note = path.with_suffix(".json")

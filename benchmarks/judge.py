@@ -76,6 +76,12 @@ def covariance_residuals(X: np.ndarray, values: np.ndarray, vectors: np.ndarray)
     return np.linalg.norm(S @ V - V * values, axis=0) / abs(values).max()
 
 
+def held_out_correlation(first: np.ndarray, second: np.ndarray) -> float:
+    """The mean over components of the correlation between the scores of two views of rows that no fit has seen."""
+    a, b = (scores.astype(np.float64) - scores.mean(axis=0, dtype=np.float64) for scores in (first, second))
+    return float(np.mean(np.sum(a * b, axis=0) / (np.linalg.norm(a, axis=0) * np.linalg.norm(b, axis=0))))
+
+
 def score_error(
     X: np.ndarray,
     gamma: float,

@@ -70,11 +70,14 @@ def summary(one: Competitor, taken: list[Measurement]) -> dict[str, Any]:
         "measurements": len(seconds),
         "peak_bytes": max(found["peak_bytes"] for found in taken),
         "before_bytes": max(found["before_bytes"] for found in taken),
-        "residual": max(found["residual"] for found in judged),
     }
+    if judged:
+        row["residual"] = max(found["residual"] for found in judged)
     kept = ("passes", "products", "solver", "converged", "certificate", "eigenvalue_error", "reason")
     row |= {name: last[name] for name in kept if last.get(name) is not None}
-    return row | ({"values": judged[0]["values"]} if "values" in judged[0] else {})
+    if "held_out" in taken[0]:
+        row["held_out"] = taken[0]["held_out"]
+    return row | ({"values": judged[0]["values"]} if judged and "values" in judged[0] else {})
 
 
 def _with_shortfalls(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -146,6 +149,9 @@ class _Jobs:
 
     def __init__(self, case: Case, scratch: Path) -> None:
         self.case, self.scratch = case, scratch
+        if case.kind == "kcca":
+            self.data, self.new = data.halves(case.n, case.dtype)
+            return
         self.data = data.dataset(case.n, case.d, case.dtype)
         self.gamma = data.gamma_of(self.data)
         if case.kind == "solve":
@@ -164,6 +170,14 @@ class _Jobs:
             matrix = self.data if one.what == "krylov_streamed" else self.matrix
             numbers = {"k": case.k, "tol": case.tol, "gamma": self.gamma, "largest": self.largest}
             return {"kind": "solve", "what": one.what, "data": str(matrix), **numbers}
+        if case.kind == "kcca":
+            return {
+                "kind": "kcca",
+                "what": one.what,
+                "params": one.params,
+                "data": str(self.data),
+                "new": str(self.new),
+            }
         params = one.params if case.kind == "pca" else {**one.params, "gamma": self.gamma}
         fit = {"kind": "fit", "what": one.what, "params": params, "data": str(self.data)}
         if case.kind != "transform":
@@ -187,8 +201,14 @@ class _Jobs:
         return path
 
     def verdict(self, out: Path) -> dict[str, Any]:
-        """The largest residual of an answer (for a transform, the largest error of its scores), and its values."""
+        """The largest residual of an answer (for a transform, the largest error of its scores), and its values.
+
+        For two views, the correlation that is left on rows that no fit has seen.
+        """
         case = self.case
+        if case.kind == "kcca":
+            scores = (np.load(out / f"{name}.npy") for name in ("first", "second"))
+            return {"held_out": judge.held_out_correlation(*scores)}
         values, vectors = np.load(out / "values.npy").astype(np.float64), np.load(out / "vectors.npy")
         if case.kind == "transform":
             X, new, scores = np.load(self.data), np.load(self.new), np.load(out / "scores.npy")
@@ -206,6 +226,7 @@ def _say(case: Case, one: Competitor, turn: int, found: Measurement) -> None:
     said = found.get("error") or (
         f"{statistics.median(found['seconds']):.3g} s, {found['peak_bytes'] / 1e9:.2f} GB"
         + (f", residual {found['residual']:.1e}" if "residual" in found else "")
+        + (f", held-out correlation {found['held_out']:.3f}" if "held_out" in found else "")
     )
     label = "trial" if turn < 0 else f"turn {turn + 1}"
     sys.stderr.write(f"{case.id}: {one.name}, {label}: {said}\n")

@@ -146,6 +146,10 @@ TARGETS = [
     Target("kpca-1m", "less than 180 s and 10 GB, with a certificate", _within(180, 10, True)),
     Target("transform", "100,000 rows at least 2× as fast", _transform_speed),
     Target("transform", "memory flat in the number of rows", _transform_memory),
+    Target(
+        "kcca", "50,000 samples, rank 2,000: less than 120 s and 8 GB", _one("kcca-float64", _within(120, 8, False))
+    ),
+    Target("kcca", "plain CCA never slower", _one("kcca-linear", _grid(1.0, 1.0))),
     Target("pca", "never slower", _grid(1.0, 1.0)),
     Target("gpu", "100,000 samples in less than 3 s", _one("gpu-100k", _within(3, None, True))),
     Target("gpu", "400,000 samples in less than 60 s", _one("gpu-400k", _within(60, None, True))),

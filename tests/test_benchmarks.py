@@ -177,6 +177,13 @@ def test_judge_of_scores(problem):
     assert judge.score_error(X, 0.1, values, vectors, X, scores * 1.01) == pytest.approx(0.01, rel=1e-6)
 
 
+def test_judge_of_two_views():
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((2, 300, 3))
+    expected = np.mean([np.corrcoef(a[:, i], b[:, i] + a[:, i])[0, 1] for i in range(3)])
+    assert judge.held_out_correlation(a + 5, 1e3 * (a + b)) == pytest.approx(expected)
+
+
 # --- the page ------------------------------------------------------------------------------------------
 
 
@@ -203,6 +210,14 @@ def test_render_shows_every_row_and_failure():
     assert "| Mercer | 1 s (1 s–1 s) | 4.00× | 0.50 GB | 1.00× | 1.0e-07 | 6 |" in page
     assert "| sick | ran out of memory | – | – | – | – | – |" in page
     assert "- A: C; 2 cores" in page
+
+
+def test_rows_may_have_a_held_out_correlation_in_place_of_a_residual():
+    mine = {name: entry for name, entry in row(MERCER, 50.0).items() if name != "residual"}
+    cases = {"kcca-float64": figures({**mine, "held_out": 0.87654}, group="kcca", tol=None)}
+    page = report.render({"cases": cases})
+    assert "| Mercer | 50 s (50 s–50 s) | 0.50 GB | 0.877 |" in page and "held-out correlation |" in page
+    assert next(line[2:] for line in targets.scoreboard(cases) if line[0] == "kcca") == ("50 s, 0.50 GB", "yes")
 
 
 def test_tables_are_rectangular():

@@ -1,12 +1,14 @@
 """F with F Fᵀ ≈ K: exact, at a rank, on new points, within its limits."""
 
+import warnings
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mercer.exceptions import MemoryLimitError
+from mercer.exceptions import IndefiniteKernelWarning, MemoryLimitError
 from mercer.features import kernel_features
-from mercer.kernels import RBF, AdditiveChi2, Precomputed, Sigmoid, Spectrum
+from mercer.kernels import RBF, AdditiveChi2, Linear, Precomputed, Sigmoid, Spectrum
 
 RNG = np.random.default_rng(5)
 X, NEW = RNG.standard_normal((300, 4)), RNG.standard_normal((20, 4))
@@ -40,6 +42,20 @@ def test_precomputed_and_strings():
     kernel = Spectrum().bind(words)
     F = kernel_features(kernel, words, rank=None).F
     assert_allclose(F @ F.T, kernel(words), atol=1e-8)
+
+
+def test_a_rank_that_is_used_up_is_no_indefinite_kernel():
+    """Rows of very different length in a few directions: the last pivots are near rounding, and no reason to warn."""
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((600, 120)) * 0.95 ** np.arange(120) * np.exp(2 * rng.standard_normal((600, 1)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", IndefiniteKernelWarning)
+        for seed in range(5):
+            kernel_features(Linear().centered_form(rows), rows, rank=120, random_state=seed)
+    K = RBF(0.1)(X) - 1e-8 * np.eye(300)
+    K[0, 0] -= 1e-4
+    with pytest.warns(IndefiniteKernelWarning, match="slightly"):
+        kernel_features(Precomputed(), K, rank=None)
 
 
 def test_what_cannot_be_factored_is_refused():

@@ -4,17 +4,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mercer.estimators.kernel_cca import KernelCCA
     from mercer.estimators.kernel_discriminant import KernelDiscriminantAnalysis
     from mercer.estimators.kernel_pca import KernelPCA
     from mercer.estimators.pca import PCA
 
 __version__ = "0.1.0"
-__all__ = ["PCA", "KernelDiscriminantAnalysis", "KernelPCA"]
+__all__ = ["PCA", "KernelCCA", "KernelDiscriminantAnalysis", "KernelPCA"]
 
 _HOMES = {
+    "PCA": "mercer.estimators.pca",
+    "KernelCCA": "mercer.estimators.kernel_cca",
     "KernelDiscriminantAnalysis": "mercer.estimators.kernel_discriminant",
     "KernelPCA": "mercer.estimators.kernel_pca",
-    "PCA": "mercer.estimators.pca",
 }
 
 

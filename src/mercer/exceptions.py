@@ -23,3 +23,7 @@ class AsymmetricKernelWarning(MercerWarning):
 
 class DegenerateDataWarning(MercerWarning):
     """The data has fewer directions of variation than were asked for."""
+
+
+class ForcedCorrelationWarning(MercerWarning):
+    """Two views correlate perfectly because they have more directions than there are samples, whatever the data."""

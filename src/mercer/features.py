@@ -30,6 +30,7 @@ from mercer.memory import format_bytes, parse_bytes
 AUTO_RANK = 2000  # at most, for rank="auto"
 AUTO_TOL = 1e-3  # of the trace that rank="auto" may leave out
 SIGNIFICANT = {64: 1e-5, 32: 5e-3}  # relative to the largest eigenvalue: below its negative nothing is rounding
+_ROUNDING = {64: 1e-12, 32: 1e-6}  # of the trace: so much below zero is what rounding leaves of a rank that is used up
 _INDEFINITE = "Take another kernel, or KernelPCA with eigen_solver='krylov', which needs no factor."
 _SHARE = 0.5  # of the free memory that may be taken where no limit is given
 
@@ -110,16 +111,32 @@ def kernel_features(
 def refuse_large_factor(X: Any, rank: int | str | None, memory_limit: Any, single: bool) -> None:
     """MemoryLimitError where the factor, its coefficients and what they are made of exceed the limit."""
     n = X.shape[0]
-    free = backend_of(X if X.ndim == 2 else np.empty(0)).free_bytes(X)
-    limit = parse_bytes(memory_limit) if memory_limit is not None else int(_SHARE * free)
-    m = n if rank is None else min(n, AUTO_RANK if rank == "auto" else int(rank))
-    need = n * m * (4 if single else 8) + 3 * 8 * m * m + (2 * 8 * n * n if rank is None else 0)
+    limit = memory_to_use(X, memory_limit)
+    m, need = most_columns(n, rank), factor_bytes(n, rank, single)
     if need > limit:
         less = "rank='auto' or a number of columns" if rank is None else f"a rank below {m}"
         raise MemoryLimitError(
             f"A factor of {m} columns for {n} samples needs {format_bytes(need)}, more than the limit of "
             f"{format_bytes(limit)}. Nothing was allocated. Try {less}, or a larger memory_limit."
         )
+
+
+def memory_to_use(X: Any, memory_limit: Any) -> int:
+    """The limit in bytes; where none is given, half of what is free where X lives."""
+    if memory_limit is not None:
+        return parse_bytes(memory_limit)
+    return int(_SHARE * backend_of(X if X.ndim == 2 else np.empty(0)).free_bytes(X))
+
+
+def most_columns(n: int, rank: int | str | None) -> int:
+    """Of a factor for n samples."""
+    return n if rank is None else min(n, AUTO_RANK if rank == "auto" else int(rank))
+
+
+def factor_bytes(n: int, rank: int | str | None, single: bool) -> int:
+    """What a factor, its coefficients and what they are made of take at most."""
+    m = most_columns(n, rank)
+    return n * m * (4 if single else 8) + 3 * 8 * m * m + (2 * 8 * n * n if rank is None else 0)
 
 
 def refuse_overflow(A: Operator, kernel: Kernel) -> None:
@@ -138,7 +155,7 @@ def refuse_indefinite(negative: float, kernel: Kernel, bits: int) -> None:
             f"{kernel!r} is not positive semidefinite on this data: the diagonal of K − FFᵀ falls below zero by "
             f"{negative:.1g} of the trace, so there is no F with F Fᵀ = K. {_INDEFINITE}"
         )
-    if negative > 0:
+    if negative > _ROUNDING[bits]:
         warnings.warn(
             f"{kernel!r} is slightly indefinite on this data ({negative:.1g} of the trace): errors given for its "
             "factor are estimates, no bounds.",

@@ -197,7 +197,9 @@ def _arpack(A: Operator, k: int, tol: float, max_iter: int | None, rng: np.rando
         last, top = values.min(), np.abs(values).max()
         if highest <= last + (2 * tol + np.sqrt(A.n) * np.finfo(np.float64).eps) * top:
             return _Found(values, vectors, A, lowest)
-    found = krylov(A, k, tol=tol, max_passes=max_iter or 300, rng=rng, start=vectors if len(values) else None)
+    # k good pairs would end the block method where it starts, though they are not the top ones.
+    start = vectors if 0 < len(values) < k else None
+    found = krylov(A, k, tol=tol, max_passes=max_iter or 300, rng=rng, start=start)
     return _Found(found["values"], found["vectors"], found["operator"], found["lowest"])
 
 

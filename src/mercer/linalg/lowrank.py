@@ -19,6 +19,7 @@ from scipy.linalg.lapack import dtrtri
 
 from mercer.backends import backend_of, is_foreign, namespace, placement, to_numpy
 from mercer.kernels.base import Kernel, Points
+from mercer.linalg.crossproducts import centred_products, times
 from mercer.linalg.operators import Operator
 
 _NEGATIVE = -64.0  # a residual below so many times its rounding noise is truly negative
@@ -250,10 +251,7 @@ class FactorSpectrum:
 
     def vectors(self, F: Any, k: int) -> Any:
         """The first k eigenvectors, (n, k)."""
-        xp = namespace(F)
-        place = placement(F)
-        W = xp.asarray(self.rotation[:, :k], dtype=F.dtype, **place)
-        return F @ W - (xp.asarray(self.mean, dtype=F.dtype, **place) @ W)[None, :]
+        return times(F, self.rotation[:, :k], self.mean)
 
 
 def factor_spectrum(F: Any, *, center: bool = True, n_jobs: int | None = None) -> FactorSpectrum:
@@ -261,20 +259,9 @@ def factor_spectrum(F: Any, *, center: bool = True, n_jobs: int | None = None) -
 
     Cost: n · m² flops. The products are taken in F's precision over runs of rows and summed in float64.
     """
-    xp, (n, m) = namespace(F), F.shape
-    mean = xp.sum(F, axis=0, dtype=xp.float64) / n if center else xp.zeros(m, dtype=xp.float64, **placement(F))
-    small = xp.astype(mean, F.dtype)
-    runs = [slice(i, min(i + _RUN, n)) for i in range(0, n, _RUN)]
-    backend = backend_of(F)
-    parts = [np.zeros((m, m)) for _ in range(min(backend.workers(n_jobs), len(runs)))]
-
-    def work(run: slice, slot: int) -> None:
-        rows = F[run, :] - small
-        parts[slot] += to_numpy(rows.T @ rows)
-
-    backend.for_each(runs, work, n_jobs)
-    values, W = np.linalg.eigh(sum(parts))
+    (mean,), products = centred_products([F], center=center, n_jobs=n_jobs)
+    values, W = np.linalg.eigh(products[0, 0])
     values, W = np.maximum(values[::-1], 0.0), W[:, ::-1]
-    alive = values > values.max(initial=0.0) * float(xp.finfo(F.dtype).eps)
+    alive = values > values.max(initial=0.0) * float(namespace(F).finfo(F.dtype).eps)
     rotation = np.where(alive, W / np.sqrt(np.where(alive, values, 1.0)), 0.0)
-    return FactorSpectrum(np.where(alive, values, 0.0), rotation, to_numpy(mean))
+    return FactorSpectrum(np.where(alive, values, 0.0), rotation, mean)

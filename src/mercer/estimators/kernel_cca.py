@@ -1,0 +1,371 @@
+"""Kernel canonical correlation analysis: what two views of the same samples have in common."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._set_output import _wrap_data_with_container
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from mercer.backends import is_foreign, namespace, placement, to_numpy
+from mercer.estimators.kernel_base import KernelEstimator, bits_of
+from mercer.estimators.second_view import SecondView
+from mercer.exceptions import DegenerateDataWarning, ForcedCorrelationWarning, MemoryLimitError
+from mercer.expansion import KernelExpansion
+from mercer.features import Features, factor_bytes, kernel_features, memory_to_use, most_columns
+from mercer.kernels import KERNEL_NAMES, Kernel
+from mercer.linalg.canonical import CanonicalPairs, View, canonical_pairs
+from mercer.linalg.crossproducts import times
+from mercer.memory import format_bytes
+
+
+class KernelCCA(KernelEstimator):
+    """Functions of two views of the same samples that correlate as much as they can.
+
+    With H = I − 11ᵀ/n, the kernel matrices K₁ ≈ F₁F₁ᵀ of the first view X and K₂ ≈ F₂F₂ᵀ of the second view y, both F
+    centred, and λᵥ = reg · tr(HKᵥH)/n, the pairs of directions solve
+
+        max  w₁ᵀ(F₁ᵀF₂/n)w₂    with  wᵥᵀ(FᵥᵀFᵥ/n + λᵥI)wᵥ = 1,   each pair uncorrelated with those before it,
+
+    and the scores of a sample are ⟨wᵥ, φ(x)⟩ less their mean over the training samples.
+
+    Parameters
+    ----------
+    n_components : int
+        How many pairs of functions.
+    kernel : str, Kernel or callable
+        Of X. A name ("linear", "poly", "rbf", …), a `mercer.kernels.Kernel`, a kernel of `sklearn.gaussian_process`,
+        or a function of two rows or of two matrices.
+    gamma : float, "scale", "median" or None
+        For kernels given by name; None is 1/d. "scale" is 1/(d Var X), "median" 1/(the median of ‖x − y‖²).
+    degree, coef0, kernel_params
+        For kernels given by name; `kernel_params` go to a function.
+    kernel_y, gamma_y, degree_y, coef0_y, kernel_params_y
+        The same for y. None is as for X; what `gamma` says is then worked out on y, so that gamma=None is one over
+        y's own number of columns.
+    reg : float or pair of floats
+        The penalty on large functions, relative to the variance of the view: one number for both, or one for each.
+        Zero lets noise be matched: wherever the features of the two views together have more dimensions than there
+        are samples, correlations of one are found whatever the data (`ForcedCorrelationWarning`).
+    rank : int, "auto" or None
+        None is exact: n² entries of each kernel. A number is that of the columns of a randomly pivoted Cholesky
+        factor, n · rank entries; "auto" takes as many as hold all but a thousandth of the trace, 2000 at most.
+    random_state : int, RandomState or None
+        Of the pivots. None is a fixed seed: the same data gives the same bits.
+    n_jobs : int or None
+        Threads; None is all cores.
+    memory_limit : int, str or None
+        Bytes, or text such as "4GB"; None is half of what is free. A fit that needs more is refused before it starts.
+
+    Attributes
+    ----------
+    correlations_ : (k,), w₁ᵀ(F₁ᵀF₂/n)w₂, descending: correlations that the penalty lowers
+    training_correlations_ : (k,), plain correlations of the training scores. Both flatter; `score` new samples
+    residuals_ : (k, 2), ‖Tv − ρu‖ and ‖Tᵀu − ρv‖ of the singular triplets that the pairs come from
+    x_scores_, y_scores_ : (n, k), the training scores; the largest of each column of x_scores_ is positive
+    penalty_ : (λ₁, λ₂)
+    rank_ : (m₁, m₂), columns of the two factors
+    factor_error_ : (float, float), tr(K − FFᵀ)/tr K of each view
+    kernel_, kernel_y_ : with all their numbers; gamma_, gamma_y_ their gammas
+    expansion_, expansion_y_ : the maps of new samples
+    X_fit_, Y_fit_ : the samples that new ones are compared with
+    n_features_in_, n_features_y_in_, feature_names_in_
+
+    Notes
+    -----
+    Cost: with a rank m, n · m entries of each kernel, about 6 n m² flops, and n · m numbers a view; with rank=None the
+    same with m = n, and two n × n matrices more while a view is factored. New samples are compared with m landmarks.
+
+    Components beyond the rank of either view have scores and correlation zero, with a `DegenerateDataWarning`.
+
+    References
+    ----------
+    Bach & Jordan, Kernel independent component analysis (2002); Hardoon, Szedmak & Shawe-Taylor, Canonical correlation
+    analysis: an overview with application to learning methods (2004); Fukumizu, Bach & Gretton, Statistical
+    consistency of kernel canonical correlation analysis (2007).
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> t = rng.uniform(-3, 3, 400)  # what the two views share: one as a circle, one as a wave
+    >>> X = np.c_[np.cos(t), np.sin(t)] + 0.1 * rng.standard_normal((400, 2))
+    >>> Y = np.c_[np.sin(2 * t), rng.standard_normal(400)]
+    >>> cca = KernelCCA(1, gamma="median").fit(X[:300], Y[:300])
+    >>> bool(cca.score(X[300:], Y[300:]) > 0.8)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **KernelEstimator._kernel_constraints,
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "kernel_y": [StrOptions(set(KERNEL_NAMES)), callable, None],
+        "gamma_y": KernelEstimator._kernel_constraints["gamma"],
+        "degree_y": [*KernelEstimator._kernel_constraints["degree"], None],
+        "coef0_y": [*KernelEstimator._kernel_constraints["coef0"], None],
+        "kernel_params_y": [dict, None],
+        "reg": [Interval(Real, 0, None, closed="left"), "array-like"],
+        "rank": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"}), None],
+    }
+
+    def __init__(
+        self,
+        n_components=2,
+        *,
+        kernel="rbf",
+        gamma=None,
+        degree=3,
+        coef0=1,
+        kernel_params=None,
+        kernel_y=None,
+        gamma_y=None,
+        degree_y=None,
+        coef0_y=None,
+        kernel_params_y=None,
+        reg=1e-3,
+        rank=None,
+        random_state=None,
+        n_jobs=None,
+        memory_limit=None,
+    ):
+        self.n_components = n_components
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.kernel_y = kernel_y
+        self.gamma_y = gamma_y
+        self.degree_y = degree_y
+        self.coef0_y = coef0_y
+        self.kernel_params_y = kernel_params_y
+        self.reg = reg
+        self.rank = rank
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.memory_limit = memory_limit
+
+    # --- fitting ---------------------------------------------------------------------------------------
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y):
+        """Find the pairs of X and y, (n, d) each, y also (n,); dense or CSR, strings, or kernel matrices."""
+        self._fit(X, y)
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit_transform(self, X, y):
+        """Find the pairs and return the scores of X alone, (n, k), as a step of a pipeline must.
+
+        `y_scores_` are y's; `fit(X, y).transform(X, y)` gives both.
+        """
+        restore = self._fit(X, y)
+        return restore(self.x_scores_)
+
+    def _fit(self, X, y):
+        if y is None:
+            raise ValueError(
+                "KernelCCA requires y to be passed, but the target y is None: it is the second view of the samples."
+            )
+        regs = self._regs()
+        X, restore = self._samples(X, reset=True, ensure_min_samples=2)
+        other = self._second_view()
+        Y, _ = other._samples(y, reset=True, ensure_min_samples=2)
+        check_consistent_length(X, Y)
+        _refuse_too_few(X)
+        _refuse_apart(X, Y)
+        limit = self._refuse_large(X, Y)
+        self._bind(X)
+        other._bind(Y)
+        first, second = self._features(self.kernel_, X, limit), self._features(other.kernel_, Y, limit)
+        pairs = canonical_pairs(
+            _view(first, regs[0]), _view(second, regs[1]), int(self.n_components), n_jobs=self.n_jobs
+        )
+        self._warn(pairs, X.shape[0], regs)
+        self._view_y = other
+        self._keep(pairs, first, second)
+        return restore
+
+    def _regs(self) -> tuple[float, float]:
+        pair: tuple[Any, ...] = (self.reg, self.reg) if isinstance(self.reg, Real) else tuple(self.reg)
+        if len(pair) != 2 or not all(isinstance(r, Real) and 0 <= float(r) < np.inf for r in pair):
+            raise ValueError(f"reg={self.reg!r} must be a finite number ≥ 0, or two of them, one for each view.")
+        return float(pair[0]), float(pair[1])
+
+    def _second_view(self) -> SecondView:
+        own = {"kernel": self.kernel_y, "gamma": self.gamma_y, "degree": self.degree_y, "coef0": self.coef0_y}
+        own["kernel_params"] = self.kernel_params_y
+        return SecondView("KernelCCA", **{name: getattr(self, name) if v is None else v for name, v in own.items()})
+
+    def _features(self, kernel: Kernel, X: Any, limit: int) -> Features:
+        return kernel_features(
+            kernel.centered_form(X),
+            X,
+            rank=self.rank,
+            memory_limit=limit,
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+        )
+
+    def _refuse_large(self, X: Any, Y: Any) -> int:
+        """The memory that may be used; MemoryLimitError where the factors of both views do not fit together."""
+        n, limit = X.shape[0], memory_to_use(X, self.memory_limit)
+        between = 3 * 8 * most_columns(n, self.rank) ** 2
+        need = between + sum(factor_bytes(n, self.rank, bits_of(data) == 32) for data in (X, Y))
+        if need > limit:
+            less = "rank='auto' or a number of columns" if self.rank is None else "a smaller rank"
+            raise MemoryLimitError(
+                f"KernelCCA of {n} samples with rank={self.rank!r} needs {format_bytes(need)} for the factors of its "
+                f"two views, more than the limit of {format_bytes(limit)}. Nothing was allocated. Try {less}, or a "
+                "larger memory_limit."
+            )
+        return limit
+
+    def _warn(self, pairs: CanonicalPairs, n: int, regs: tuple[float, float]) -> None:
+        found = len(pairs.correlations)
+        for name, variance in zip("Xy", pairs.variances, strict=True):
+            if variance == 0.0:
+                _warn_degenerate(
+                    f"{name} has no variation in feature space: nothing correlates with it, and all scores are zero. "
+                    "Constant data, or a gamma that makes all samples alike, does that."
+                )
+        if all(pairs.variances) and found < self.n_components:
+            _warn_degenerate(
+                f"The two views have {found} pairs of directions that correlate at all, not the {self.n_components} "
+                "asked for: the other components are zero. Lower n_components."
+            )
+        forced = _forced_correlations(pairs.ranks, n, regs)
+        if forced and found:
+            warnings.warn(
+                f"reg=0 and the features of the two views span {pairs.ranks[0]} and {pairs.ranks[1]} dimensions of the "
+                f"{n - 1} that {n} centred samples have, so {forced} pairs match perfectly whatever the data says: "
+                "correlations of one mean nothing here. Set reg > 0 and compare values by score on new samples.",
+                ForcedCorrelationWarning,
+                stacklevel=2,
+            )
+
+    def _keep(self, pairs: CanonicalPairs, first: Features, second: Features) -> None:
+        k, found = int(self.n_components), len(pairs.correlations)
+        weights = [np.pad(w, ((0, 0), (0, k - found))) for w in pairs.weights]
+        scores = times(first.F, weights[0], pairs.means[0])
+        signs = _signs(scores)
+        weights = [w * signs for w in weights]
+        self.x_scores_ = scores * namespace(scores).asarray(signs, dtype=scores.dtype, **placement(scores))
+        self.y_scores_ = times(second.F, weights[1], pairs.means[1])
+        self._keep_maps(first, second, weights, pairs.means)
+        self.correlations_ = self._like(np.pad(pairs.correlations, (0, k - found)))
+        self.training_correlations_ = self._like(_correlations(self.x_scores_, self.y_scores_))
+        self.residuals_ = self._like(np.pad(pairs.residuals, ((0, k - found), (0, 0))))
+        self.penalty_ = pairs.penalties
+        self.rank_ = first.F.shape[1], second.F.shape[1]
+        self.factor_error_ = float(first.error), float(second.error)
+
+    def _keep_maps(self, first: Features, second: Features, weights: list[Any], means: Any) -> None:
+        view = self._view_y
+        self.expansion_: KernelExpansion = first.expansion(weights[0], means[0] @ weights[0])
+        self.expansion_y_: KernelExpansion = second.expansion(weights[1], means[1] @ weights[1])
+        # Only the landmarks are needed from here on, not all samples.
+        self.X_fit_ = first.anchors
+        self.Y_fit_ = view.X_fit_ = second.anchors
+        self.kernel_y_, self.gamma_y_, self.n_features_y_in_ = view.kernel_, view.gamma_, view.n_features_in_
+
+    def _like(self, values: np.ndarray) -> Any:
+        """NumPy values as an array of the data's kind, device and precision."""
+        scores = self.x_scores_
+        return namespace(scores).asarray(values, dtype=scores.dtype, **placement(scores))
+
+    # --- using the pairs -------------------------------------------------------------------------------
+
+    def transform(self, X, y=None):
+        """The scores of new samples: of X, (m, k); with y a tuple of X's and y's."""
+        check_is_fitted(self)
+        samples, restore = self._new_samples(X)
+        scores = restore(self.expansion_(samples))
+        return scores if y is None else (scores, self.transform_y(y))
+
+    def transform_y(self, y):
+        """The scores of new samples of the second view alone, (m, k)."""
+        check_is_fitted(self)
+        samples, restore = self._view_y._new_samples(y)
+        scores = restore(self.expansion_y_(samples))
+        return _wrap_data_with_container("transform", scores, y, self)
+
+    def correlations(self, X, y) -> np.ndarray:
+        """The correlation of each pair of scores over the samples of X and y, (k,); zero where a score is constant."""
+        check_is_fitted(self)
+        first, second = self._new_samples(X)[0], self._view_y._new_samples(y)[0]
+        check_consistent_length(first, second)
+        _refuse_too_few(first)
+        return _correlations(self.expansion_(first), self.expansion_y_(second))
+
+    def score(self, X, y) -> float:
+        """The mean of `correlations(X, y)`: on held-out samples, what the two views really share.
+
+        On the training samples it grows as `reg` falls, whatever the data; on new ones it tells noise from signal, so
+        that a grid search over `reg`, kernels and widths can compare them. At least two samples are needed.
+        """
+        return float(self.correlations(X, y).mean())
+
+    # --- scikit-learn ----------------------------------------------------------------------------------
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.x_scores_.shape[1]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        return tags
+
+
+def _view(features: Features, reg: float) -> View:
+    return View(features.F, reg, features.factor.error, features.trace)
+
+
+def _correlations(first: Any, second: Any) -> np.ndarray:
+    """Of the columns of two arrays; zero where one of them is constant."""
+    a, b = (to_numpy(scores).astype(np.float64) for scores in (first, second))
+    a, b = a - a.mean(axis=0), b - b.mean(axis=0)
+    sizes = np.linalg.norm(a, axis=0) * np.linalg.norm(b, axis=0)
+    alive = sizes > 0
+    return np.clip(np.where(alive, np.sum(a * b, axis=0) / np.where(alive, sizes, 1.0), 0.0), -1.0, 1.0)
+
+
+def _signs(scores: Any) -> np.ndarray:
+    """That make the largest entry of each column positive."""
+    scores = to_numpy(scores)
+    largest = np.take_along_axis(scores, np.abs(scores).argmax(axis=0)[None, :], axis=0)[0]
+    return np.where(largest < 0, -1.0, 1.0)
+
+
+def _forced_correlations(ranks: tuple[int, int], n: int, regs: tuple[float, float]) -> int:
+    """How many correlations of one follow from counting dimensions.
+
+    Spaces of r₁ and r₂ dimensions among the n − 1 of centred vectors meet in r₁ + r₂ − (n − 1) at least. Where only one
+    view is free of a penalty, it matches the other's functions if it spans everything.
+    """
+    if max(regs) == 0.0:
+        return max(0, ranks[0] + ranks[1] - (n - 1))
+    spans_all = any(reg == 0.0 and rank >= n - 1 for reg, rank in zip(regs, ranks, strict=True))
+    return min(ranks) if spans_all else 0
+
+
+def _warn_degenerate(message: str) -> None:
+    warnings.warn(message, DegenerateDataWarning, stacklevel=3)
+
+
+def _refuse_too_few(X: Any) -> None:
+    if X.shape[0] < 2:
+        raise ValueError(f"A correlation needs at least two samples; n_samples = {X.shape[0]} was given.")
+
+
+def _refuse_apart(X: Any, Y: Any) -> None:
+    """Both views must be where products of one with the other can be taken."""
+    if is_foreign(X) != is_foreign(Y) or (is_foreign(X) and (placement(X) != placement(Y) or type(X) is not type(Y))):
+        places = " and ".join(f"{type(A).__module__.partition('.')[0]} arrays" for A in (X, Y))
+        raise ValueError(f"X and y must be of one array type and on one device, not {places}: convert one of them.")

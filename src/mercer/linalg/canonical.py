@@ -1,0 +1,201 @@
+"""Canonical correlations between two sets of features, without anything n × n.
+
+For centred factors F₁ (n, m₁) and F₂ (n, m₂) and penalties λ₁, λ₂ the pairs of directions solve
+
+    max  w₁ᵀ(F₁ᵀF₂/n)w₂    with  wᵥᵀ(FᵥᵀFᵥ/n + λᵥI)wᵥ = 1
+
+With Lᵥ the Cholesky factor of FᵥᵀFᵥ/n + λᵥI they are w₁ = L₁⁻ᵀu, w₂ = L₂⁻ᵀv for the singular triplets (u, ρ, v) of
+T = L₁⁻¹(F₁ᵀF₂/n)L₂⁻ᵀ. Where the penalty is too small for that, the eigenvectors of FᵥᵀFᵥ take the place of Lᵥ and
+those of no variance are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from mercer.backends import backend_of, namespace
+from mercer.linalg.crossproducts import Blocks, centred_products
+from mercer.linalg.eigen import top_eigenpairs
+
+_CHOLESKY_ABOVE = 1e-10  # relative penalty from which FᵀF/n + λI is safely positive definite
+_LAPACK_UP_TO = 300  # columns up to which LAPACK's decomposition of all of T is as fast as a search for its top
+_ONE_THREAD_UP_TO = 512  # columns up to which two threads of BLAS mostly wait for each other
+_GOOD = 1e-8  # the largest residual, relative to ρ₁, with which a search is content; LAPACK takes over beyond
+Lift = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class View:
+    """One side of the problem.
+
+    F : (n, m), its features, FFᵀ ≈ K
+    reg : the penalty relative to the variance, λ = reg · tr(HKH)/n
+    left_out : tr(K − FFᵀ), so that tr(HKH) ≈ tr(FᵀHF) + left_out
+    trace : tr K: variance that is rounding of this is none
+    """
+
+    F: Any
+    reg: float
+    left_out: float = 0.0
+    trace: float = 0.0
+
+
+@dataclass(frozen=True)
+class CanonicalPairs:
+    """k pairs of directions, ρ descending; k is smaller than asked for where the views have no more.
+
+    correlations : (k,), ρ
+    residuals : (k, 2), ‖Tv − ρu‖ and ‖Tᵀu − ρv‖
+    weights : (m₁, k) and (m₂, k), w₁ and w₂
+    means : (m₁,) and (m₂,), of the rows of F₁ and F₂
+    penalties : λ₁, λ₂
+    variances : tr(HK₁H)/n, tr(HK₂H)/n
+    ranks : the dimensions that each view spans once centred, counted where its penalty is zero, else bounded by m
+    """
+
+    correlations: np.ndarray
+    residuals: np.ndarray
+    weights: tuple[np.ndarray, np.ndarray]
+    means: tuple[np.ndarray, np.ndarray]
+    penalties: tuple[float, float]
+    variances: tuple[float, float]
+    ranks: tuple[int, int]
+
+
+def canonical_pairs(first: View, second: View, k: int, *, n_jobs: int | None = None) -> CanonicalPairs:
+    """The top k pairs of regularised canonical directions of two views.
+
+    Cost: n (m₁ + m₂)² flops for the products, m³ for the rest, 8 (m₁ + m₂)² bytes beside the factors.
+    """
+    small = max(first.F.shape[1], second.F.shape[1]) <= _ONE_THREAD_UP_TO
+    with backend_of(first.F).one_thread() if small else nullcontext():
+        return _canonical_pairs(first, second, k, n_jobs)
+
+
+def _canonical_pairs(first: View, second: View, k: int, n_jobs: int | None) -> CanonicalPairs:
+    views = first, second
+    n = first.F.shape[0]
+    xp = namespace(first.F)
+    eps = max(float(xp.finfo(view.F.dtype).eps) for view in views)
+    # Products in float32 blur what is below √eps of the variance: a penalty that small needs them in float64.
+    precision = xp.float64 if min(view.reg for view in views) < np.sqrt(eps) else None
+    means, products = centred_products([view.F for view in views], precision=precision, n_jobs=n_jobs)
+    for block in products.values():
+        block /= n
+    variances = [_variance(products[v, v], view, n) for v, view in enumerate(views)]
+    penalties = [view.reg * variance for view, variance in zip(views, variances, strict=True)]
+    T, lifts, ranks = _whitened(products, views, variances, penalties, n)
+    rho, U, V = top_singular_triplets(T, min(k, *ranks))
+    residuals = np.column_stack([np.linalg.norm(T @ V - U * rho, axis=0), np.linalg.norm(T.T @ U - V * rho, axis=0)])
+    found = int(np.sum(rho > _zero(eps, first.reg, second.reg)))
+    return CanonicalPairs(
+        np.minimum(rho[:found], 1.0),
+        residuals[:found],
+        (lifts[0](U[:, :found]), lifts[1](V[:, :found])),
+        (means[0], means[1]),
+        (penalties[0], penalties[1]),
+        (variances[0], variances[1]),
+        (ranks[0], ranks[1]),
+    )
+
+
+def _variance(C: np.ndarray, view: View, n: int) -> float:
+    """tr(HKH)/n; zero where it is nothing but the rounding of tr K."""
+    variance = float(np.trace(C)) + view.left_out / n
+    eps = float(namespace(view.F).finfo(view.F.dtype).eps)
+    return variance if variance > 8 * eps * np.sqrt(n) * view.trace / n else 0.0
+
+
+def _zero(eps: float, *regs: float) -> float:
+    """A correlation below this is rounding: 1e-12 for float64, 1e-5 for float32, less as penalties lower them all."""
+    return (1e-12 if eps < 1e-10 else 1e-5) / float(np.sqrt(np.prod(1.0 + np.array(regs))))
+
+
+def _whitened(
+    products: Blocks, views: tuple[View, View], variances: list[float], penalties: list[float], n: int
+) -> tuple[np.ndarray, list[Lift], list[int]]:
+    """T, the maps u ↦ w₁ and v ↦ w₂, and the ranks. The products are overwritten."""
+    T = products[0, 1]
+    lifts, ranks = [], []
+    for v, view in enumerate(views):
+        C, lam = products[v, v], penalties[v]
+        if variances[v] == 0.0:
+            whiten, lift, rank = _by_nothing(len(C))
+        elif view.reg >= _CHOLESKY_ABOVE:
+            whiten, lift, rank = _by_cholesky(C, lam)
+        else:
+            whiten, lift, rank = _by_eigenvectors(C, lam, view, n)
+        T = whiten(T).T  # of both sides in turn: L₂⁻¹(L₁⁻¹C₁₂)ᵀ = Tᵀ
+        lifts.append(lift)
+        ranks.append(rank)
+    return T, lifts, ranks
+
+
+def _by_nothing(m: int) -> tuple[Lift, Lift, int]:
+    return lambda A: A[:0], lambda U: np.zeros((m, U.shape[1])), 0
+
+
+def _by_cholesky(C: np.ndarray, lam: float) -> tuple[Lift, Lift, int]:
+    """L⁻¹· and L⁻ᵀ· for C + λI = LLᵀ, in the memory of C."""
+    C[np.diag_indices_from(C)] += lam
+    # LAPACK is given Cᵀ = C in its own order, so that nothing is copied.
+    L = scipy.linalg.cholesky(C.T, lower=True, overwrite_a=True, check_finite=False)
+    solve = scipy.linalg.solve_triangular
+    return (
+        lambda A: solve(L, A, lower=True, check_finite=False),
+        lambda U: solve(L, U, lower=True, trans="T", check_finite=False),
+        len(C),
+    )
+
+
+def _by_eigenvectors(C: np.ndarray, lam: float, view: View, n: int) -> tuple[Lift, Lift, int]:
+    """Wᵀ· and W· for W = E(Λ + λI)^(−½), C = EΛEᵀ, over the eigenvalues that are more than rounding."""
+    values, E = np.linalg.eigh(C)
+    eps = float(namespace(view.F).finfo(view.F.dtype).eps)
+    alive = values > 8 * eps * np.sqrt(n) * values.max(initial=0.0)
+    W = E[:, alive] / np.sqrt(values[alive] + lam)
+    return lambda A: W.T @ A, lambda U: W @ U, int(alive.sum())
+
+
+def top_singular_triplets(T: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """ρ, U and V with T V = U diag(ρ): the k largest singular values, descending.
+
+    By the eigenvectors of the smaller of TᵀT and TTᵀ, made singular vectors by one more product; by LAPACK where T is
+    small, where much of it is wanted, and where the residuals say that squaring T lost too much.
+
+    >>> rho, U, V = top_singular_triplets(np.diag([1.0, 3.0, 2.0]), 2)
+    >>> rho.tolist()
+    [3.0, 2.0]
+    """
+    if T.shape[0] < T.shape[1]:
+        rho, V, U = top_singular_triplets(T.T, k)
+        return rho, U, V
+    m = T.shape[1]
+    if k and m > _LAPACK_UP_TO and k <= m // 8:
+        found = _by_squaring(T, k)
+        if found is not None:
+            return found
+    return _by_lapack(T, k)
+
+
+def _by_squaring(T: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """None where a residual is above the tolerance."""
+    V = np.asarray(top_eigenpairs(T.T @ T, k).vectors)
+    U, rho, Wt = np.linalg.svd(T @ V, full_matrices=False)
+    V = V @ Wt.T
+    worst = float(np.linalg.norm(T.T @ U - V * rho, axis=0).max())
+    return (rho, U, V) if worst <= _GOOD * rho[0] else None
+
+
+def _by_lapack(T: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    try:
+        U, rho, Vt = scipy.linalg.svd(T, full_matrices=False, check_finite=False)
+    except np.linalg.LinAlgError:  # divide and conquer gives up on rare matrices; plain QR iteration does not
+        U, rho, Vt = scipy.linalg.svd(T, full_matrices=False, check_finite=False, lapack_driver="gesvd")
+    return rho[:k], U[:, :k], Vt[:k].T

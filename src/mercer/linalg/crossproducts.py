@@ -1,0 +1,66 @@
+"""FᵀHG for tall factors F and G, H = I − 11ᵀ/n: the small matrices that everything on features is computed from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mercer.backends import backend_of, namespace, placement, to_numpy
+
+_RUN = 8192  # rows at a time: enough for BLAS to run at full speed, and few enough to add up in float64 often
+_ONE_MATRIX_ABOVE = 512  # columns above which one product on all cores beats a product (and a matrix) a core
+Blocks = dict[tuple[int, int], np.ndarray]
+
+
+def centred_products(
+    factors: Sequence[Any], *, center: bool = True, precision: Any = None, n_jobs: int | None = None
+) -> tuple[list[np.ndarray], Blocks]:
+    """The mean of each factor's rows, and FᵢᵀHFⱼ for i ≤ j, from one pass over all of them.
+
+    factors : (n, m₁), (n, m₂), …, in one place
+    center : without it H is left out and the means are zero
+    precision : in which the products over runs of rows are taken; None is the widest of the factors'. Runs are added
+        up in float64, so that the error is that of one run.
+
+    Cost: n (m₁ + m₂ + …)² flops; in memory a run of rows of each and the answer, once a thread where it is small.
+
+    >>> means, products = centred_products([np.array([[1.0], [3.0]]), np.array([[0.0, 1.0], [2.0, 5.0]])])
+    >>> products[0, 1].tolist()
+    [[2.0, 4.0]]
+    """
+    xp, n = namespace(factors[0]), factors[0].shape[0]
+    dtype = precision or xp.result_type(*(F.dtype for F in factors))
+    means = [_column_means(F) if center else xp.zeros_like(F[0, :], dtype=xp.float64) for F in factors]
+    small = [xp.astype(mean, dtype) for mean in means]
+    widths = [F.shape[1] for F in factors]
+    blocks = [(i, j) for i in range(len(factors)) for j in range(i, len(factors))]
+    runs = [slice(i, min(i + _RUN, n)) for i in range(0, n, _RUN)]
+    backend = backend_of(factors[0])
+    threads = 1 if max(widths) > _ONE_MATRIX_ABOVE else n_jobs
+    slots = max(1, min(backend.workers(threads), len(runs)))
+    parts: list[Blocks] = [{(i, j): np.zeros((widths[i], widths[j])) for i, j in blocks} for _ in range(slots)]
+
+    def work(run: slice, slot: int) -> None:
+        rows = [xp.astype(F[run, :], dtype, copy=False) - mean for F, mean in zip(factors, small, strict=True)]
+        for i, j in blocks:
+            parts[slot][i, j] += to_numpy(rows[i].T @ rows[j])
+
+    backend.for_each(runs, work, threads)
+    for part in parts[1:]:
+        for block in blocks:
+            parts[0][block] += part[block]
+    return [to_numpy(mean) for mean in means], parts[0]
+
+
+def _column_means(F: Any) -> Any:
+    xp = namespace(F)
+    return xp.sum(F, axis=0, dtype=xp.float64) / F.shape[0]
+
+
+def times(F: Any, weights: np.ndarray, mean: np.ndarray) -> Any:
+    """(F − 1 meanᵀ) weights, (n, k), where F lives and in its precision."""
+    xp, place = namespace(F), placement(F)
+    W = xp.asarray(weights, dtype=F.dtype, **place)
+    return F @ W - xp.asarray(mean @ weights, dtype=F.dtype, **place)[None, :]
