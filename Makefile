@@ -41,6 +41,7 @@ bench: $(VENV)/.installed
 pictures: $(VENV)/.installed
 	$(BIN)/mercer demo --output docs/pictures --quiet
 	$(BIN)/python examples/two_views.py --output docs/pictures
+	$(BIN)/python examples/choose_kernel.py --output docs/pictures
 
 clean:
 	rm -rf $(VENV) demo build dist

@@ -15,6 +15,7 @@ SMALL = {
     "million_rows.py": ["--rows", "3000", "--rank", "60"],
     "custom_kernel.py": [],
     "two_views.py": ["--rows", "300", "--output", "out"],
+    "choose_kernel.py": ["--rows", "90", "--output", "out"],
 }
 SAYS = {
     "circles.py": ["PCA: the rings overlap", "kernel PCA: the rings stand apart"],
@@ -23,6 +24,11 @@ SAYS = {
     "million_rows.py": ["wrong by at most", "scores (3000, 6)"],
     "custom_kernel.py": ["lifted points: True", "rings apart: True"],
     "two_views.py": ["correlation", "with the kernel", "of new digits"],
+    "choose_kernel.py": [
+        "reconstruction: share of new rows",
+        "chemistry and cultivar depend",
+        "what moves component 1 most",
+    ],
 }
 GUIDES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs" / "guide").glob("*.md"))
 DOCUMENTS = ["README.md", "CONTRIBUTING.md", *GUIDES]

@@ -27,3 +27,7 @@ class DegenerateDataWarning(MercerWarning):
 
 class ForcedCorrelationWarning(MercerWarning):
     """Two views correlate perfectly because they have more directions than there are samples, whatever the data."""
+
+
+class FailedCandidateWarning(MercerWarning):
+    """A kernel that was to be compared cannot be used on this data; the others were compared without it."""

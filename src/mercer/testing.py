@@ -23,9 +23,10 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from mercer.backends import generic, to_numpy
+from mercer.backends import generic, namespace, to_numpy
 from mercer.expansion import KernelExpansion
 from mercer.kernels import Kernel
+from mercer.kernels.gradients import gradient_sum, has_gradient
 from mercer.linalg.eigen import Eigenpairs, top_eigenpairs
 from mercer.linalg.eigen_bounds import column_norms
 from mercer.linalg.operators import Operator
@@ -66,6 +67,8 @@ def check_kernel(kernel: Kernel, X: Any, *, psd: bool = True, other_types: bool 
     other_types : whether to try CSR rows and array-API arrays as well; the kernel may refuse with a TypeError
     tol : how far two ways to the same entry may differ, relative to the largest entry; where a row meets itself,
         1e-7 is allowed, since distances and angles near zero are known to half the digits only
+
+    A kernel that has a gradient (`mercer.kernels.gradients`) is held to finite differences of its values as well.
     """
     assert len(X) >= 12, f"Give at least 12 rows to check a kernel on, not {len(X)}."
     bound = kernel.bind(X)
@@ -78,6 +81,8 @@ def check_kernel(kernel: Kernel, X: Any, *, psd: bool = True, other_types: bool 
         _check_call(bound, X, K, tol)
     if kernel.accepts == "vectors" and other_types:
         _check_array_types(bound, X, K, tol)
+    if kernel.accepts == "vectors" and has_gradient(bound):
+        _check_gradient(bound, X, other_types)
 
 
 def _check_parameters(kernel: Kernel, X: Any, K: np.ndarray, tol: float) -> None:
@@ -177,6 +182,34 @@ def _check_array_types(kernel: Kernel, X: Any, K: np.ndarray, tol: float) -> Non
         _close(f"{what}: diagonal", kernel.diagonal(points), np.diagonal(K), 100 * tol)
         block = kernel.tile(points[2:9], points[6:12])
         _entries(f"{what}: a block", block, K, slice(2, 9), slice(6, 12), 100 * tol)
+
+
+def _check_gradient(kernel: Kernel, X: Any, other_types: bool) -> None:
+    """Σ w c ∂k/∂x against central differences, at rows and halfway between two, one column and all of them."""
+    A, d = kernel.points(X), X.shape[1]
+    rng = np.random.default_rng(0)
+    coefs, weights = rng.standard_normal((len(X), 3)), rng.random((8, len(X)))
+    at = np.concatenate([X[:4], (X[:4] + X[4:8]) / 2])
+    step = 1e-5 * float(np.abs(X - X.mean(axis=0)).max() or 1.0)
+    for what, w in (("the gradient", None), ("the gradient with weights", weights)):
+        expected = np.empty((8, 3, d))
+        for c, unit in enumerate(step * np.eye(d)):
+            up, down = (kernel.tile(kernel.points(rows, like=A), A) for rows in (at + unit, at - unit))
+            expected[:, :, c] = ((up - down) * (1.0 if w is None else w)) @ coefs / (2 * step)
+        found = gradient_sum(kernel, kernel.points(at, like=A), A, coefs, d, w)
+        _close(f"{what} against finite differences", found, expected, 1e-4)
+    for what, data in _other_types(X) if other_types else ():
+        try:
+            points = kernel.points(data)
+            there = gradient_sum(kernel, points[0:4], points, _beside(coefs, data), d)
+        except TypeError:
+            continue
+        here = gradient_sum(kernel, A[0:4], A, coefs, d)
+        _close(f"{what}: the gradient", there, here, 1e-7)
+
+
+def _beside(values: np.ndarray, data: Any) -> Any:
+    return values if sp.issparse(data) else namespace(data).asarray(values)
 
 
 def _other_types(X: Any) -> Iterator[tuple[str, Any]]:

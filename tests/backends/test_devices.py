@@ -9,6 +9,7 @@ from mercer import PCA, KernelDiscriminantAnalysis, KernelPCA
 from mercer.backends import backend_of, to_numpy
 from mercer.exceptions import MercerWarning
 from mercer.kernels import RBF, ArcCosine, Linear, Matern
+from mercer.selection import CRITERIA, select_kernel
 from mercer.testing import check_backend
 
 torch = pytest.importorskip("torch")
@@ -62,6 +63,27 @@ def test_streamed_fit_is_certified(device, dtype):
     assert all(getattr(model, name).dtype == dtype for name in ("eigenvalues_", "eigenvectors_", "residuals_"))
     back = to_numpy(model.transform(T[:500]))
     np.testing.assert_allclose(back, to_numpy(model.eigenvectors_ * model.eigenvalues_**0.5)[:500], atol=2e-4)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_contributions_stay_there(device):
+    kernel = RBF(0.3).on([0, 1, 2]) * Linear().normalized() + Matern(1.5) + ArcCosine(1)
+    there, here = (quiet_fit(KernelPCA(2, kernel=kernel), rows) for rows in (tensor(X, device), X))
+    for options in ({}, {"average": False}, {"standardize": True, "shares": True}):
+        found = there.feature_contributions(tensor(NEW, device), **options)
+        assert found.device == tensor(X, device).device
+        np.testing.assert_allclose(to_numpy(found), here.feature_contributions(NEW, **options), atol=1e-7)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_kernels_are_ranked_as_on_numpy(criterion, device):
+    y, kernels = X[:, 0] > 1.5, ["linear", ("rbf", {"gamma": 0.5})]
+    options = {"criterion": criterion, "n_permutations": 3, "cv": 2, "n_components": 2}
+    found = select_kernel(tensor(X, device), tensor(y, device), kernels, **options)
+    expected = select_kernel(X, y, kernels, **options)
+    assert found.best == expected.best
+    np.testing.assert_allclose(list(found.scores.values()), list(expected.scores.values()), atol=1e-6)
 
 
 @pytest.mark.parametrize("device", DEVICES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -16,9 +17,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.backends import adopt, backend_of, is_foreign, namespace, placement, to_numpy
 from mercer.estimators.components import Components, Settings, exact_components, factor_components
+from mercer.estimators.contributions import feature_contributions
 from mercer.estimators.kernel_base import KernelEstimator, bits_of
+from mercer.estimators.parallel import parallel_analysis, refuse_no_columns
 from mercer.estimators.planning import Plan, SolverReport, plan_fit
-from mercer.exceptions import MemoryLimitError
+from mercer.exceptions import DegenerateDataWarning, MemoryLimitError
 from mercer.expansion import Eigenfunction, KernelExpansion
 from mercer.kernels import Kernel, resolve_kernel
 from mercer.kernels.base import leaves
@@ -36,8 +39,9 @@ class KernelPCA(KernelEstimator):
 
     Parameters
     ----------
-    n_components : int, float or None
-        How many; a share of the variance between 0 and 1; None keeps every component that is not zero.
+    n_components : int, float, "parallel" or None
+        How many; a share of the variance between 0 and 1; "parallel" as many as exceed those of data with permuted
+        columns (kernel parallel analysis, for vectors, on up to 1000 rows); None every component that is not zero.
     kernel : str, Kernel or callable
         A name ("linear", "poly", "rbf", …), a `mercer.kernels.Kernel`, a kernel of `sklearn.gaussian_process`, or a
         function of two rows or of two matrices.
@@ -83,6 +87,7 @@ class KernelPCA(KernelEstimator):
     solver_ : SolverReport, what ran and why, passes, bytes, seconds
     kernel_ : the kernel with all its numbers; gamma_ its gamma
     eigenfunctions_ : tuple of callables, one a component
+    null_eigenvalues_ : with n_components="parallel", the eigenvalues that components had to exceed, for n rows
     dual_coef_, X_transformed_fit_ : of the ridge regression back, where it was asked for
     X_fit_, n_features_in_, feature_names_in_
 
@@ -101,11 +106,14 @@ class KernelPCA(KernelEstimator):
     ((500, 2), True)
     """
 
+    null_eigenvalues_: Any
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KernelEstimator._kernel_constraints,
         "n_components": [
             Interval(Integral, 1, None, closed="left"),
             Interval(RealNotInt, 0, 1, closed="neither"),
+            StrOptions({"parallel"}),
             None,
         ],
         "alpha": [Interval(Real, 0, None, closed="left")],
@@ -188,20 +196,25 @@ class KernelPCA(KernelEstimator):
         if self.fit_inverse_transform and isinstance(self._resolved(1), Precomputed):
             raise ValueError("Cannot fit_inverse_transform with a precomputed kernel.")
         started = time.perf_counter()
+        if self.n_components == "parallel":
+            refuse_no_columns(self._resolved(1))
         sparse = False if self.fit_inverse_transform else "csr"  # the way back needs dense rows
         X, restore = self._samples(X, reset=True, copy=self.copy_X, accept_sparse=sparse)
         self._bind(X)
         if self.fit_inverse_transform:
             self._refuse_large_inverse(X)
         working = self.kernel_.centered_form(X)
-        plan = self._plan(X, self._count(X.shape[0]))
+        k = self._count_parallel(X) if self.n_components == "parallel" else self._count(X.shape[0])
+        plan, settings = self._plan(X, k), self._settings(k)
         if self.verbose:
             _say(str(plan))
         if plan.solver == "rpcholesky":
-            found = factor_components(working, X, plan, self._settings())
+            found = factor_components(working, X, plan, settings)
         else:
-            found = exact_components(working, X, plan, self._settings(), lambda k: self._plan(X, k))
+            found = exact_components(working, X, plan, settings, lambda k: self._plan(X, k))
         self._keep(found)
+        if self.n_components == "parallel":
+            self.null_eigenvalues_ = self._like(self.null_eigenvalues_)
         self.solver_ = SolverReport(
             plan.solver,
             found.reason,
@@ -218,15 +231,26 @@ class KernelPCA(KernelEstimator):
         return restore
 
     def _count(self, n: int) -> int:
-        """How many pairs to look for; a share of the variance starts with a guess."""
+        """How many pairs to look for; a share of the variance, or "parallel" before fitting, is a guess."""
         if self.n_components is None:
             return n
         return min(n, int(self.n_components) if isinstance(self.n_components, Integral) else 16)
 
-    def _settings(self) -> Settings:
+    def _count_parallel(self, X) -> int:
+        found = parallel_analysis(self.kernel_, X, random_state=self.random_state, n_jobs=self.n_jobs)
+        self.null_eigenvalues_ = found.null * (X.shape[0] / found.rows)
+        if not found.n_components:
+            warnings.warn(
+                "No eigenvalue exceeds that of data with permuted columns: this kernel sees no dependence between the "
+                "variables. One component is given.",
+                DegenerateDataWarning,
+                stacklevel=4,
+            )
+        return max(1, found.n_components)
+
+    def _settings(self, k: int) -> Settings:
         n = self.X_fit_.shape[0]
-        k = self._count(n)
-        whole = self.n_components is None or isinstance(self.n_components, Integral)
+        whole = not isinstance(self.n_components, Real) or isinstance(self.n_components, Integral)
         return Settings(
             k=k,
             share=None if whole else float(self.n_components),
@@ -318,6 +342,21 @@ class KernelPCA(KernelEstimator):
         norms = to_numpy(self._with_mean.kernel.diagonal(new)).astype(np.float64) - 2 * both[:, -1] + self._mean_norm
         total = norms.sum()
         return float((both[:, :-1] ** 2).sum() / total) if total > 0 else 0.0
+
+    def feature_contributions(self, X=None, *, average=True, standardize=False, shares=False):
+        """How much each input variable moves each component, by the gradient ∂zⱼ/∂x_d = Σᵢ αᵢⱼ ∂k(x, xᵢ)/∂x_d.
+
+        X : rows at which to look; None is the training rows
+        average : the root mean square over the rows, (k, d); False gives every row's gradient with its sign, (m, k, d)
+        standardize : multiply by the standard deviation of each training column, so that units drop out
+        shares : squares divided by their sum over the variables, so that those of a component sum to one
+
+        For Linear these are PCA's loadings. TypeError for kernels with a kink, such as Laplacian, and for those that
+        are no formula of vectors. Cost: m · n entries of the kernel and 2 m n k d flops, in tiles.
+        """
+        check_is_fitted(self)
+        X, restore = (self.X_fit_, adopt(self.X_fit_)[1]) if X is None else self._new_samples(X)
+        return restore(feature_contributions(self, X, average=average, standardize=standardize, shares=shares))
 
     def _fit_inverse(self, X) -> None:
         self.X_transformed_fit_ = self._scores()

@@ -33,6 +33,9 @@ class RBF(VectorKernel):
     def profile(self, d2: Any, xp: Any) -> Any:
         return xp.exp(-self.gamma * d2)
 
+    def slope(self, d2: Any, xp: Any) -> Any:
+        return -self.gamma * self.profile(d2, xp)
+
     def sharpness(self) -> float:
         return self.gamma if isinstance(self.gamma, (int, float)) else 0.0
 
@@ -94,24 +97,40 @@ class Matern(_WithLength):
             raise ValueError(f"nu={self.nu!r} must be positive.")
         if self.nu == float("inf"):
             return xp.exp(-0.5 * (d / self.length_scale) ** 2)
-        s = xp.clip((math.sqrt(2 * self.nu) / self.length_scale) * d, 0.0, 1e4)  # k is 0 there, and s² still a number
-        if self.nu == 0.5:
-            return xp.exp(-s)
-        if self.nu == 1.5:
-            return (1 + s) * xp.exp(-s)
-        if self.nu == 2.5:
-            return (1 + s + s**2 / 3) * xp.exp(-s)
-        if is_foreign(s):
-            raise TypeError(
-                f"Matern(nu={self.nu}) needs Bessel functions, which only NumPy data has; use 0.5, 1.5, 2.5."
-            )
-        return _general_matern(s, self.nu)
+        return _matern(self._scaled(d, xp), self.nu, xp)
+
+    def _scaled(self, d: Any, xp: Any) -> Any:
+        return xp.clip((math.sqrt(2 * self.nu) / self.length_scale) * d, 0.0, 1e4)  # k is 0 there, s² still a number
+
+    @property
+    def smooth(self) -> bool:
+        return self.nu > 1  # below, (dk/dt)/t is infinite at t = 0
+
+    def slope(self, d: Any, xp: Any) -> Any:
+        """From d/ds s^ν K_ν = −s^ν K_(ν−1): the slope is the kernel of ν − 1, but for a factor."""
+        if self.nu == float("inf"):
+            return -self.profile(d, xp) / self.length_scale**2
+        rougher = _matern(self._scaled(d, xp), self.nu - 1, xp)
+        return -(self.nu / (self.nu - 1)) / self.length_scale**2 * rougher
 
     def frequencies(self, rng: np.random.Generator, count: int) -> np.ndarray:
         """Lengths of Student-t frequencies with 2ν degrees of freedom, relative to normal ones."""
         if self.nu == float("inf"):
             return np.full(count, 1 / self.length_scale)
         return np.sqrt(2 * self.nu / rng.chisquare(2 * self.nu, count)) / self.length_scale
+
+
+def _matern(s: Any, nu: float, xp: Any) -> Any:
+    """2^(1−ν)/Γ(ν) · s^ν K_ν(s)."""
+    if nu == 0.5:
+        return xp.exp(-s)
+    if nu == 1.5:
+        return (1 + s) * xp.exp(-s)
+    if nu == 2.5:
+        return (1 + s + s**2 / 3) * xp.exp(-s)
+    if is_foreign(s):
+        raise TypeError(f"Matern(nu={nu}) needs Bessel functions, which only NumPy data has; use 0.5, 1.5, 2.5.")
+    return _general_matern(s, nu)
 
 
 def _general_matern(s: np.ndarray, nu: float) -> np.ndarray:
@@ -142,6 +161,10 @@ class RationalQuadratic(_WithLength):
         if not self.alpha > 0:
             raise ValueError(f"alpha={self.alpha!r} must be positive.")
         return (1 + d2 / float(2 * self.alpha * self.length_scale**2)) ** (-float(self.alpha))
+
+    def slope(self, d2: Any, xp: Any) -> Any:
+        inside = 1 + d2 / float(2 * self.alpha * self.length_scale**2)
+        return inside ** (-float(self.alpha) - 1) / (-2 * float(self.length_scale) ** 2)
 
     def frequencies(self, rng: np.random.Generator, count: int) -> np.ndarray:
         """Lengths of a Gamma mixture of normal frequencies."""

@@ -29,6 +29,9 @@ class Linear(VectorKernel):
     def profile(self, t: Any, xp: Any) -> Any:
         return t
 
+    def slope(self, t: Any, xp: Any) -> Any:
+        return xp.ones_like(t)
+
     def centered_form(self, X: Any) -> Kernel:
         return self if sp.issparse(X) else LinearAbout(column_means(X))
 
@@ -46,6 +49,9 @@ class LinearAbout(VectorKernel):
 
     def profile(self, t: Any, xp: Any) -> Any:
         return t
+
+    def slope(self, t: Any, xp: Any) -> Any:
+        return xp.ones_like(t)
 
     def __repr__(self) -> str:
         return "Linear()"
@@ -82,6 +88,11 @@ class Polynomial(_DotWithGamma):
 
     def profile(self, t: Any, xp: Any) -> Any:
         return (self.gamma * t + float(self.coef0)) ** float(self.degree)
+
+    def slope(self, t: Any, xp: Any) -> Any:
+        if self.degree == 0:
+            return xp.zeros_like(t)
+        return self.degree * self.gamma * (self.gamma * t + float(self.coef0)) ** float(self.degree - 1)
 
     def feature_map(self, X: Any) -> np.ndarray:
         """The explicit Φ(x) with Φ(x)ᵀΦ(y) = k(x, y), (n, C(d + p, p)) or (n, C(d + p − 1, p)) for coef0 = 0.
@@ -127,6 +138,9 @@ class Sigmoid(_DotWithGamma):
     def profile(self, t: Any, xp: Any) -> Any:
         return xp.tanh(self.gamma * t + float(self.coef0))
 
+    def slope(self, t: Any, xp: Any) -> Any:
+        return self.gamma * (1 - self.profile(t, xp) ** 2)
+
     def diagonal(self, A: Points) -> Any:
         """tanh hides an infinite ‖x‖², and with it products ⟨x, y⟩ that are no numbers: here it shows."""
         xp = namespace(A.norms)
@@ -142,6 +156,10 @@ class Cosine(VectorKernel):
     def profile(self, t: Any, xp: Any, aa: Any, bb: Any) -> Any:
         return t * _inverse_sqrt(aa, xp) * _inverse_sqrt(bb, xp)
 
+    def slope(self, t: Any, xp: Any, aa: Any, bb: Any) -> Any:
+        lengths = _inverse_sqrt(aa, xp) * _inverse_sqrt(bb, xp)
+        return lengths, -0.5 * t * lengths * _inverse_sqrt(aa, xp) ** 2
+
 
 @dataclass(repr=False)
 class ArcCosine(VectorKernel):
@@ -155,16 +173,33 @@ class ArcCosine(VectorKernel):
     order: int = 1
 
     def profile(self, t: Any, xp: Any, aa: Any, bb: Any) -> Any:
-        cos = xp.clip(t * _inverse_sqrt(aa, xp) * _inverse_sqrt(bb, xp), -1.0, 1.0)
-        rest = math.pi - xp.acos(cos)
+        cos, sin, rest = self._angle(t, xp, aa, bb)
         if self.order == 0:
             return rest / math.pi
-        sin = xp.sqrt(1 - cos**2)
         if self.order == 1:
             return xp.sqrt(aa) * xp.sqrt(bb) * (sin + rest * cos) / math.pi
         if self.order == 2:
             return aa * bb * (3 * sin * cos + rest * (1 + 2 * cos**2)) / math.pi
         raise ValueError(f"order={self.order!r} must be 0, 1 or 2.")
+
+    @staticmethod
+    def _angle(t: Any, xp: Any, aa: Any, bb: Any) -> tuple[Any, Any, Any]:
+        """cos θ, sin θ and π − θ."""
+        cos = xp.clip(t * _inverse_sqrt(aa, xp) * _inverse_sqrt(bb, xp), -1.0, 1.0)
+        return cos, xp.sqrt(1 - cos**2), math.pi - xp.acos(cos)
+
+    @property
+    def smooth(self) -> bool:
+        return self.order in (1, 2)  # steps have a kink where the angle is zero
+
+    def slope(self, t: Any, xp: Any, aa: Any, bb: Any) -> Any:
+        """From dJ₁/d cos θ = π − θ and dJ₂/d cos θ = 4 (sin θ + (π − θ) cos θ)."""
+        cos, sin, rest = self._angle(t, xp, aa, bb)
+        if self.order == 1:
+            return rest / math.pi, xp.sqrt(bb) * _inverse_sqrt(aa, xp) * sin / (2 * math.pi)
+        turning = 4 * (sin + rest * cos)
+        value = 3 * sin * cos + rest * (1 + 2 * cos**2)
+        return xp.sqrt(aa) * xp.sqrt(bb) * turning / math.pi, bb * (value - cos * turning / 2) / math.pi
 
 
 @dataclass(repr=False)
@@ -177,6 +212,11 @@ class Tanimoto(VectorKernel):
         total = aa + bb - t
         empty = total <= 0
         return xp.where(empty, xp.ones_like(t), t / xp.where(empty, xp.ones_like(total), total))
+
+    def slope(self, t: Any, xp: Any, aa: Any, bb: Any) -> Any:
+        total = aa + bb - t
+        inverse = _inverse_sqrt(total, xp) ** 4  # zero where both rows are empty
+        return (aa + bb) * inverse, -t * inverse
 
 
 def _inverse_sqrt(a: Any, xp: Any) -> Any:

@@ -44,6 +44,18 @@ class VectorKernel(Kernel):
         """k as a function of what was read; `xp` is the array namespace to compute with."""
         raise NotImplementedError
 
+    def slope(self, t: Any, xp: Any, *norms: Any) -> Any:
+        """The profile's derivative dk/dt, for `mercer.kernels.gradients`; written where k has a gradient everywhere.
+
+        For "euclidean" it is (dk/dt)/t, which is finite at t = 0; for "dot+norms" the pair ∂k/∂⟨x, y⟩, ∂k/∂‖x‖².
+        """
+        raise NotImplementedError
+
+    @property
+    def smooth(self) -> bool:
+        """Whether `slope` is there: k has a gradient in x, also where x = y."""
+        return type(self).slope is not VectorKernel.slope
+
     def sharpness(self) -> float:
         """How fast the profile changes with ‖x − y‖², at most; zero where rounding there does no harm."""
         return 0.0
@@ -82,7 +94,7 @@ class VectorKernel(Kernel):
     def tile(self, A: Points, B: Points | None = None, out: Any = None) -> Any:
         Q = A if B is None else B
         backend, xp = backend_of(A.rows), namespace(A.rows)
-        direct = self.reads in _DISTANCES and (A.context.direct or Q.context.direct)
+        direct = self._is_direct(A, Q)
         if self.fused in backend.FUSED and not direct:
             K = backend.FUSED[self.fused](A.rows, A.norms, Q.rows, Q.norms, *self.fused_parameters(), out)
         else:
@@ -91,6 +103,13 @@ class VectorKernel(Kernel):
 
     def fused_parameters(self) -> tuple[float, ...]:
         return ()
+
+    def reading(self, A: Points, B: Points) -> Any:
+        """What the kernel reads off each pair of rows, (m, n)."""
+        return self._read(backend_of(A.rows), A, B, self._is_direct(A, B), None)
+
+    def _is_direct(self, A: Points, B: Points) -> bool:
+        return self.reads in _DISTANCES and (A.context.direct or B.context.direct)
 
     def _read(self, backend: Any, A: Points, Q: Points, direct: bool, out: Any) -> Any:
         if self.reads.startswith("dot"):

@@ -1,1 +1,0 @@
-"""Choosing a kernel, its width and the number of components."""

@@ -1,0 +1,42 @@
+"""Choosing a kernel, its width and the number of components.
+
+median_distance, median_gamma    the typical distance between rows, and the width that goes with it
+alignment, hsic                  how well a kernel agrees with a target; whether two things depend on each other
+select_kernel                    the best of some kernels by a criterion, as a table, a picture and a kernel to use
+parallel_analysis                how many components are more than independent variables would give
+ContributionsDisplay             how much each variable moves each component, as a picture
+"""
+
+from mercer.estimators.parallel import ParallelAnalysis, parallel_analysis
+from mercer.selection.alignment import alignment
+from mercer.selection.bandwidth import DistanceSummary, distance_summary, median_distance, median_gamma
+from mercer.selection.candidates import default_candidates
+from mercer.selection.display import ContributionsDisplay, RankingDisplay
+from mercer.selection.hsic import HSIC, hsic
+from mercer.selection.loo import LeaveOneOut, leave_one_out
+from mercer.selection.reconstruction import Reconstruction, reconstruction_error
+from mercer.selection.result import KernelSelection, ScoredKernel
+from mercer.selection.select import CRITERIA, select_kernel
+
+__all__ = [
+    "CRITERIA",
+    "HSIC",
+    "ContributionsDisplay",
+    "DistanceSummary",
+    "KernelSelection",
+    "LeaveOneOut",
+    "ParallelAnalysis",
+    "RankingDisplay",
+    "Reconstruction",
+    "ScoredKernel",
+    "alignment",
+    "default_candidates",
+    "distance_summary",
+    "hsic",
+    "leave_one_out",
+    "median_distance",
+    "median_gamma",
+    "parallel_analysis",
+    "reconstruction_error",
+    "select_kernel",
+]

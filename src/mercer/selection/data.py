@@ -1,0 +1,110 @@
+"""Reading samples and targets for the functions of this package."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_array, column_or_1d
+
+from mercer.backends import adopt, is_foreign, namespace, to_numpy
+from mercer.estimators.base import FLOATS
+from mercer.features import refuse_overflow, symmetric
+from mercer.kernels.base import Kernel
+from mercer.kernels.discrete import Precomputed, as_strings
+from mercer.linalg.gram import Gram
+from mercer.linalg.operators import Dense, Operator
+
+TARGETS = ("auto", "classes", "numbers")
+
+
+def read_samples(X: Any, kernel: Kernel | None = None, *, least: int = 2) -> Any:
+    """X as the kernel wants it: dense or CSR rows, strings, or a square matrix; at least `least` samples."""
+    if kernel is not None and kernel.accepts == "strings":
+        X = np.asarray(as_strings(X), dtype=object)
+    else:
+        X, _ = adopt(X)
+        X = _check_foreign(X) if is_foreign(X) else check_array(X, accept_sparse="csr", dtype=FLOATS)
+    if X.shape[0] < least:
+        raise ValueError(f"X has {X.shape[0]} sample(s); at least {least} are needed.")
+    if isinstance(kernel, Precomputed) and X.shape[0] != X.shape[1]:
+        raise ValueError(f"A precomputed kernel must be a square matrix (n_samples, n_samples), not {X.shape}.")
+    return X
+
+
+def _check_foreign(X: Any) -> Any:
+    xp = namespace(X)
+    if X.ndim != 2:
+        raise ValueError(f"Expected 2D array, got {X.ndim}D array instead: rows of samples are needed.")
+    X = X if X.dtype in (xp.float32, xp.float64) else xp.astype(X, xp.float64)
+    if not bool(xp.all(xp.isfinite(X))):
+        raise ValueError("Input X contains NaN or infinity.")
+    return X
+
+
+def refuse_constant(X: Any) -> None:
+    """ValueError where all rows are the same, so that nothing can be chosen by them."""
+    if X.ndim != 2:
+        same = len(set(X.tolist())) == 1
+    elif sp.issparse(X):
+        top = X.max(axis=0).toarray() - X.min(axis=0).toarray()
+        same = not np.any(top)
+    else:
+        same = not bool(namespace(X).any(X[:1, :] != X))
+    if same:
+        raise ValueError("All samples are the same: every kernel sees one point, and there is nothing to choose by.")
+
+
+def read_target(y: Any, n: int, target: str = "auto") -> tuple[np.ndarray, np.ndarray | None]:
+    """y as columns Y, (n, c): numbers as they are, classes as indicators; and each sample's class, (n,), or None.
+
+    "auto" takes text and booleans as classes, and whole numbers where they are few (up to 20 values, or five samples
+    a value on average); other numbers are numbers.
+    """
+    if target not in TARGETS:
+        raise ValueError(f"target={target!r} is not known; choose one of {', '.join(TARGETS)}.")
+    y = to_numpy(y) if is_foreign(y) else np.asarray(y)
+    if y.ndim not in (1, 2) or y.shape[0] != n:
+        raise ValueError(f"y has shape {y.shape}; {n} samples need one value, or one row of values, each.")
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = y[:, 0]
+    if y.dtype.kind == "f" and not np.all(np.isfinite(y)):
+        raise ValueError("Input y contains NaN or infinity.")
+    if target == "auto":
+        target = "classes" if _are_classes(y) else "numbers"
+    return _indicators(y) if target == "classes" else (_numbers(y), None)
+
+
+def _are_classes(y: np.ndarray) -> bool:
+    if y.ndim != 1:
+        return False
+    if y.dtype.kind not in "iuf":
+        return True
+    values = np.unique(y)
+    return bool(np.all(values == np.round(values))) and len(values) <= max(20, len(y) // 5)
+
+
+def _indicators(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    classes, index = np.unique(column_or_1d(y), return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(f"y has one class, {classes[0]!r}; a kernel can only be judged by classes if there are two.")
+    return np.eye(len(classes))[index], index
+
+
+def _numbers(y: np.ndarray) -> np.ndarray:
+    y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+    Y = y.reshape(len(y), -1)
+    if not np.any(Y[:1] != Y):
+        raise ValueError("y is constant: no kernel can be judged by it.")
+    return Y
+
+
+def operator_of_kernel(kernel: Kernel, X: Any, n_jobs: int | None) -> Operator:
+    """The matrix of a bound kernel in float64, streamed, with k(x, x) looked at first."""
+    double = namespace(X).float64
+    if isinstance(kernel, Precomputed):
+        return Dense(symmetric(kernel.points(X, double).rows))
+    A = Gram(kernel.centered_form(X), X, precision=double, n_jobs=n_jobs)
+    refuse_overflow(A, kernel)
+    return A

@@ -1,0 +1,145 @@
+"""Pictures: a ranking of kernels, and how much each variable moves each component."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from mercer.backends import to_numpy
+from mercer.plots import FAINT, FEW, INK, _Display, new_figure, palette, tidy
+
+
+class RankingDisplay(_Display):
+    """Scores as points on a line a kernel, the best on top and in colour, with bars of one standard error.
+
+    names : of the kernels, the best first
+    scores, errors : (n,); errors may be None
+    meaning : of the scores, for the axis
+    counts : numbers of components, written beside the points where they differ, or None
+
+    Attributes after `plot`: ax_, figure_, points_, bars_, texts_.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        scores: Sequence[float],
+        errors: Sequence[float | None] | None = None,
+        *,
+        meaning: str = "score",
+        counts: Sequence[int | None] | None = None,
+    ) -> None:
+        self.names, self.scores, self.meaning = list(names), np.asarray(scores, dtype=np.float64), meaning
+        self.errors = None if errors is None else np.array([0.0 if e is None else e for e in errors])
+        self.counts = counts
+
+    @classmethod
+    def from_selection(cls, selection: Any, *, ax: Axes | None = None) -> RankingDisplay:
+        """Draw a `KernelSelection`."""
+        entries = selection.ranking
+        errors = [entry.standard_error for entry in entries]
+        counts = [entry.n_components for entry in entries]
+        display = cls(
+            [entry.name for entry in entries],
+            [entry.score for entry in entries],
+            errors if any(e is not None for e in errors) else None,
+            meaning=selection.meaning,
+            counts=counts if any(c is not None for c in counts) else None,
+        )
+        return display.plot(ax=ax)
+
+    def plot(self, *, ax: Axes | None = None) -> RankingDisplay:
+        """Draw; a figure of its own is as tall as the list is long."""
+        if ax is None:
+            ax = new_figure(width=6.4, height=1.1 + 0.27 * len(self.names))[1][0]
+        self.ax_, self.figure_ = tidy(ax), ax.figure
+        places = np.arange(len(self.names))
+        colours = [FEW[0]] + [FAINT] * (len(self.names) - 1)
+        self.bars_ = None
+        if self.errors is not None:
+            self.bars_ = ax.hlines(places, self.scores - self.errors, self.scores + self.errors, colors=colours, lw=1.6)
+        self.points_ = ax.scatter(self.scores, places, c=colours, s=30, zorder=3, linewidths=0)
+        differ = self.counts is not None and len(set(self.counts)) > 1
+        self.texts_ = [self._count(place) for place in range(len(self.names))] if differ else []
+        ax.set_yticks(places, self.names)
+        ax.tick_params(axis="y", length=0)
+        ax.set_ylim(len(self.names) - 0.4, -0.6)
+        ax.margins(x=0.12)
+        ax.grid(axis="x", color="#E6E6E6", lw=0.7)
+        ax.set_axisbelow(True)
+        ax.set_xlabel(self.meaning, fontsize=9.5)
+        return self
+
+    def _count(self, place: int) -> Any:
+        assert self.counts is not None
+        count = self.counts[place]
+        words = "" if count is None else f"{count}" if place else f"{count} component{'s' * (count != 1)}"
+        reach = self.scores[place] + (0.0 if self.errors is None else self.errors[place])
+        return self.ax_.annotate(
+            words, (reach, place), (6, 0), textcoords="offset points", va="center", fontsize=7.5, color=INK
+        )
+
+
+class ContributionsDisplay(_Display):
+    """The share of each variable in what moves each component, a bar a variable and component.
+
+    shares : (k, d), from `KernelPCA.feature_contributions`
+    names : of the variables; components : of the components, for the key
+
+    Variables are in the order of their largest share, the largest on top.
+
+    Attributes after `plot`: ax_, figure_, bars_ (a container a component), order_ (of the variables), legend_.
+    """
+
+    def __init__(self, shares: Any, names: Sequence[str], components: Sequence[str]) -> None:
+        self.shares, self.names, self.components = to_numpy(shares), list(names), list(components)
+        if self.shares.shape != (len(self.components), len(self.names)):
+            raise ValueError(
+                f"shares have shape {self.shares.shape}; {len(self.components)} components and {len(self.names)} "
+                "variables were named."
+            )
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any = None,
+        *,
+        names: Sequence[str] | None = None,
+        components: Sequence[int] = (0, 1),
+        most: int = 15,
+        ax: Axes | None = None,
+    ) -> ContributionsDisplay:
+        """Draw `feature_contributions(X, standardize=True, shares=True)` of a fitted KernelPCA, the `most` largest."""
+        shares = to_numpy(estimator.feature_contributions(X, standardize=True, shares=True))
+        if max(components) >= len(shares):
+            raise ValueError(f"There are {len(shares)} components; component {max(components)} is none of them.")
+        if names is None:
+            names = getattr(estimator, "feature_names_in_", [f"x{i}" for i in range(shares.shape[1])])
+        labels = [f"component {i + 1}" for i in components]
+        return cls(shares[list(components)], [str(name) for name in names], labels).plot(most=most, ax=ax)
+
+    def plot(self, *, most: int = 15, ax: Axes | None = None) -> ContributionsDisplay:
+        """Draw the `most` variables of the largest shares."""
+        self.order_ = np.argsort(-self.shares.max(axis=0), kind="stable")[:most]
+        if ax is None:
+            ax = new_figure(width=6.4, height=1.1 + 0.3 * len(self.order_))[1][0]
+        self.ax_, self.figure_ = tidy(ax), ax.figure
+        places, thick = np.arange(len(self.order_)), 0.8 / len(self.components)
+        self.bars_ = [
+            ax.barh(
+                places + (i - (len(self.components) - 1) / 2) * thick, row[self.order_], thick, color=colour, label=name
+            )
+            for i, (row, name, colour) in enumerate(
+                zip(self.shares, self.components, palette(len(self.components)), strict=True)
+            )
+        ]
+        ax.set_yticks(places, [self.names[i] for i in self.order_])
+        ax.tick_params(axis="y", length=0)
+        ax.set_ylim(len(self.order_) - 0.4, -0.6)
+        ax.set_xlabel("share of what moves the component")
+        self.legend_ = ax.legend(frameon=False, labelcolor=INK, fontsize=9, loc="lower right")
+        return self

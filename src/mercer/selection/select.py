@@ -1,0 +1,219 @@
+"""The best of some kernels, by a criterion."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.estimators.parallel import parallel_analysis
+from mercer.exceptions import FailedCandidateWarning, MemoryLimitError
+from mercer.features import rows_of
+from mercer.kernels.base import Kernel
+from mercer.kernels.discrete import Spectrum
+from mercer.linalg.eigen import as_generator
+from mercer.selection.alignment import alignment
+from mercer.selection.candidates import default_candidates, read_candidates
+from mercer.selection.data import read_samples, read_target, refuse_constant
+from mercer.selection.loo import leave_one_out
+from mercer.selection.reconstruction import reconstruction_error
+from mercer.selection.result import KernelSelection, ScoredKernel
+
+EXACT_UP_TO = 2000  # samples for which rank="auto" means no factor at all
+
+
+@dataclass(frozen=True)
+class _Request:
+    """What the user asked for, with everything read and checked."""
+
+    X: Any
+    y: Any
+    target: str
+    n_components: Any
+    cv: int
+    rank: int | str | None
+    n_permutations: int
+    kernel_pca: dict[str, Any]
+    options: dict[str, Any]  # random_state, n_jobs
+    memory_limit: Any
+
+
+def _by_alignment(kernel: Kernel, asked: _Request) -> ScoredKernel:
+    score = alignment(
+        kernel, asked.X, asked.y, target=asked.target, rank=asked.rank, memory_limit=asked.memory_limit, **asked.options
+    )
+    return ScoredKernel(kernel, score)
+
+
+def _by_loo(kernel: Kernel, asked: _Request) -> ScoredKernel:
+    found = leave_one_out(
+        kernel, asked.X, asked.y, target=asked.target, rank=asked.rank, memory_limit=asked.memory_limit, **asked.options
+    )
+    details = {} if found.error_rate is None else {"error_rate": found.error_rate}
+    return ScoredKernel(kernel, found.r2, found.standard_error, details=details | {"penalty": found.penalty})
+
+
+def _by_reconstruction(kernel: Kernel, asked: _Request) -> ScoredKernel:
+    found = reconstruction_error(
+        kernel, asked.X, n_components=asked.n_components, cv=asked.cv, kernel_pca=asked.kernel_pca, **asked.options
+    )
+    return ScoredKernel(kernel, 1 - found.error, found.standard_error, found.n_components[found.best])
+
+
+def _by_parallel(kernel: Kernel, asked: _Request) -> ScoredKernel:
+    found = parallel_analysis(
+        kernel, asked.X, n_permutations=asked.n_permutations, max_rows=asked.X.shape[0], **asked.options
+    )
+    return ScoredKernel(kernel, found.share, n_components=found.n_components)
+
+
+@dataclass(frozen=True)
+class _Criterion:
+    score: Callable[[Kernel, _Request], ScoredKernel]
+    meaning: str
+    needs_y: bool
+    takes: tuple[str, ...]  # kinds of samples
+    max_rows: int | None  # that are looked at, unless more are asked for
+
+
+_ALL = ("vectors", "strings", "indices")
+_CRITERIA = {
+    "alignment": _Criterion(_by_alignment, "cosine between HKH and the target's kernel", True, _ALL, None),
+    "loo": _Criterion(_by_loo, "leave-one-out R² of kernel ridge regression", True, _ALL, None),
+    "reconstruction": _Criterion(
+        _by_reconstruction, "share of new rows' variance given back", False, ("vectors",), 1000
+    ),
+    "parallel": _Criterion(_by_parallel, "share of variance above permuted columns", False, ("vectors",), 1000),
+}
+CRITERIA = tuple(_CRITERIA)
+
+
+def select_kernel(
+    X: Any,
+    y: Any = None,
+    candidates: Any = None,
+    *,
+    criterion: str | None = None,
+    target: str = "auto",
+    n_components: Any = None,
+    cv: int = 5,
+    rank: int | str | None = "auto",
+    n_permutations: int = 20,
+    max_rows: int | None = None,
+    kernel_pca: dict[str, Any] | None = None,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+    memory_limit: Any = None,
+) -> KernelSelection:
+    """Rank kernels by a criterion and give the best, bound to the data.
+
+    Parameters
+    ----------
+    X : (n, d) dense or CSR; strings for kernels of strings
+    y : (n,) or (n, c), classes or numbers, for the criteria that need it
+    candidates : list of names, Kernels, functions and pairs (name, parameters); None is `default_candidates`
+    criterion : None is "loo" with y and "parallel" without
+
+        "alignment"       needs y; the cosine between the centred kernel and that of the target
+        "loo"             needs y; 1 − the relative squared leave-one-out error of kernel ridge regression, at the
+                          best penalty, with the share of wrong classes beside it
+        "reconstruction"  how much of the variance of rows held out comes back from a few components, by
+                          cross-validation in input space; gives the number of components
+        "parallel"        how much variance exceeds that of data with permuted columns; gives the number of components
+    target : "classes", "numbers" or "auto", for y
+    n_components, cv, kernel_pca : for "reconstruction", see `reconstruction_error`
+    rank : for "alignment" and "loo": None for exact values, a number or "auto" for those on factors; "auto" is exact up
+        to 2000 samples
+    n_permutations : for "parallel"
+    max_rows : a random sample of so many rows is looked at; None is all of them for "alignment" and "loo", and 1000
+        for the others
+
+    Returns
+    -------
+    KernelSelection : `best`, `n_components`, `ranking`, `table()`, `to_frame()`, `plot()`; it prints as a table. A
+        kernel that cannot be used on X is left out with a FailedCandidateWarning.
+
+    Cost: that of the criterion for each candidate; see `alignment`, `leave_one_out`, `reconstruction_error` and
+    `parallel_analysis`.
+
+    >>> from sklearn.datasets import make_circles
+    >>> X, ring = make_circles(200, factor=0.4, noise=0.05, random_state=0)
+    >>> selection = select_kernel(X, ring, ["linear", ("rbf", {"gamma": 2.0})], criterion="alignment")
+    >>> selection.best
+    RBF(gamma=2.0)
+    """
+    criterion = criterion or ("parallel" if y is None else "loo")
+    if criterion not in _CRITERIA:
+        raise ValueError(f"criterion={criterion!r} is not known; choose one of {', '.join(CRITERIA)}.")
+    chosen = _CRITERIA[criterion]
+    if chosen.needs_y and y is None:
+        free = ", ".join(name for name, c in _CRITERIA.items() if not c.needs_y)
+        raise ValueError(f"criterion={criterion!r} needs y, and none was given; without y there are {free}.")
+    kernels = None if candidates is None else read_candidates(candidates)
+    X = read_samples(X, kernels[0]) if kernels else _read_any(X)
+    kernels = kernels or default_candidates(X)
+    if kernels[0].accepts not in chosen.takes:
+        others = ", ".join(name for name, c in _CRITERIA.items() if kernels[0].accepts in c.takes)
+        raise TypeError(f"criterion={criterion!r} needs vectors, and {kernels[0]!r} takes none; choose of {others}.")
+    refuse_constant(X)
+    if chosen.needs_y:
+        read_target(y, X.shape[0], target)
+    X, y = _sampled(X, y, max_rows or chosen.max_rows, kernels[0], random_state)
+    asked = _Request(
+        X=X,
+        y=y,
+        target=target,
+        n_components=n_components,
+        cv=cv,
+        rank=None if rank == "auto" and X.shape[0] <= EXACT_UP_TO else rank,
+        n_permutations=n_permutations,
+        kernel_pca=kernel_pca or {},
+        options={"random_state": random_state, "n_jobs": n_jobs},
+        memory_limit=memory_limit,
+    )
+    return _ranked(criterion, chosen, kernels, asked)
+
+
+def _read_any(X: Any) -> Any:
+    """Samples whose kernel is not named: strings where every one is text, else vectors."""
+    if not hasattr(X, "shape") or getattr(getattr(X, "dtype", None), "kind", "") in ("O", "U"):
+        values = np.asarray(X, dtype=object)
+        if values.size and all(isinstance(v, str) for v in values.reshape(-1)):
+            return read_samples(X, Spectrum())
+    return read_samples(X)
+
+
+def _sampled(X: Any, y: Any, rows: int | None, kernel: Kernel, random_state: Any) -> tuple[Any, Any]:
+    n = X.shape[0]
+    if rows is None or n <= rows:
+        return X, y
+    index = np.sort(as_generator(random_state).choice(n, int(rows), replace=False))
+    part = rows_of(X, index)
+    if kernel.accepts == "indices":
+        part = rows_of(part.T, index).T
+    return part, None if y is None else np.asarray(y)[index]
+
+
+def _ranked(criterion: str, chosen: _Criterion, kernels: list[Kernel], asked: _Request) -> KernelSelection:
+    entries, failed, reason = [], {}, None
+    for kernel in kernels:
+        try:
+            entries.append(chosen.score(kernel.bind(asked.X), asked))
+        except MemoryLimitError:
+            raise
+        except ValueError as error:
+            failed[repr(kernel)], reason = str(error), error
+    if not entries:
+        raise ValueError(f"No candidate can be used on this data. {next(iter(failed.values()))}") from reason
+    if failed:
+        warnings.warn(
+            f"{len(failed)} of {len(kernels)} kernels cannot be used here and are left out: {', '.join(failed)}. The "
+            "reasons are in `failed`.",
+            FailedCandidateWarning,
+            stacklevel=3,
+        )
+    order = sorted(range(len(entries)), key=lambda i: -entries[i].score)
+    return KernelSelection(criterion, chosen.meaning, tuple(entries[i] for i in order), failed)
