@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-MERCER, SKLEARN = "Mercer", "scikit-learn"
+MERCER, SKLEARN, DIRECT = "Mercer", "scikit-learn", "the direct eigenproblem"
+PEERS = (SKLEARN, DIRECT)
 POWERS = (4, 7, 10, 15, 20)  # iterated_power of scikit-learn's randomized solver, raised until it is exact enough
 AUTO_POWER = 7  # what its "auto" stands for when k < n / 10
 SLACK = 1.5  # a competitor whose judged residual is within this factor of the tolerance has reached it
@@ -17,6 +18,8 @@ GROUPS = {
     "kpca-100k": "Kernel PCA, 100,000 samples in 5 GB",
     "kpca-1m": "Kernel PCA, a million samples by a low-rank factor",
     "transform": "Transforming new rows",
+    "kda-mnist": "Kernel discriminants, MNIST",
+    "kda-direct": "Kernel discriminants against the direct eigenproblem",
     "kcca": "Kernel CCA, the left and the right halves of images",
     "pca": "PCA, a million rows",
     "solvers": "Eigensolvers on the same matrix",
@@ -43,7 +46,7 @@ class Case:
 
     id: str
     group: str
-    kind: str  # kpca, pca, transform, kcca or solve: which measurement and which judge
+    kind: str  # kpca, pca, transform, kda, kcca or solve: which measurement and which judge
     n: int
     d: int
     k: int
@@ -63,6 +66,8 @@ def all_cases() -> list[Case]:
         *_kpca_100k(100_000, "5GB"),
         *_kpca_1m(1_000_000, 1000),
         *_transform(20_000, 100_000),
+        *_kda_mnist(60_000, 7000),
+        *_kda_direct(5000),
         *_kcca(50_000, 2000, 10_000),
         *_pca(1_000_000),
         *_solvers(10_000, (10, 50)),
@@ -78,6 +83,8 @@ def quick_cases() -> list[Case]:
         *_kpca_100k(4000, "500MB"),
         *_kpca_1m(5000, 100),
         *_transform(2500, 6000),
+        *_kda_mnist(3000, 200),
+        *_kda_direct(600),
         *_kcca(3000, 100, 1000),
         *_pca(20_000),
         *_solvers(3200, (5,)),
@@ -192,6 +199,25 @@ def _transform(n: int, rows: int) -> list[Case]:
         replace(case, new_rows=m, settings=f"{m:,} rows, fitted on {n:,}")
         for case, m in ((few, rows // 4), (many, rows))
     ]
+
+
+def _kda_mnist(n: int, rank: int) -> list[Case]:
+    """Images as they come, a kernel of degree four on them made unit vectors, and the 10,000 test images."""
+    who = (Competitor(MERCER, MERCER, "mercer.KernelDiscriminantAnalysis", {"rank": rank, "reg": 1e-7}),)
+    words = f"n = {n:,}, 784 pixels, ten classes, float32, rank {rank}, (⟨x, y⟩/‖x‖‖y‖)⁴"
+    return [Case("kda-mnist", "kda-mnist", "kda", n, 784, 9, who, dtype="float32", settings=words)]
+
+
+def _kda_direct(n: int) -> list[Case]:
+    given = {"reg": 1e-3}
+    estimator = "benchmarks.discriminants.DirectDiscriminants"
+    who = (
+        Competitor(MERCER, MERCER, "mercer.KernelDiscriminantAnalysis", given),
+        Competitor("direct, ARPACK as in kfda", DIRECT, estimator, {**given, "solver": "arpack"}),
+        Competitor("direct, LAPACK", DIRECT, estimator, {**given, "solver": "lapack"}),
+    )
+    words = f"n = {n:,}, d = 50, ten classes, reg = 1e-3, all of K"
+    return [Case("kda-direct", "kda-direct", "kda", n, 50, 9, who, tol=1e-6, settings=words)]
 
 
 def _kcca(n: int, rank: int, linear_n: int) -> list[Case]:

@@ -29,7 +29,9 @@ def main() -> None:
     if job.get("may_exhaust") and Path("/proc/meminfo").exists():
         _limit_memory()
     try:
-        result = {"fit": fit, "transform": transform, "kcca": correlate, "solve": solve}[job["kind"]](job)
+        result = {"fit": fit, "transform": transform, "kcca": correlate, "kda": discriminate, "solve": solve}[
+            job["kind"]
+        ](job)
     except MemoryError:
         result = {"error": "ran out of memory"}
     except ModuleNotFoundError as missing:
@@ -83,6 +85,24 @@ def correlate(job: dict[str, Any]) -> Result:
     peak = memory("VmHWM")
     first, second = model.transform(*_two_views(job["new"]))
     _save(job, first=first, second=second)
+    return {"seconds": seconds, "before_bytes": before, "peak_bytes": peak}
+
+
+def discriminate(job: dict[str, Any]) -> Result:
+    """Fit discriminants, and keep the scores and the predicted classes of rows it has not seen."""
+    X, y, new = (np.load(job[name]) for name in ("data", "labels", "new"))
+    estimator, params = _estimator(job["what"]), dict(job["params"])
+    if job["polynomial"]:
+        kernels = import_module("mercer.kernels")
+        params["kernel"] = kernels.Polynomial(degree=4, gamma=1.0, coef0=0.0).normalized()
+    warm = {**params, **({"rank": 50} if "rank" in params else {})}
+    estimator(**warm).fit(X[:_WARM_ROWS], y[:_WARM_ROWS])
+    before = memory("VmRSS")
+    seconds, model = timed(lambda: estimator(**params).fit(X, y), job["most_fits"])
+    peak = memory("VmHWM")
+    _save(job, scores=model.transform(new))
+    if hasattr(model, "predict"):
+        _save(job, predicted=model.predict(new))
     return {"seconds": seconds, "before_bytes": before, "peak_bytes": peak}
 
 

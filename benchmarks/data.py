@@ -53,6 +53,41 @@ def halves(n: int, dtype: str) -> tuple[Path, Path]:
     return paths[0], paths[1]
 
 
+def images(n: int, dtype: str) -> dict[str, Path]:
+    """The .npy files of the first n training images divided by 255, of the test images, and of their classes."""
+    paths = {}
+    for name, part, count in (("data", "train", n), ("new", "test", None)):
+        paths[name] = FOLDER / f"mnist-{part}-images-{count}-{dtype}.npy"
+        if not paths[name].exists():
+            pixels = _raw(part, "images")[:count].astype(dtype)
+            pixels /= 255
+            _save(paths[name], pixels)
+    return {**paths, "labels": _class_file("train", np.arange(n)), "new_labels": _class_file("test", np.arange(10_000))}
+
+
+def labelled(n: int, d: int, dtype: str) -> dict[str, Path]:
+    """n rows as in `dataset` with their classes, and 1,000 others that may share images with them."""
+    order = [np.random.default_rng(seed).permutation(60_000)[:count] for seed, count in ((0, n), (1, 1000))]
+    return {
+        "data": dataset(n, d, dtype),
+        "labels": _class_file("train", order[0], 0),
+        "new": dataset(1000, d, dtype, seed=1),
+        "new_labels": _class_file("train", order[1], 1),
+    }
+
+
+def _class_file(part: str, index: np.ndarray, seed: int | None = None) -> Path:
+    path = FOLDER / f"mnist-{part}-classes-{len(index)}{'' if seed is None else f'-{seed}'}.npy"
+    if not path.exists():
+        _save(path, _raw(part, "labels")[index])
+    return path
+
+
+def _raw(part: str, what: str) -> np.ndarray:
+    _images()  # fetches all of them where they are not there
+    return np.load(IMAGES.with_name(f"mnist_{part}_{what}.npy"))
+
+
 def gamma_of(path: Path) -> float:
     """One over the median squared distance of 1,000 rows, to four digits."""
     note = path.with_suffix(".json")

@@ -76,6 +76,30 @@ def covariance_residuals(X: np.ndarray, values: np.ndarray, vectors: np.ndarray)
     return np.linalg.norm(S @ V - V * values, axis=0) / abs(values).max()
 
 
+def discriminant_scores(X: np.ndarray, y: np.ndarray, gamma: float, reg: float, new: np.ndarray) -> np.ndarray:
+    """Scores of new rows along the directions in the span of all samples, by the regression that is equivalent.
+
+    With R = (HKH + nλI)⁻¹HY, Y the indicators of the classes, the directions span those of the columns of KHR.
+    """
+    K = _kernel_product(X, X, gamma, np.eye(len(X)))
+    means = K.mean(axis=0)
+    centred = K - means - means[:, None] + means.mean()
+    indicators = (y[:, None] == np.unique(y)).astype(np.float64)
+    indicators -= indicators.mean(axis=0)
+    shifted = centred + reg * np.trace(centred) * np.eye(len(X))
+    R = np.linalg.solve(shifted, indicators)
+    return _kernel_product(new, X, gamma, R - R.mean(axis=0))
+
+
+def largest_sine(A: np.ndarray, B: np.ndarray) -> float:
+    """The sine of the largest angle between the spans of two sets of centred columns, of the rank that B's have."""
+    bases = []
+    for columns in (A, B):
+        U, s, _ = np.linalg.svd(columns - columns.mean(axis=0), full_matrices=False)
+        bases.append(U[:, s > 1e-10 * s[0]])
+    return float(np.linalg.norm(bases[1] - bases[0] @ (bases[0].T @ bases[1]), 2))
+
+
 def held_out_correlation(first: np.ndarray, second: np.ndarray) -> float:
     """The mean over components of the correlation between the scores of two views of rows that no fit has seen."""
     a, b = (scores.astype(np.float64) - scores.mean(axis=0, dtype=np.float64) for scores in (first, second))

@@ -75,8 +75,7 @@ def summary(one: Competitor, taken: list[Measurement]) -> dict[str, Any]:
         row["residual"] = max(found["residual"] for found in judged)
     kept = ("passes", "products", "solver", "converged", "certificate", "eigenvalue_error", "reason")
     row |= {name: last[name] for name in kept if last.get(name) is not None}
-    if "held_out" in taken[0]:
-        row["held_out"] = taken[0]["held_out"]
+    row |= {name: taken[0][name] for name in ("held_out", "wrong") if name in taken[0]}
     return row | ({"values": judged[0]["values"]} if judged and "values" in judged[0] else {})
 
 
@@ -149,6 +148,11 @@ class _Jobs:
 
     def __init__(self, case: Case, scratch: Path) -> None:
         self.case, self.scratch = case, scratch
+        if case.kind == "kda":
+            raw = case.group == "kda-mnist"
+            self.files = data.images(case.n, case.dtype) if raw else data.labelled(case.n, case.d, case.dtype)
+            self.gamma = data.gamma_of(self.files["data"])
+            return
         if case.kind == "kcca":
             self.data, self.new = data.halves(case.n, case.dtype)
             return
@@ -170,6 +174,18 @@ class _Jobs:
             matrix = self.data if one.what == "krylov_streamed" else self.matrix
             numbers = {"k": case.k, "tol": case.tol, "gamma": self.gamma, "largest": self.largest}
             return {"kind": "solve", "what": one.what, "data": str(matrix), **numbers}
+        if case.kind == "kda":
+            raw = case.group == "kda-mnist"
+            params = one.params if raw else {**one.params, "gamma": self.gamma}
+            paths = {name: str(path) for name, path in self.files.items()}
+            return {
+                "kind": "kda",
+                "what": one.what,
+                "params": params,
+                "polynomial": raw,
+                "most_fits": case.most_fits,
+                **paths,
+            }
         if case.kind == "kcca":
             return {
                 "kind": "kcca",
@@ -200,12 +216,28 @@ class _Jobs:
                     raise RuntimeError(f"{one.name} could not be fitted: {found['error']}")
         return path
 
+    def _discriminant_verdict(self, out: Path) -> dict[str, Any]:
+        """The share of new rows in the wrong class; against the direct eigenproblem also the angle between spans."""
+        found: dict[str, Any] = {}
+        if (out / "predicted.npy").exists():
+            wrong = np.load(out / "predicted.npy") != np.load(self.files["new_labels"])
+            found["wrong"] = float(wrong.mean())
+        if self.case.tol is not None:
+            X, y, new = (np.load(self.files[name]) for name in ("data", "labels", "new"))
+            reg = self.case.competitors[0].params["reg"]
+            if not hasattr(self, "_reference"):
+                self._reference = judge.discriminant_scores(X, y, self.gamma, reg, new)
+            found["residual"] = judge.largest_sine(np.load(out / "scores.npy"), self._reference)
+        return found
+
     def verdict(self, out: Path) -> dict[str, Any]:
         """The largest residual of an answer (for a transform, the largest error of its scores), and its values.
 
         For two views, the correlation that is left on rows that no fit has seen.
         """
         case = self.case
+        if case.kind == "kda":
+            return self._discriminant_verdict(out)
         if case.kind == "kcca":
             scores = (np.load(out / f"{name}.npy") for name in ("first", "second"))
             return {"held_out": judge.held_out_correlation(*scores)}
@@ -227,6 +259,7 @@ def _say(case: Case, one: Competitor, turn: int, found: Measurement) -> None:
         f"{statistics.median(found['seconds']):.3g} s, {found['peak_bytes'] / 1e9:.2f} GB"
         + (f", residual {found['residual']:.1e}" if "residual" in found else "")
         + (f", held-out correlation {found['held_out']:.3f}" if "held_out" in found else "")
+        + (f", wrong {found['wrong']:.2%}" if "wrong" in found else "")
     )
     label = "trial" if turn < 0 else f"turn {turn + 1}"
     sys.stderr.write(f"{case.id}: {one.name}, {label}: {said}\n")
