@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.linalg.lapack import dpstrf, dtrtri
+from scipy.linalg.lapack import dpstrf
 
 from mercer.linalg.lowrank import Factor
 
@@ -34,11 +34,9 @@ def complete_cholesky(K: np.ndarray, rng: np.random.Generator, *, dtype: Any = n
     missed = np.abs(product - F @ (F.T @ probe)).max(initial=0.0) / max(np.abs(probe).max(), 1.0)
     total = float(np.maximum(diagonal, 0.0).sum())
     negative = max(0.0, -float(left[left < -n * noise].sum()), missed if missed > n * noise else 0.0)
-    inverse = dtrtri(L[:rank], lower=1)[0] if rank else np.zeros((0, 0))
     return Factor(
         F.astype(dtype, copy=False),
         pivots[:rank].astype(np.int64) - 1,
-        inverse.T,
         float(np.maximum(left, 0.0).sum()) + n * noise / 64,
         negative / total if total > 0 else float(negative > 0),
     )

@@ -11,6 +11,7 @@ For the first two K − FFᵀ is positive semidefinite where K is, so its trace,
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -32,17 +33,27 @@ class Factor:
 
     F : (n, m); F(x) of a new point is k(x, landmarks) @ coefs.
     landmarks : (m,) indices of the columns.
-    coefs : (m, m).
     error : tr(K − FFᵀ), an upper bound of ‖K − FFᵀ‖, with what rounding may add.
     negative : how far below zero the diagonal of K − FFᵀ was seen to go, summed and relative to tr K. Zero for a
         positive semidefinite K; anything else makes the bound void.
+    root : (m, m) with root rootᵀ = K[landmarks, landmarks]⁻¹, where F was made from one; else F at the landmarks is
+        lower triangular, and its inverse does the same.
     """
 
     F: Any
     landmarks: np.ndarray
-    coefs: np.ndarray
     error: float
     negative: float = 0.0
+    root: np.ndarray | None = None
+
+    @cached_property
+    def coefs(self) -> np.ndarray:
+        """(m, m), computed when it is first asked for: a preconditioner never does."""
+        if self.root is not None:
+            return self.root
+        xp = namespace(self.F)
+        index = xp.asarray(self.landmarks, **placement(self.F))
+        return inverse_transpose(to_numpy(xp.take(self.F, index, axis=0)))
 
 
 def rpcholesky(A: Operator, rank: int, rng: np.random.Generator, *, dtype: Any = None, tol: float = 0.0) -> Factor:
@@ -79,10 +90,8 @@ def rpcholesky(A: Operator, rank: int, rng: np.random.Generator, *, dtype: Any =
     m = len(pivots)
     landmarks = np.array(pivots, dtype=np.int64)
     rounding = eps * total * np.sqrt(max(m, 1)) + min(noise.sum(), floor)
-    coefs = _landmark_coefs(to_numpy(xp.take(Ft[:m, :], _index(A, landmarks), axis=1)).T)
-    return Factor(
-        Ft[:m, :].T, landmarks, coefs, float(residual.sum()) + unseen + rounding, negative / total if total > 0 else 0.0
-    )
+    error = float(residual.sum()) + unseen + rounding
+    return Factor(Ft[:m, :].T, landmarks, error, negative / total if total > 0 else 0.0)
 
 
 def _coarsest_eps(xp: Any, *dtypes: Any) -> float:
@@ -156,9 +165,9 @@ def _append(
     return unseen, below
 
 
-def _landmark_coefs(F_S: np.ndarray) -> np.ndarray:
-    """M with k(x, landmarks) M = F(x): the inverse transpose of F at the landmarks, which is lower triangular."""
-    L = np.tril(F_S.astype(np.float64))
+def inverse_transpose(L: np.ndarray) -> np.ndarray:
+    """L⁻ᵀ of a lower triangular matrix: with L = F at the landmarks, k(x, landmarks) L⁻ᵀ = F(x)."""
+    L = np.tril(L.astype(np.float64))
     return dtrtri(L, lower=1)[0].T if len(L) else L
 
 
@@ -187,7 +196,7 @@ def nystroem(A: Operator, landmarks: Any, *, dtype: Any = None) -> Factor:
     diagonal = xp.astype(A.diagonal(), xp.float64)
     left = xp.sum(diagonal - xp.sum(F**2, axis=1, dtype=xp.float64))
     rounding = float(xp.finfo(dtype).eps) * float(xp.sum(xp.abs(diagonal))) * np.sqrt(len(S))
-    return Factor(F, S, coefs, max(float(left), 0.0) + rounding)
+    return Factor(F, S, max(float(left), 0.0) + rounding, root=coefs)
 
 
 @dataclass(frozen=True)
