@@ -42,6 +42,9 @@ pictures: $(VENV)/.installed
 	$(BIN)/mercer demo --output docs/pictures --quiet
 	$(BIN)/python examples/two_views.py --output docs/pictures
 	$(BIN)/python examples/choose_kernel.py --output docs/pictures
+	$(BIN)/python examples/kernelize.py --output docs/pictures
+	$(BIN)/python examples/novelty.py --output docs/pictures
+	$(BIN)/python examples/eigenfaces.py --output docs/pictures
 
 clean:
 	rm -rf $(VENV) demo build dist

@@ -5,6 +5,7 @@ data      the inputs, as .npy files in data/benchmarks
 run       one fresh process a measurement, competitors in turn
 child     the measurement: load, warm up, time, read the peak memory
 solvers   the eigensolvers that the case "solvers" compares
+faces     what a case of kind "quality" measures: areas under the curve, shares of right answers
 judge     the residual of every answer, by NumPy alone
 targets   what is asked, and whether it was reached
 report    figures.json, and docs/benchmarks.md from it

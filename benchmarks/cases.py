@@ -23,6 +23,7 @@ GROUPS = {
     "kcca": "Kernel CCA, the left and the right halves of images",
     "pca": "PCA, a million rows",
     "solvers": "Eigensolvers on the same matrix",
+    "faces": "Is it a face, and whose?",
     "gpu": "On a GPU",
 }
 
@@ -46,7 +47,7 @@ class Case:
 
     id: str
     group: str
-    kind: str  # kpca, pca, transform, kda, kcca or solve: which measurement and which judge
+    kind: str  # kpca, pca, transform, kda, kcca, solve or quality: which measurement and which judge
     n: int
     d: int
     k: int
@@ -71,6 +72,7 @@ def all_cases() -> list[Case]:
         *_kcca(50_000, 2000, 10_000),
         *_pca(1_000_000),
         *_solvers(10_000, (10, 50)),
+        *_faces(quick=False),
     ]
 
 
@@ -88,6 +90,7 @@ def quick_cases() -> list[Case]:
         *_kcca(3000, 100, 1000),
         *_pca(20_000),
         *_solvers(3200, (5,)),
+        *_faces(quick=True),
     ]
     return [replace(case, most_fits=min(case.most_fits, 3)) for case in cases]
 
@@ -290,3 +293,14 @@ def _solvers(n: int, counts: tuple[int, ...]) -> list[Case]:
         )
         for k in counts
     ]
+
+
+def _faces(quick: bool) -> list[Case]:
+    """PCA beside kernel PCA and beside neither: here it is the answers that are compared, and not the times."""
+    who = tuple(Competitor(name, MERCER, name, {"quick": quick}) for name in ("PCA", "kernel PCA", "no components"))
+    words = {
+        "faces-pixels": ("200 patches, half of them faces, as they are", 200, 625),
+        "faces-light": ("the same patches in even light", 200, 625),
+        "faces-people": ("400 portraits of 40 people", 400, 644),
+    }
+    return [Case(name, "faces", "quality", n, d, 1, who, settings=settings) for name, (settings, n, d) in words.items()]

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import data, judge
+from benchmarks import data, faces, judge
 from benchmarks.cases import AUTO_POWER, SLACK, Case, Competitor
 
 RESULTS = data.ROOT / "benchmarks" / "results"
@@ -26,6 +26,8 @@ Measurement = dict[str, Any]
 
 def run_case(case: Case, repeats: int) -> dict[str, Any]:
     """The figures of a case: a row a competitor. Raw measurements go to results/<id>.jsonl as they come."""
+    if case.kind == "quality":
+        return faces.run_case(case, repeats)
     RESULTS.mkdir(exist_ok=True)
     log = RESULTS / f"{case.id}.jsonl"
     log.unlink(missing_ok=True)

@@ -145,6 +145,19 @@ def _transform_memory(cases: dict[str, Figures]) -> Verdict | None:
     return f"peak {growth:+.0f} MB for four times the rows", growth < 200
 
 
+def _no_worse(*names: str) -> Callable[[dict[str, Figures]], Verdict | None]:
+    """Whether the second row of each case reaches at least the value of the first."""
+
+    def verdict(cases: dict[str, Figures]) -> Verdict | None:
+        rows = [cases[name]["rows"][:2] for name in names if name in cases]
+        if len(rows) < len(names) or any("value" not in row for pair in rows for row in pair):
+            return None
+        text = "; ".join(f"{kernel['value']:.3f} to {plain['value']:.3f}" for plain, kernel in rows)
+        return f"area under the curve {text}", all(kernel["value"] >= plain["value"] for plain, kernel in rows)
+
+    return verdict
+
+
 def _one(name: str, target: Callable[[dict[str, Figures]], Verdict | None]) -> Any:
     """The verdict on a single case of a group."""
     return lambda cases: target({name: cases[name]}) if name in cases else None
@@ -166,6 +179,9 @@ TARGETS = [
     ),
     Target("kcca", "plain CCA never slower", _one("kcca-linear", _grid(1.0, 1.0))),
     Target("pca", "never slower", _grid(1.0, 1.0)),
+    Target(
+        "faces", "kernel PCA tells faces from other patches no worse than PCA", _no_worse("faces-pixels", "faces-light")
+    ),
     Target("gpu", "100,000 samples in less than 3 s", _one("gpu-100k", _within(3, None, True))),
     Target("gpu", "400,000 samples in less than 60 s", _one("gpu-400k", _within(60, None, True))),
 ]

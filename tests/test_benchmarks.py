@@ -10,7 +10,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import judge, report, run, targets
+from benchmarks import faces, judge, report, run, targets
 from benchmarks.cases import GROUPS, MERCER, SKLEARN, Competitor, all_cases, chosen, quick_cases
 
 
@@ -101,6 +101,33 @@ def test_certificates_are_checked_against_the_judge(residual, met):
     mine = row(MERCER, 50.0, residual=residual, certificate=9e-6, converged=True)
     lines = targets.scoreboard({"kpca-100k": figures(mine, group="kpca-100k", tol=1e-5)})
     assert [line[3] for line in lines if line[0] == "kpca-100k"] == [met]
+
+
+def quality(name, value):
+    spread = {"least": value - 0.01, "greatest": value + 0.01, "measurements": 5, "measure": "area"}
+    return {"competitor": name, "library": MERCER, "value": value, **spread}
+
+
+@pytest.mark.parametrize(("kernel", "met"), [(0.97, "yes"), (0.94, "no")])
+def test_qualities_are_compared_and_shown(kernel, met):
+    cases = {
+        name: figures(quality("PCA", 0.95), quality("kernel PCA", kernel), group="faces", tol=None)
+        for name in ("faces-pixels", "faces-light")
+    }
+    assert [line[3] for line in targets.scoreboard(cases) if line[0] == "faces"] == [met]
+    page = report.render({"cases": cases})
+    assert "| a case | PCA | area | 0.950 (0.940–0.960) | 5 |" in page
+    del cases["faces-light"]
+    assert [line[2] for line in targets.scoreboard(cases) if line[0] == "faces"] == ["not run yet"]
+
+
+def test_faces_that_are_missing_are_an_error_row(monkeypatch, tmp_path):
+    monkeypatch.setattr(faces, "ROOT", tmp_path)
+    case = next(case for case in quick_cases() if case.group == "faces")
+    made = run.run_case(case, 1)
+    assert all("fetch_data.py" in row["error"] for row in made["rows"])
+    page = report.render({"cases": {case.id: {**made, "machine": figures()["machine"]}}})
+    assert "no faces: python scripts/fetch_data.py faces" in page
 
 
 # --- measurements to rows ------------------------------------------------------------------------------

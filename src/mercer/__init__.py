@@ -6,17 +6,31 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mercer.estimators.kernel_cca import KernelCCA
     from mercer.estimators.kernel_discriminant import KernelDiscriminantAnalysis
+    from mercer.estimators.kernel_map import KernelMap
     from mercer.estimators.kernel_pca import KernelPCA
+    from mercer.estimators.kernelized import Kernelized
+    from mercer.estimators.novelty import NoveltyDetector
     from mercer.estimators.pca import PCA
 
 __version__ = "0.1.0"
-__all__ = ["PCA", "KernelCCA", "KernelDiscriminantAnalysis", "KernelPCA"]
+__all__ = [
+    "PCA",
+    "KernelCCA",
+    "KernelDiscriminantAnalysis",
+    "KernelMap",
+    "KernelPCA",
+    "Kernelized",
+    "NoveltyDetector",
+]
 
 _HOMES = {
     "PCA": "mercer.estimators.pca",
     "KernelCCA": "mercer.estimators.kernel_cca",
     "KernelDiscriminantAnalysis": "mercer.estimators.kernel_discriminant",
+    "KernelMap": "mercer.estimators.kernel_map",
     "KernelPCA": "mercer.estimators.kernel_pca",
+    "Kernelized": "mercer.estimators.kernelized",
+    "NoveltyDetector": "mercer.estimators.novelty",
 }
 
 

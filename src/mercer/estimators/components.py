@@ -67,6 +67,7 @@ class Components:
     bytes: int
     reason: str
     converged: bool
+    landmarks: np.ndarray | None = None  # the rows that the expansion compares with, where these are not all
 
 
 def exact_components(
@@ -153,6 +154,7 @@ def factor_components(kernel: Kernel, X: Any, plan: Plan, settings: Settings) ->
         _factor_bytes(spectrum, n, settings.bits),
         f"rank {len(spectrum.values)}, tr(K − FFᵀ) = {factor.error:.3g}",
         True,
+        factor.landmarks,
     )
 
 

@@ -88,6 +88,7 @@ class KernelPCA(KernelEstimator):
     kernel_ : the kernel with all its numbers; gamma_ its gamma
     eigenfunctions_ : tuple of callables, one a component
     null_eigenvalues_ : with n_components="parallel", the eigenvalues that components had to exceed, for n rows
+    landmarks_ : (rank,), the rows that "rpcholesky" compares new ones with; None for the other solvers
     dual_coef_, X_transformed_fit_ : of the ridge regression back, where it was asked for
     X_fit_, n_features_in_, feature_names_in_
 
@@ -299,6 +300,7 @@ class KernelPCA(KernelEstimator):
         self.total_variance_ = found.total / found.vectors.shape[0]
         self._with_mean = found.expansion
         self._mean_norm = found.mean_norm
+        self.landmarks_ = found.landmarks
         self.expansion_ = found.expansion.columns(slice(0, len(found.values)))
 
     def _like(self, values: np.ndarray):
@@ -333,15 +335,29 @@ class KernelPCA(KernelEstimator):
         little, so a grid search can compare numbers of components. It cannot compare kernels: each has its own
         feature space, and a wider kernel keeps more of a poorer one.
         """
+        norms, scores, _ = self._norms_and_scores(X, "score")
+        total = norms.sum()
+        return float((scores**2).sum() / total) if total > 0 else 0.0
+
+    def squared_distance(self, X):
+        """‖φ̃(x)‖² − ‖z‖², (m,): how far each row lies from the subspace of the components, squared; never below zero.
+
+        For the linear kernel this is the squared error of the reconstruction; for others, Hoffmann's measure of novelty
+        (Kernel PCA for novelty detection, 2007). φ̃ is as in `score`.
+        """
+        norms, scores, restore = self._norms_and_scores(X, "squared_distance")
+        return restore(self._like(np.maximum(norms - (scores**2).sum(axis=1), 0.0)))
+
+    def _norms_and_scores(self, X, method: str):
+        """‖φ̃(x)‖², (m,), and z, (m, k), in float64 NumPy, and the way back to the type of X."""
         check_is_fitted(self)
-        X = self._new_samples(X)[0]
+        X, restore = self._new_samples(X)
         if isinstance(self.kernel_, Precomputed):
-            raise ValueError("score needs k(x, x) of new points, which a precomputed kernel does not have.")
+            raise ValueError(f"{method} needs k(x, x) of new points, which a precomputed kernel does not have.")
         new = self._with_mean.new_points(X)
         both = to_numpy(self._with_mean.on_points(new)).astype(np.float64)
         norms = to_numpy(self._with_mean.kernel.diagonal(new)).astype(np.float64) - 2 * both[:, -1] + self._mean_norm
-        total = norms.sum()
-        return float((both[:, :-1] ** 2).sum() / total) if total > 0 else 0.0
+        return norms, both[:, :-1], restore
 
     def feature_contributions(self, X=None, *, average=True, standardize=False, shares=False):
         """How much each input variable moves each component, by the gradient ∂zⱼ/∂x_d = Σᵢ αᵢⱼ ∂k(x, xᵢ)/∂x_d.

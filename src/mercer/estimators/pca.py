@@ -180,18 +180,28 @@ class PCA(Estimator):
         On the training data J is (n − 1)/n times the sum of the discarded variances, and no affine subspace
         of the same dimension has a smaller one.
         """
+        distances, _, _ = self._squared_distances(X, "reconstruction_error")
+        return float(namespace(distances).mean(distances))
+
+    def squared_distance(self, X: Array) -> Array:
+        """‖x − x̂‖² of each row, (n,), x̂ its projection on the components: the squared distance from the subspace."""
+        distances, dtype, restore = self._squared_distances(X, "squared_distance")
+        return restore(namespace(distances).astype(distances, dtype, copy=False))
+
+    def _squared_distances(self, X: Array, method: str) -> tuple[Array, Any, Callable[[Array], Array]]:
+        """‖x − x̂‖² in wide floats, in chunks on all cores; the dtype of results for X; the way back to its type."""
         check_is_fitted(self)
-        X, _ = self._data(X, reset=False)
-        mean, components, _ = self._placed(X, "reconstruction_error")
+        X, restore = self._data(X, reset=False)
+        mean, components, _ = self._placed(X, method)
         xp, wide = namespace(X), wide_dtype(X)
-        parts: dict[int, float] = {}
+        distances = xp.empty((X.shape[0],), dtype=wide, device=mean.device)
 
-        def add(chunk: Chunk) -> None:
+        def fill(chunk: Chunk) -> None:
             missed = chunk.values - (chunk.values @ components.T) @ components
-            parts[chunk.rows.start] = float(xp.sum(xp.vecdot(missed, missed), dtype=wide))
+            distances[chunk.rows] = xp.astype(xp.vecdot(missed, missed), wide, copy=False)
 
-        each_centred(X, mean, add)
-        return sum(parts[start] for start in sorted(parts)) / X.shape[0]
+        each_centred(X, mean, fill)
+        return distances, mean.dtype, restore
 
     def get_covariance(self) -> Array:
         """The covariance of the probabilistic model, Σ (λᵢ − σ²) vᵢvᵢᵀ + σ² I, of shape (d, d)."""

@@ -10,11 +10,12 @@ For the first two K − FFᵀ is positive semidefinite where K is, so its trace,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dtrtri
 
@@ -171,7 +172,7 @@ def inverse_transpose(L: np.ndarray) -> np.ndarray:
     return dtrtri(L, lower=1)[0].T if len(L) else L
 
 
-def _inverse_root(S: np.ndarray) -> np.ndarray:
+def inverse_root(S: np.ndarray) -> np.ndarray:
     """M with M Mᵀ = S⁻¹, triangular where S allows it, by eigenvectors (and only where S > 0) where it does not."""
     try:
         L = np.linalg.cholesky(S + np.finfo(np.float64).eps * np.trace(S) * np.eye(len(S)))
@@ -190,7 +191,7 @@ def nystroem(A: Operator, landmarks: Any, *, dtype: Any = None) -> Factor:
     S = np.unique(np.asarray(landmarks, dtype=np.int64))
     if not len(S) or S[0] < 0 or S[-1] >= A.n:
         raise ValueError(f"Landmarks must be indices of samples, from 0 to {A.n - 1}, at least one.")
-    coefs = _inverse_root(_block(A, S))
+    coefs = inverse_root(_block(A, S))
     xp, dtype = A.xp, dtype or A.dtype
     F = xp.astype(A.rows(_index(A, S)), dtype).T @ xp.asarray(coefs, dtype=dtype, **A._place())
     diagonal = xp.astype(A.diagonal(), xp.float64)
@@ -209,9 +210,11 @@ class FourierFeatures:
     omega: np.ndarray  # (m / 2, d)
     error: float = np.nan
     error_se: float = np.nan
+    shift: Any = None  # taken off the rows first: it changes no difference x − y, and phases far from 0 lose digits
 
     def __call__(self, X: Any) -> Any:
         xp = namespace(X)
+        X = X if self.shift is None else X - self.shift
         phase = X @ xp.asarray(self.omega.T, dtype=X.dtype, **placement(X))
         return xp.concat([xp.cos(phase), xp.sin(phase)], axis=1) * float(np.sqrt(1 / len(self.omega)))
 
@@ -229,11 +232,12 @@ def orthogonal_random_features(
     d, count = X.shape[1], max(1, -(-n_features // 2))
     blocks = [np.linalg.qr(rng.standard_normal((d, d)))[0] for _ in range(-(-count // d))]
     lengths = np.sqrt(rng.chisquare(d, count)) * kernel.frequencies(rng, count)
-    features = FourierFeatures(np.concatenate(blocks)[:count] * lengths[:, None])
+    shift = None if sp.issparse(X) else namespace(X).mean(X, axis=0)
+    features = FourierFeatures(np.concatenate(blocks)[:count] * lengths[:, None], shift=shift)
     errors = _pair_errors(kernel, features, X, rng, pairs)
-    rms = float(np.sqrt(np.mean(errors**2)))
+    rms = float(np.sqrt(np.mean(errors**2))) if len(errors) else 0.0  # k(x, x) itself is exact
     spread = float(np.std(errors**2) / np.sqrt(len(errors)) / (2 * rms)) if rms > 0 else 0.0
-    return FourierFeatures(features.omega, rms, spread)
+    return replace(features, error=rms, error_se=spread)
 
 
 def _pair_errors(kernel: Kernel, features: Any, X: Any, rng: np.random.Generator, pairs: int) -> np.ndarray:
