@@ -20,6 +20,7 @@ SMALL = {
     "kernelize.py": ["--output", "out"],
     "novelty.py": ["--output", "out"],
     "eigenfaces.py": ["--quick", "--output", "out"],
+    "denoise_digits.py": ["--rows", "400", "--quick", "--output", "out"],
 }
 PICTURES = {"kernelize.py": 1, "novelty.py": 1, "eigenfaces.py": 1}  # where it is not two
 FACES = [ROOT / "data" / "lfw_subset.npy", ROOT / "data" / "orl_faces.npy"]
@@ -28,6 +29,7 @@ SAYS = {
     "discriminants.py": ["kernel discriminants:", "leaving one out had promised"],
     "digits.py": ["right from 10 components", "converged"],
     "million_rows.py": ["wrong by at most", "scores (3000, 6)"],
+    "denoise_digits.py": ["Gaussian noise", "speckle", "at its best: ridge, fixed point, local MDS"],
     "custom_kernel.py": ["lifted points: True", "rings apart: True"],
     "two_views.py": ["correlation", "with the kernel", "of new digits"],
     "choose_kernel.py": [
@@ -101,7 +103,7 @@ def _installed(module):
     return all(path.exists() for path in FACES) if module == "faces" else find_spec(module) is not None
 
 
-@pytest.mark.parametrize("name", [*DOCUMENTS, "docs/design.md", "CHANGELOG.md"])
+@pytest.mark.parametrize("name", [*DOCUMENTS, "docs/design.md", "docs/theory/preimages.md", "CHANGELOG.md"])
 def test_links_lead_somewhere(name):
     path = ROOT / name
     later = {"docs/benchmarks.md"}  # written by `make bench`

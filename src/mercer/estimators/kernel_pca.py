@@ -21,14 +21,14 @@ from mercer.estimators.contributions import feature_contributions
 from mercer.estimators.kernel_base import KernelEstimator, bits_of
 from mercer.estimators.parallel import parallel_analysis, refuse_no_columns
 from mercer.estimators.planning import Plan, SolverReport, plan_fit
-from mercer.exceptions import DegenerateDataWarning, MemoryLimitError
-from mercer.expansion import Eigenfunction, KernelExpansion
-from mercer.kernels import Kernel, resolve_kernel
+from mercer.exceptions import DegenerateDataWarning
+from mercer.expansion import Eigenfunction
 from mercer.kernels.base import leaves
 from mercer.kernels.discrete import Precomputed
 from mercer.linalg.eigen import default_tol
-from mercer.memory import format_bytes
-from mercer.preimage import ridge_coefs
+from mercer.preimage import METHODS, Fitted, Method, resolve_method
+from mercer.preimage.base import Request, refuse_without_rows, scores_like
+from mercer.preimage.ridge import RidgeMap
 
 
 class KernelPCA(KernelEstimator):
@@ -49,8 +49,13 @@ class KernelPCA(KernelEstimator):
         For kernels given by name; None is 1/d. "scale" is 1/(d Var X), "median" 1/(the median of ‖x − y‖²).
     degree, coef0, kernel_params
         For kernels given by name; `kernel_params` go to a function.
-    alpha, fit_inverse_transform
-        The ridge penalty of `inverse_transform`, and whether to fit it.
+    alpha : float or "loo"
+        The ridge penalty of `inverse_transform`; "loo" chooses it by leave-one-out error.
+    fit_inverse_transform : bool
+        Whether to prepare `inverse_transform`.
+    inverse_method : {"ridge", "fixed_point", "mds", "sklearn"} or an object of `mercer.preimage`
+        How scores become rows: by regression, by the nearest φ(x), by distances to neighbours, or by regression with
+        the numbers of scikit-learn. An object has parameters of its own: `LocalMDS(n_neighbors=20)`.
     eigen_solver : {"auto", "dense", "arpack", "randomized", "krylov", "power", "rpcholesky"}
         "krylov" is the certified block method that streams K. "rpcholesky" works on a factor of rank `rank`: n·rank
         entries of K, for n beyond what n² allows, with the error bound in `eigenvalue_error_`. "auto" takes "dense"
@@ -89,7 +94,8 @@ class KernelPCA(KernelEstimator):
     eigenfunctions_ : tuple of callables, one a component
     null_eigenvalues_ : with n_components="parallel", the eigenvalues that components had to exceed, for n rows
     landmarks_ : (rank,), the rows that "rpcholesky" compares new ones with; None for the other solvers
-    dual_coef_, X_transformed_fit_ : of the ridge regression back, where it was asked for
+    preimage_ : the way back, where it was asked for: a callable, with what it chose
+    dual_coef_, X_transformed_fit_ : coefficients of the ridge regression back, and the scores of the training rows
     X_fit_, n_features_in_, feature_names_in_
 
     Notes
@@ -117,8 +123,9 @@ class KernelPCA(KernelEstimator):
             StrOptions({"parallel"}),
             None,
         ],
-        "alpha": [Interval(Real, 0, None, closed="left")],
+        "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"loo"})],
         "fit_inverse_transform": ["boolean"],
+        "inverse_method": [StrOptions(set(METHODS)), Method],
         "eigen_solver": [
             StrOptions({"auto", "dense", "arpack", "randomized", "krylov", "power", "rpcholesky"}),
         ],
@@ -153,6 +160,7 @@ class KernelPCA(KernelEstimator):
         memory_limit=None,
         rank=None,
         verbose=False,
+        inverse_method="ridge",
     ):
         self.n_components = n_components
         self.kernel = kernel
@@ -173,6 +181,7 @@ class KernelPCA(KernelEstimator):
         self.memory_limit = memory_limit
         self.rank = rank
         self.verbose = verbose
+        self.inverse_method = inverse_method
 
     # --- fitting ---------------------------------------------------------------------------------------
 
@@ -194,16 +203,15 @@ class KernelPCA(KernelEstimator):
         return self._plan(X, self._count(X.shape[0]))
 
     def _fit(self, X):
-        if self.fit_inverse_transform and isinstance(self._resolved(1), Precomputed):
-            raise ValueError("Cannot fit_inverse_transform with a precomputed kernel.")
+        if self.fit_inverse_transform:
+            refuse_without_rows(self._resolved(1))
         started = time.perf_counter()
         if self.n_components == "parallel":
             refuse_no_columns(self._resolved(1))
-        sparse = False if self.fit_inverse_transform else "csr"  # the way back needs dense rows
-        X, restore = self._samples(X, reset=True, copy=self.copy_X, accept_sparse=sparse)
+        X, restore = self._samples(X, reset=True, copy=self.copy_X)
         self._bind(X)
         if self.fit_inverse_transform:
-            self._refuse_large_inverse(X)
+            resolve_method(self.inverse_method).check(self.kernel_, X, self._request(X))
         working = self.kernel_.centered_form(X)
         k = self._count_parallel(X) if self.n_components == "parallel" else self._count(X.shape[0])
         plan, settings = self._plan(X, k), self._settings(k)
@@ -374,30 +382,8 @@ class KernelPCA(KernelEstimator):
         X, restore = (self.X_fit_, adopt(self.X_fit_)[1]) if X is None else self._new_samples(X)
         return restore(feature_contributions(self, X, average=average, standardize=standardize, shares=shares))
 
-    def _fit_inverse(self, X) -> None:
-        self.X_transformed_fit_ = self._scores()
-        self._inverse_kernel = self._back_kernel(X)
-        self.dual_coef_ = ridge_coefs(self._inverse_kernel, self.X_transformed_fit_, X, self.alpha)
-
-    def _refuse_large_inverse(self, X) -> None:
-        if X.ndim != 2:
-            raise TypeError("inverse_transform needs vectors to go back to; these samples are strings.")
-        n = X.shape[0]
-        limit = self._plan(X, 1).limit
-        if 2 * 8 * n * n > limit:
-            raise MemoryLimitError(
-                f"fit_inverse_transform on {n} samples needs {format_bytes(16 * n * n)}, more than the limit of "
-                f"{format_bytes(limit)}. Nothing was allocated. Fit it on a sample of the rows, or raise memory_limit."
-            )
-
-    def _back_kernel(self, X) -> Kernel:
-        """The kernel of the regression back, on scores: the same formula with the gamma that the fit resolved."""
-        gamma = self.gamma_ if isinstance(self.gamma_, Real) else None
-        kernel = resolve_kernel(self.kernel, gamma, self.degree, self.coef0, self.kernel_params)
-        return kernel.bind(self.X_transformed_fit_)
-
     def inverse_transform(self, X):
-        """Rows of the input space whose scores are near X, by ridge regression of the data on the scores."""
+        """Rows of the input space for scores (m, k), by `inverse_method`; those of CSR data come back dense."""
         if not self.fit_inverse_transform:
             raise NotFittedError(
                 "The fit_inverse_transform parameter was not set to True when instantiating and hence the inverse "
@@ -405,25 +391,26 @@ class KernelPCA(KernelEstimator):
             )
         check_is_fitted(self)
         X, restore = adopt(X)
-        X = X if is_foreign(X) else np.asarray(X, dtype=self.X_transformed_fit_.dtype)
+        X = X if is_foreign(X) else np.asarray(X)
         self._refuse_other_place(X)
-        k = self.X_transformed_fit_.shape[1]
-        if X.ndim != 2 or X.shape[1] != k:
-            raise ValueError(f"inverse_transform needs the scores of {k} components, (m, {k}), not {tuple(X.shape)}.")
-        zero = namespace(self.dual_coef_).zeros_like(self.dual_coef_[0, :])
-        back = KernelExpansion(self._inverse_kernel, self.X_transformed_fit_, self.dual_coef_, zero, self.n_jobs)
-        return restore(back(X))
+        return restore(self.preimage_(scores_like(X, self.X_transformed_fit_)))
+
+    def _request(self, X) -> Request:
+        limit = self._plan(X, 1).limit
+        return Request(self.alpha, limit, self.eigen_solver == "rpcholesky", self.random_state, self.n_jobs)
+
+    def _fit_inverse(self, X) -> None:
+        self.X_transformed_fit_ = self._scores()
+        fitted = Fitted(self.kernel_, X, self.X_transformed_fit_, self._with_mean, self._mean_norm)
+        self.preimage_ = resolve_method(self.inverse_method).fit(fitted, self._request(X))
+        if isinstance(self.preimage_, RidgeMap):
+            self.dual_coef_ = self.preimage_.dual_coef
 
     # --- scikit-learn ----------------------------------------------------------------------------------
 
     @property
     def _n_features_out(self) -> int:
         return self.eigenvalues_.shape[0]
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = not self.fit_inverse_transform
-        return tags
 
 
 def _say(line: str) -> None:

@@ -1,0 +1,130 @@
+"""Ridge regression with an intercept, for every penalty at once: one eigendecomposition, leave-one-out in closed form.
+
+Regress X on features F, with F̃ = HF, X̃ = HX and F̃F̃ᵀ = UΛUᵀ (or on a kernel, HKH = UΛUᵀ). The fitted rows are
+x̄ + U s UᵀX̃ with s = λ/(λ + α), so the hat matrix has the diagonal
+
+    hᵢ = 1/n + Σⱼ Uᵢⱼ² λⱼ/(λⱼ + α),
+
+and the residual at xᵢ of the fit without xᵢ is (xᵢ − x̂ᵢ)/(1 − hᵢ).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer.backends import is_foreign, namespace, placement
+
+PENALTIES = {64: 1e-10, 32: 1e-4}  # the smallest tried, relative to λ₁: below it the coefficients drown in rounding
+_SKETCH = 64  # columns that stand in for wider targets while penalties are compared
+_RUN = 1024
+_FULL = 1e-10  # 1 − h below this: the row is fitted by nothing but itself
+
+
+@dataclass(frozen=True)
+class RidgeSpectrum:
+    """HKH = UΛUᵀ (values descending or not, U with orthonormal columns) and what X is in it."""
+
+    values: Any  # (r,)
+    U: Any  # (n, r)
+    mean: Any  # (d,), of the rows of X
+    UX: Any  # (r, d), UᵀHX
+
+    def shrunk(self, alpha: float) -> Any:
+        """diag(λ/(λ + α)) UᵀHX, (r, d)."""
+        return _shrinkage(self.values, alpha, namespace(self.values))[:, None] * self.UX
+
+    def over(self, alpha: float) -> Any:
+        """diag(1/(λ + α)) UᵀHX, (r, d); nothing where λ and α are both zero."""
+        xp = namespace(self.values)
+        total = self.values + alpha
+        alive = total > 0
+        return xp.where(alive, 1 / xp.where(alive, total, xp.ones_like(total)), xp.zeros_like(total))[:, None] * self.UX
+
+    def penalties(self, bits: int) -> np.ndarray:
+        """Half-decades from the smallest that the precision bears to ten times the largest eigenvalue."""
+        top = float(namespace(self.values).max(self.values)) if self.values.shape[0] else 0.0
+        low = np.log10(PENALTIES[bits])
+        return (top if top > 0 else 1.0) * 10.0 ** np.arange(low, 1.01, 0.5)
+
+    def loo_error(self, X: Any, alpha: float) -> float:
+        """The mean over rows of the squared length of the leave-one-out residual."""
+        return self.loo_error_and_spread(X, alpha)[0]
+
+    def loo_error_and_spread(self, X: Any, alpha: float) -> tuple[float, float]:
+        """That mean and its standard error."""
+        xp, n = namespace(self.U), self.U.shape[0]
+        weights, shrinkage = self.shrunk(alpha), _shrinkage(self.values, alpha, namespace(self.values))
+        total, squares = 0.0, 0.0
+        for i in range(0, n, _RUN):
+            run = slice(i, min(i + _RUN, n))
+            U = self.U[run, :]
+            left = 1 - 1 / n - (U**2) @ shrinkage
+            rest = dense_rows(X, run, U) - self.mean - U @ weights
+            left = xp.where(left > _FULL, left, xp.ones_like(left) * _FULL)
+            lengths = xp.sum(rest**2, axis=1) / left**2
+            total, squares = total + float(xp.sum(lengths)), squares + float(xp.sum(lengths**2))
+        return total / n, float(np.sqrt(max(squares / n - (total / n) ** 2, 0.0) / n))
+
+
+def ridge_spectrum(values: Any, U: Any, X: Any) -> RidgeSpectrum:
+    """The spectrum with UᵀHX, for X dense or CSR."""
+    mean = column_mean(X, U)
+    if sp.issparse(X):
+        UX = np.asarray((X.T @ U).T)
+    else:
+        UX = U.T @ _wide(X, U)
+    xp = namespace(U)
+    return RidgeSpectrum(values, U, mean, UX - xp.sum(U, axis=0)[:, None] * mean[None, :])
+
+
+def best_penalty(values: Any, U: Any, X: Any, bits: int) -> float:
+    """The largest penalty whose leave-one-out error is within a standard error of the least.
+
+    Rows left out lie among the others, where a regression that hardly smooths does no harm; beyond them it explodes.
+    Targets of many columns are first multiplied by a Gaussian matrix of 64: that keeps the squared lengths of
+    residuals on average, and their sum over the rows nearly exactly.
+    """
+    Y = sketched(X, U)
+    spectrum = ridge_spectrum(values, U, Y)
+    penalties = spectrum.penalties(bits)
+    errors, spreads = np.array([spectrum.loo_error_and_spread(Y, float(alpha)) for alpha in penalties]).T
+    least = int(np.argmin(errors))
+    return float(penalties[np.flatnonzero(errors <= errors[least] + spreads[least])[-1]])
+
+
+def sketched(X: Any, like: Any) -> Any:
+    """X, or X Ω of 64 columns, beside `like` and in its precision."""
+    d = X.shape[1]
+    if d <= _SKETCH:
+        return dense_rows(X, slice(0, X.shape[0]), like)
+    omega = np.random.default_rng(0).standard_normal((d, _SKETCH)) / np.sqrt(_SKETCH)
+    xp = namespace(like)
+    omega = xp.asarray(omega, dtype=like.dtype, **placement(like))
+    return np.asarray(X @ omega) if sp.issparse(X) else _wide(X, like) @ omega
+
+
+def column_mean(X: Any, like: Any) -> Any:
+    """The mean row of X in the precision of `like`."""
+    if sp.issparse(X):
+        return np.asarray(X.mean(axis=0), dtype=like.dtype).reshape(-1)
+    return namespace(X).mean(_wide(X, like), axis=0)
+
+
+def dense_rows(X: Any, run: slice, like: Any) -> Any:
+    rows = X[run, :] if is_foreign(X) else X[run]
+    return _wide(rows.toarray() if sp.issparse(rows) else rows, like)
+
+
+def _wide(X: Any, like: Any) -> Any:
+    return namespace(X).astype(X, like.dtype, copy=False)
+
+
+def _shrinkage(values: Any, alpha: float, xp: Any) -> Any:
+    """λ/(λ + α), and 0 where λ is."""
+    total = values + alpha
+    alive = values > 0
+    return xp.where(alive, values / xp.where(alive, total, xp.ones_like(total)), xp.zeros_like(total))

@@ -1,0 +1,246 @@
+"""The way back as a regression: kernel ridge of the rows on their scores, with an intercept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
+
+from mercer.backends import is_foreign, namespace, placement, to_numpy
+from mercer.exceptions import MemoryLimitError
+from mercer.expansion import KernelExpansion
+from mercer.features import Features, rows_of
+from mercer.kernels.base import Kernel
+from mercer.kernels.distances import RBF
+from mercer.kernels.products import Linear, LinearAbout
+from mercer.linalg.eigen import as_generator
+from mercer.linalg.gram import Gram
+from mercer.linalg.lowrank import factor_spectrum, rpcholesky
+from mercer.memory import format_bytes
+from mercer.preimage.base import Fitted, Method, PreImage, Request, refuse_without_rows
+from mercer.preimage.loo import PENALTIES, RidgeSpectrum, best_penalty, column_mean, dense_rows, ridge_spectrum
+from mercer.preimage.widths import width_of
+
+LOO_ROWS = 2048  # above this the eigendecomposition of n × n takes long, and a factor of that rank serves as well
+RANK = 1000  # of the factor, at most
+_LEAST_RANK = 50
+
+
+class Ridge(Method):
+    """Kernel ridge regression of the rows on their scores, with an intercept and a width of its own.
+
+    x̂(z) = b + k(z, Z) B,  B = (HKH + αI)⁻¹HX,  b = x̄ − 1ᵀKB/n,  K the kernel matrix of the scores Z. The kernel is
+    Gaussian, and linear where that of the components is: the pre-image is then PCA's, shrunk by γ/(γ + α).
+
+    Parameters
+    ----------
+    gamma : float, "loo" or "median"
+        Of the Gaussian exp(−γ‖z − z'‖²) on scores. "median" is 1/(the median of ‖z − z'‖²); "loo" the best of five
+        widths about it by leave-one-out on at most 512 rows.
+
+    The penalty is the estimator's `alpha`: a number, or "loo" for the largest whose leave-one-out error is within
+    a standard error of the least. That error is of rows like those of the fit. To take noise off new rows choose a larger alpha, on rows with noise.
+
+    Cost: n² numbers and n³/3 flops for a number as penalty, some ten times that for "loo"; once that is too much, and
+    for fits by "rpcholesky", n·r numbers and n·r² flops with a factor of rank r ≤ 1000.
+    (Bakır, Weston & Schölkopf 2004.)
+
+    >>> Ridge(gamma=0.5)
+    Ridge(gamma=0.5)
+    """
+
+    def __init__(self, gamma: float | str = "loo") -> None:
+        self.gamma = gamma
+
+    def check(self, kernel: Kernel, X: Any, request: Request) -> None:
+        refuse_without_rows(kernel)
+        known = isinstance(self.gamma, str) and self.gamma in ("loo", "median")
+        if not known and not (isinstance(self.gamma, Real) and 0 <= float(self.gamma) < float("inf")):
+            raise ValueError(f"gamma={self.gamma!r} must be a finite number ≥ 0, 'loo' or 'median'.")
+        if not _is_linear(kernel):
+            _rank(X.shape[0], X.shape[1], request)
+
+    def fit(self, fitted: Fitted, request: Request) -> RidgeMap:
+        n, d = fitted.X.shape
+        if _is_linear(fitted.kernel) or not fitted.k:
+            return _linear(fitted, request)
+        rank = _rank(n, d, request)
+        kernel = RBF(width_of(self.gamma, fitted.Z, fitted.X, request.alpha))
+        return _exact(kernel, fitted, request) if rank is None else _on_factor(kernel, fitted, request, rank)
+
+
+@dataclass(frozen=True)
+class RidgeMap(PreImage):
+    """x̂(z) = k(z, anchors) @ coefs − offset, with what was chosen on the way.
+
+    kernel, alpha : of the regression
+    loo_error : the mean of ‖x − x̂‖² with x left out, where the penalty was chosen by it
+    rank : of the factor that stands in for the kernel matrix of the scores; None where that is formed
+    factor_error : the share of the trace of that matrix that the factor leaves out
+    dual_coef : scikit-learn's (n, d) where the fit is exact, else the coefficients on the landmarks
+    """
+
+    expansion: KernelExpansion
+    alpha: float
+    loo_error: float | None
+    rank: int | None
+    factor_error: float
+    dual_coef: Any
+
+    @property
+    def kernel(self) -> Kernel:
+        return self.expansion.kernel
+
+    def __call__(self, Z: Any) -> Any:
+        return self.expansion(Z)
+
+
+def _is_linear(kernel: Kernel) -> bool:
+    return isinstance(kernel, (Linear, LinearAbout))
+
+
+def _rank(n: int, d: int, request: Request) -> int | None:
+    """None where the exact regression fits, the columns of a factor where that does; MemoryLimitError for neither."""
+    exact = 8 * (3 * n * n + 3 * n * d)
+    if not request.low_rank and exact <= request.limit and not (request.alpha == "loo" and n > LOO_ROWS):
+        return None
+    rank = min(n, RANK)
+    while _factor_bytes(n, d, rank) > request.limit and rank > 1:
+        rank //= 2
+    if rank < min(n, _LEAST_RANK):
+        raise MemoryLimitError(
+            f"fit_inverse_transform on {n} samples of {d} features needs {format_bytes(exact)}, or "
+            f"{format_bytes(_factor_bytes(n, d, min(n, _LEAST_RANK)))} with a factor of rank {_LEAST_RANK}: more than "
+            f"the limit of {format_bytes(request.limit)}. Nothing was allocated. Try a larger memory_limit, or "
+            "inverse_method='mds', which keeps nothing."
+        )
+    return rank
+
+
+def _factor_bytes(n: int, d: int, rank: int) -> int:
+    return 8 * (3 * n * rank + 4 * rank * rank + 3 * rank * d)  # F, U and one on the way; small matrices; weights
+
+
+# --- the three regressions -------------------------------------------------------------------------------
+
+
+def _exact(kernel: Kernel, fitted: Fitted, request: Request) -> RidgeMap:
+    """On the n × n matrix, in float64 whatever the data."""
+    Z, X = fitted.Z, fitted.X
+    xp = namespace(Z)
+    points = kernel.points(Z, xp.float64)
+    K = kernel.tile(points)
+    means = xp.mean(K, axis=0)
+    K -= means[None, :]
+    K -= (means - xp.mean(means))[:, None]
+    error = None
+    if request.alpha == "loo":
+        spectrum, alpha, error = _with_best_penalty(*_eigh(K), X, _bits(Z))
+        B = spectrum.U @ spectrum.over(alpha)
+    else:
+        alpha = float(request.alpha)
+        B = _solved(K, X, alpha)
+    offset = means @ B - column_mean(X, B)
+    return RidgeMap(_expansion(kernel, Z, B, offset, request), alpha, error, None, 0.0, _like(B, Z))
+
+
+def _on_factor(kernel: Kernel, fitted: Fitted, request: Request, rank: int) -> RidgeMap:
+    """On features F of the scores with FFᵀ ≈ K: the landmarks' scores are all that new ones are compared with.
+
+    What K has below the smallest penalty makes no difference, so the factor may end there.
+    """
+    Z, bits = fitted.Z, _bits(fitted.Z)
+    gram = Gram(kernel, Z, n_jobs=request.n_jobs)
+    factor = rpcholesky(gram, rank, as_generator(request.random_state), dtype=Z.dtype, tol=PENALTIES[bits])
+    features = Features(factor, float(Z.shape[0]), kernel, rows_of(Z, factor.landmarks), request.n_jobs)
+    weights, offset, alpha, error, _ = _primal(features.F, fitted.X, request, bits)
+    expansion = features.expansion(weights, offset)
+    return RidgeMap(expansion, alpha, error, features.F.shape[1], features.error, expansion.coefs)
+
+
+def _linear(fitted: Fitted, request: Request) -> RidgeMap:
+    """On the scores themselves: k × k instead of n × n."""
+    Z, X = fitted.Z, fitted.X
+    xp, (n, k) = namespace(Z), Z.shape
+    wide = xp.astype(Z, xp.float64)
+    weights, offset, alpha, error, spectrum = _primal(wide, X, request, _bits(Z))
+    weights, offset = (xp.asarray(part, dtype=Z.dtype, **placement(Z)) for part in (weights, offset))
+    unit = xp.eye(k, dtype=Z.dtype, **placement(Z))
+    expansion = KernelExpansion(Linear(), unit, weights, offset, request.n_jobs)
+    whole = not request.low_rank and 8 * 2 * n * X.shape[1] <= request.limit
+    dual = _like(spectrum.U @ spectrum.over(alpha), Z) if whole else weights
+    return RidgeMap(expansion, alpha, error, k, 0.0, dual)
+
+
+def _primal(
+    F: Any, X: Any, request: Request, bits: int
+) -> tuple[np.ndarray, np.ndarray, float, float | None, RidgeSpectrum]:
+    """Weights and offset of x̂ = F(z) @ weights − offset."""
+    xp, small = namespace(F), factor_spectrum(F, n_jobs=request.n_jobs)
+    U = small.vectors(F, F.shape[1])
+    values = xp.asarray(small.values, dtype=F.dtype, **placement(F))
+    error = None
+    if request.alpha == "loo":
+        spectrum, alpha, error = _with_best_penalty(values, U, X, bits)
+    else:
+        spectrum, alpha = ridge_spectrum(values, U, X), float(request.alpha)
+    weights = small.rotation @ to_numpy(spectrum.shrunk(alpha)).astype(np.float64)
+    offset = small.mean @ weights - to_numpy(spectrum.mean).astype(np.float64)
+    return weights, offset, alpha, error, spectrum
+
+
+def _with_best_penalty(values: Any, U: Any, X: Any, bits: int) -> tuple[RidgeSpectrum, float, float]:
+    alpha = best_penalty(values, U, X, bits)
+    spectrum = ridge_spectrum(values, U, X)
+    return spectrum, alpha, spectrum.loo_error(X, alpha)
+
+
+# --- the small steps ---------------------------------------------------------------------------------------
+
+
+def _solved(K: Any, X: Any, alpha: float) -> Any:
+    """(HKH + αI)⁻¹HX, (n, d), of the centred K, which is overwritten.
+
+    1 is an eigenvector of HKH to 0 and orthogonal to HX, so a multiple of 11ᵀ can be added: it changes no answer, and
+    leaves nothing singular but what is so for want of a penalty. There the answer of least norm is taken.
+    """
+    xp, n = namespace(K), K.shape[0]
+    Y = dense_rows(X, slice(0, n), K) - column_mean(X, K)
+    K += (float(xp.sum(xp.linalg.diagonal(K))) / n + alpha) / n
+    K += alpha * xp.eye(n, dtype=K.dtype, **placement(K))
+    if alpha > 0 and is_foreign(K):
+        return xp.linalg.solve(K, Y)
+    if alpha > 0:
+        diagonal = K.diagonal().copy()
+        try:  # LAPACK is given Kᵀ, which is in its own order, and fills the triangle that `_eigh` does not read
+            return cho_solve(cho_factor(K.T, lower=True, overwrite_a=True, check_finite=False), Y, check_finite=False)
+        except LinAlgError:  # alpha is within rounding of zero
+            np.fill_diagonal(K, diagonal)
+    values, U = _eigh(K)
+    return U @ RidgeSpectrum(values, U, xp.zeros_like(Y[0, :]), U.T @ Y).over(0.0)
+
+
+def _eigh(K: Any) -> tuple[Any, Any]:
+    """Eigenvalues and vectors of a positive semidefinite matrix, what is rounding at zero; K is overwritten."""
+    if is_foreign(K):
+        values, U = namespace(K).linalg.eigh(K)
+    else:
+        values, U = eigh(K, overwrite_a=True, check_finite=False)
+    xp = namespace(values)
+    floor = K.shape[0] * float(xp.finfo(values.dtype).eps) * float(xp.max(values))
+    return xp.where(values > floor, values, xp.zeros_like(values)), U
+
+
+def _expansion(kernel: Kernel, Z: Any, B: Any, offset: Any, request: Request) -> KernelExpansion:
+    return KernelExpansion(kernel, Z, _like(B, Z), _like(offset, Z), request.n_jobs)
+
+
+def _like(values: Any, Z: Any) -> Any:
+    return namespace(values).astype(values, Z.dtype, copy=False)
+
+
+def _bits(Z: Any) -> int:
+    return 32 if Z.dtype == namespace(Z).float32 else 64

@@ -1,0 +1,56 @@
+"""scikit-learn's way back, kept for those who need its numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scipy.linalg import LinAlgError, solve
+
+from mercer.backends import is_foreign, namespace, placement
+from mercer.exceptions import MemoryLimitError
+from mercer.expansion import KernelExpansion
+from mercer.kernels.base import Kernel
+from mercer.memory import format_bytes
+from mercer.preimage.base import Fitted, Method, Request, refuse_without_rows
+from mercer.preimage.loo import dense_rows
+from mercer.preimage.ridge import RidgeMap
+
+
+class SklearnRidge(Method):
+    """x̂(z) = k(z, Z) B, B = (K + αI)⁻¹X, with the kernel of the components, numbers and all, on the scores.
+
+    The width is that of the input space, though scores live on another scale, and no mean is restored, so every
+    pre-image is drawn towards the origin. Cost: n² numbers and n³/3 flops.
+    """
+
+    def check(self, kernel: Kernel, X: Any, request: Request) -> None:
+        refuse_without_rows(kernel)
+        if request.alpha == "loo":
+            raise ValueError("inverse_method='sklearn' needs a number as alpha; 'loo' goes with 'ridge'.")
+        n, d = X.shape
+        need = 8 * (2 * n * n + 2 * n * d)
+        if need > request.limit:
+            raise MemoryLimitError(
+                f"inverse_method='sklearn' on {n} samples needs {format_bytes(need)}, more than the limit of "
+                f"{format_bytes(request.limit)}. Nothing was allocated. Try inverse_method='ridge', which can do with "
+                "less, or a larger memory_limit."
+            )
+
+    def fit(self, fitted: Fitted, request: Request) -> RidgeMap:
+        Z, alpha = fitted.Z, float(request.alpha)
+        K = fitted.kernel.tile(fitted.kernel.points(Z))
+        xp = namespace(K)
+        X = dense_rows(fitted.X, slice(0, Z.shape[0]), Z)
+        K = K + alpha * xp.eye(K.shape[0], dtype=K.dtype, **placement(K))
+        try:
+            if is_foreign(K):
+                B = xp.linalg.solve(K, X)
+            else:
+                B = solve(K, X, assume_a="pos", overwrite_a=True, check_finite=False)
+        except LinAlgError as error:
+            raise ValueError(
+                f"The ridge regression back to the data is singular with alpha={alpha}; give a larger alpha, or take "
+                "inverse_method='ridge'."
+            ) from error
+        expansion = KernelExpansion(fitted.kernel, Z, B, xp.zeros_like(B[0, :]), request.n_jobs)
+        return RidgeMap(expansion, alpha, None, None, 0.0, B)

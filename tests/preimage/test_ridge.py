@@ -1,0 +1,241 @@
+"""Ridge: the regression is the one it says, its leave-one-out error is that of refits, and it fits its memory."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from sklearn.decomposition import PCA
+from sklearn.decomposition import KernelPCA as Theirs
+
+from mercer import KernelPCA
+from mercer.kernels import RBF
+from mercer.preimage import Ridge
+from mercer.preimage.loo import best_penalty, ridge_spectrum
+from mercer.preimage.widths import _FACTORS, width_of
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((40, 3)) @ np.diag([3.0, 1.0, 0.5]) + 5.0
+NEW = RNG.standard_normal((9, 3)) + 5.0
+
+
+def model(k=4, **parameters):
+    return KernelPCA(k, **({"kernel": "rbf", "gamma": 0.1, "fit_inverse_transform": True} | parameters))
+
+
+def gram(A, B, gamma):
+    return np.exp(-gamma * ((A[:, None, :] - B[None, :, :]) ** 2).sum(axis=2))
+
+
+def by_definition(Z, Y, new, gamma, alpha):
+    """min over B and b of ‖Y − 1bᵀ − KB‖² + α tr BᵀKB: its normal equations, bordered, as they stand."""
+    n = len(Z)
+    system = np.block([[gram(Z, Z, gamma) + alpha * np.eye(n), np.ones((n, 1))], [np.ones((1, n)), np.zeros((1, 1))]])
+    solved = np.linalg.solve(system, np.vstack([Y, np.zeros((1, Y.shape[1]))]))
+    return gram(new, Z, gamma) @ solved[:n] + solved[n]
+
+
+# --- the definition ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("alpha", [1e-3, 1.0, 50.0])
+def test_it_is_the_ridge_regression_with_an_intercept(alpha):
+    fitted = model(alpha=alpha, inverse_method=Ridge(gamma=2.0)).fit(X)
+    Z, new = fitted.X_transformed_fit_, fitted.transform(NEW)
+    assert_allclose(fitted.inverse_transform(new), by_definition(Z, X, new, 2.0, alpha), atol=1e-9)
+    assert fitted.dual_coef_.shape == X.shape and fitted.preimage_.rank is None
+
+
+def test_a_heavy_penalty_gives_the_mean():
+    fitted = model(alpha=1e12).fit(X)
+    assert_allclose(fitted.inverse_transform(fitted.transform(NEW)), np.tile(X.mean(axis=0), (9, 1)), atol=1e-8)
+    drawn_to_zero = model(alpha=1e12, inverse_method="sklearn").fit(X)
+    assert np.abs(drawn_to_zero.inverse_transform(drawn_to_zero.transform(NEW))).max() < 1e-8
+
+
+@pytest.mark.parametrize("alpha", [0, 1e-300])
+def test_no_penalty_interpolates(alpha):
+    fitted = model(20, alpha=alpha, inverse_method=Ridge(gamma=3.0)).fit(X)
+    assert_allclose(fitted.inverse_transform(fitted.X_transformed_fit_), X, atol=1e-6)
+
+
+def test_no_penalty_on_repeated_rows_is_the_answer_of_least_norm():
+    twice = np.vstack([X, X])
+    fitted = model(10, alpha=0, inverse_method=Ridge(gamma=3.0)).fit(twice)
+    assert_allclose(fitted.inverse_transform(fitted.X_transformed_fit_), twice, atol=1e-5)
+
+
+def test_moved_data_has_moved_pre_images():
+    here, there = (model().fit(rows) for rows in (X, X + 100.0))
+    new = here.transform(NEW)
+    assert_allclose(there.inverse_transform(new), here.inverse_transform(new) + 100.0, atol=1e-6)
+
+
+# --- leave-one-out -----------------------------------------------------------------------------------------
+
+
+@given(seed=st.integers(0, 10**6), n=st.integers(3, 15), alpha=st.sampled_from([1e-3, 0.1, 3.0]))
+def test_the_closed_form_is_that_of_refits(seed, n, alpha):
+    rng = np.random.default_rng(seed)
+    Z, Y = rng.standard_normal((n, 2)), rng.standard_normal((n, 3))
+    keep = ~np.eye(n, dtype=bool)
+    errors = [Y[i] - by_definition(Z[keep[i]], Y[keep[i]], Z[i : i + 1], 1.0, alpha)[0] for i in range(n)]
+    H = np.eye(n) - 1 / n
+    values, U = np.linalg.eigh(H @ gram(Z, Z, 1.0) @ H)
+    loo = ridge_spectrum(np.maximum(values, 0), U, Y).loo_error(Y, alpha)
+    assert loo == pytest.approx(np.mean(np.square(errors).sum(axis=1)), rel=1e-6)
+
+
+def test_the_penalty_chosen_is_the_largest_within_a_standard_error():
+    fitted = model(alpha="loo", inverse_method=Ridge(gamma=2.0)).fit(X)
+    chosen = fitted.preimage_
+    n, Z = len(X), fitted.X_transformed_fit_
+
+    def refits(alpha):
+        left = [np.delete(np.arange(n), i) for i in range(n)]
+        return np.array(
+            [((X[i] - by_definition(Z[r], X[r], Z[[i]], 2.0, alpha)) ** 2).sum() for i, r in enumerate(left)]
+        )
+
+    assert chosen.loo_error == pytest.approx(refits(chosen.alpha).mean(), rel=1e-6)
+    tried = [refits(chosen.alpha * 10 ** (step / 2)) for step in range(-8, 3)]
+    least = min(tried, key=np.mean)
+    enough = least.mean() + np.std(least) / np.sqrt(n)
+    assert chosen.loo_error <= enough < refits(chosen.alpha * 10**0.5).mean()
+
+
+def test_rows_beyond_the_others_do_not_explode():
+    """A score that folds back on itself: leaving one out alone would take next to no penalty, and pay for it outside."""
+    t = np.linspace(0, np.pi, 90)
+    arc = np.column_stack([np.cos(t), np.sin(t)]) + 0.03 * np.random.default_rng(0).standard_normal((90, 2))
+    fitted = KernelPCA(1, kernel="rbf", gamma="median", fit_inverse_transform=True, alpha="loo").fit(arc[8:-8])
+    back = fitted.inverse_transform(fitted.transform(arc))
+    assert np.abs(back).max() < 3
+
+
+def test_the_width_chosen_is_the_best_of_those_tried():
+    Z = RNG.standard_normal((30, 2))
+    Y = np.column_stack([np.sin(3 * Z[:, 0]), Z[:, 1]])
+    middle, found = width_of("median", Z, Y, 0.01), width_of("loo", Z, Y, 0.01)
+
+    def refits(gamma):
+        left = [np.delete(np.arange(30), i) for i in range(30)]
+        return sum(((Y[i] - by_definition(Z[r], Y[r], Z[[i]], gamma, 0.01)) ** 2).sum() for i, r in enumerate(left))
+
+    assert middle == pytest.approx(RBF("median").bind(Z).gamma)
+    assert found == pytest.approx(min(_FACTORS * middle, key=refits))
+
+
+def test_wide_targets_are_judged_by_a_sketch_that_chooses_as_well():
+    Z = RNG.standard_normal((60, 2))
+    Y = np.tanh(Z @ RNG.standard_normal((2, 500))) + 0.1 * RNG.standard_normal((60, 500))
+    H = np.eye(60) - 1 / 60
+    values, U = np.linalg.eigh(H @ gram(Z, Z, 0.5) @ H)
+    spectrum = ridge_spectrum(np.maximum(values, 0), U, Y)
+    chosen = best_penalty(np.maximum(values, 0), U, Y, 64)
+    best = min(spectrum.loo_error_and_spread(Y, a) for a in spectrum.penalties(64))
+    assert spectrum.loo_error(Y, chosen) <= 1.02 * sum(best)
+
+
+# --- linear kernels ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rows", [X, sp.csr_array(X)], ids=["dense", "csr"])
+def test_a_linear_kernel_is_shrunk_pca(rows):
+    fitted = KernelPCA(2, fit_inverse_transform=True, alpha=7.0).fit(rows)
+    plain = PCA(2).fit(X)
+    shrunk = plain.transform(NEW) * fitted.eigenvalues_ / (fitted.eigenvalues_ + 7.0)
+    assert_allclose(fitted.inverse_transform(fitted.transform(NEW)), plain.inverse_transform(shrunk), atol=1e-8)
+
+
+def test_dual_coefficients_of_a_linear_kernel():
+    fitted = KernelPCA(2, fit_inverse_transform=True, alpha=2.0).fit(X)
+    new = fitted.transform(NEW)
+    rebuilt = new @ fitted.X_transformed_fit_.T @ fitted.dual_coef_ + X.mean(axis=0)
+    assert_allclose(rebuilt, fitted.inverse_transform(new), atol=1e-9)
+
+
+def test_by_leave_one_out_a_linear_kernel_is_pca():
+    rows = np.random.default_rng(0).standard_normal((200, 2)) @ np.array([[1.0, 2.0, 0.5], [0.3, -1.0, 2.0]]) + 3.0
+    fitted = KernelPCA(2, fit_inverse_transform=True, alpha="loo").fit(rows)
+    plain = PCA(2).fit(rows)
+    assert_allclose(fitted.inverse_transform(fitted.transform(rows)), rows, atol=1e-6)
+    assert_allclose(plain.inverse_transform(plain.transform(rows)), rows, atol=1e-9)
+
+
+# --- large n -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("alpha", [1e-2, "loo"])
+def test_a_factor_of_full_rank_is_the_exact_regression(alpha):
+    exact = model(alpha=alpha, inverse_method=Ridge(gamma=1.0)).fit(X)
+    factored = model(alpha=alpha, inverse_method=Ridge(gamma=1.0), eigen_solver="rpcholesky", rank=40).fit(X)
+    assert factored.preimage_.rank is not None and factored.preimage_.factor_error < 1e-9
+    signs = np.sign((exact.X_transformed_fit_ * factored.X_transformed_fit_).sum(axis=0))
+    new = exact.transform(NEW)
+    assert_allclose(factored.inverse_transform(new * signs), exact.inverse_transform(new), atol=1e-4)
+
+
+def test_many_rows_take_no_square_matrix():
+    n = 6000
+    rows = np.random.default_rng(0).random((n, 3)) * [3.0, 1.0, 0.2]
+    tracemalloc.start()
+    fitted = KernelPCA(
+        4, kernel="rbf", gamma=0.3, fit_inverse_transform=True, alpha="loo", eigen_solver="rpcholesky", rank=60
+    ).fit(rows)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * n * n / 2
+    assert fitted.preimage_.rank < n and fitted.preimage_.factor_error <= 2e-3
+    assert np.sqrt(((fitted.inverse_transform(fitted.transform(rows)) - rows) ** 2).mean()) < 0.1 * rows.std()
+
+
+def test_a_small_limit_takes_a_factor_where_the_matrix_does_not_fit():
+    rows = np.random.default_rng(1).standard_normal((2100, 3))
+    roomy, tight = (model(3, memory_limit=limit).fit(rows) for limit in ("1GB", "60MB"))
+    assert roomy.preimage_.rank is None and tight.preimage_.rank is not None
+    new = roomy.transform(rows[:50])
+    assert_allclose(tight.inverse_transform(new), roomy.inverse_transform(new), atol=0.02)
+
+
+# --- scikit-learn's ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kernel", "rows"),
+    [("rbf", X), ("poly", X), ("linear", X), ("cosine", X), ("rbf", X.astype(np.float32))],
+    ids=["rbf", "poly", "linear", "cosine", "float32"],
+)
+def test_the_old_regression_under_its_name(kernel, rows):
+    rows, new = rows - 5, NEW - 5  # far from the origin a cubic kernel leaves nothing of the penalty but rounding
+    ours = KernelPCA(3, kernel=kernel, fit_inverse_transform=True, inverse_method="sklearn", alpha=0.1).fit(rows)
+    theirs = Theirs(3, kernel=kernel, fit_inverse_transform=True, alpha=0.1).fit(rows)
+    there = theirs.inverse_transform(theirs.transform(new))
+    scale = 1e-7 if rows.dtype == np.float64 else 2e-2
+    assert_allclose(ours.inverse_transform(ours.transform(new)), there, atol=scale * np.abs(there).max())
+
+
+def test_ours_is_nearer_than_the_old_one_on_its_own_ground():
+    ours, theirs = (
+        KernelPCA(4, kernel="rbf", fit_inverse_transform=True),
+        Theirs(4, kernel="rbf", fit_inverse_transform=True),
+    )
+    errors = [((m.fit(X).inverse_transform(m.transform(X)) - X) ** 2).sum(axis=1).mean() for m in (ours, theirs)]
+    assert errors[0] < 0.5 * errors[1]
+
+
+# --- bad input ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("gamma", [-1.0, np.nan, np.inf, "best", None])
+def test_bad_gamma(gamma):
+    with pytest.raises(ValueError, match=r"gamma=.*'loo' or 'median'"):
+        model(inverse_method=Ridge(gamma=gamma)).fit(X)
+
+
+def test_the_old_regression_has_no_leave_one_out():
+    with pytest.raises(ValueError, match="needs a number as alpha"):
+        model(inverse_method="sklearn", alpha="loo").fit(X)
