@@ -108,7 +108,7 @@ def test_the_penalty_chosen_is_the_largest_within_a_standard_error():
 
 
 def test_rows_beyond_the_others_do_not_explode():
-    """A score that folds back on itself: leaving one out alone would take next to no penalty, and pay for it outside."""
+    """A score that folds back on itself: the least leave-one-out error has next to no penalty, and pays outside."""
     t = np.linspace(0, np.pi, 90)
     arc = np.column_stack([np.cos(t), np.sin(t)]) + 0.03 * np.random.default_rng(0).standard_normal((90, 2))
     fitted = KernelPCA(1, kernel="rbf", gamma="median", fit_inverse_transform=True, alpha="loo").fit(arc[8:-8])

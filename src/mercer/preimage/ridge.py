@@ -41,8 +41,9 @@ class Ridge(Method):
         Of the Gaussian exp(−γ‖z − z'‖²) on scores. "median" is 1/(the median of ‖z − z'‖²); "loo" the best of five
         widths about it by leave-one-out on at most 512 rows.
 
-    The penalty is the estimator's `alpha`: a number, or "loo" for the largest whose leave-one-out error is within
-    a standard error of the least. That error is of rows like those of the fit. To take noise off new rows choose a larger alpha, on rows with noise.
+    The penalty is the estimator's `alpha`: a number, or "loo" for the largest whose leave-one-out error is within a
+    standard error of the least. That error is of rows like those of the fit. To take noise off new rows choose a
+    larger alpha, on rows with noise.
 
     Cost: n² numbers and n³/3 flops for a number as penalty, some ten times that for "loo"; once that is too much, and
     for fits by "rpcholesky", n·r numbers and n·r² flops with a factor of rank r ≤ 1000.
