@@ -141,7 +141,13 @@ def factor_bytes(n: int, rank: int | str | None, single: bool) -> int:
 
 def refuse_overflow(A: Operator, kernel: Kernel) -> None:
     """|k(x, y)|² ≤ k(x, x) k(y, y), so a finite diagonal promises a finite matrix."""
-    if not bool(A.xp.all(A.xp.isfinite(A.diagonal()))):
+    refuse_infinite(A.diagonal(), kernel)
+
+
+def refuse_infinite(diagonal: Any, kernel: Kernel) -> None:
+    """ValueError where some k(x, x) is no number."""
+    xp = namespace(diagonal)
+    if not bool(xp.all(xp.isfinite(diagonal))):
         raise ValueError(
             f"{kernel!r} overflows on this data: k(x, x) is infinite for some rows. Scale the data "
             "(sklearn.preprocessing.StandardScaler) or lower gamma, degree or coef0."

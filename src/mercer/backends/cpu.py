@@ -118,20 +118,21 @@ def _compiled() -> Any:
 
 def product(M: np.ndarray, V: np.ndarray) -> np.ndarray:
     """M V for a symmetric matrix that is stored. A few columns are bound by memory, and symv reads half of M."""
-    if V.shape[1] > 4 or M.dtype != V.dtype:
+    if V.shape[1] > 4 or M.dtype != V.dtype or M.dtype.char not in _SYMV:
         return M @ V
-    symv = _symv(M.dtype.char)
-    if symv is None:
-        return M @ V
-    out = np.empty(V.shape, M.dtype)
+    times, out = single_products(M), np.empty(V.shape, M.dtype)
     for column in range(V.shape[1]):
-        out[:, column] = symv(1.0, M.T, V[:, column])
+        out[:, column] = times(V[:, column])
     return out
 
 
-@cache
-def _symv(kind: str) -> Callable[..., np.ndarray] | None:
-    return {"d": blas.dsymv, "f": blas.ssymv}.get(kind)
+def single_products(M: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    """v ↦ M v for a symmetric matrix and vectors of its precision, float64 or float32."""
+    symv, lower = _SYMV[M.dtype.char], M.T  # in BLAS's order, so that nothing is copied
+    return lambda v: symv(1.0, lower, v)
+
+
+_SYMV = {"d": blas.dsymv, "f": blas.ssymv}
 
 
 def dot(A: Any, B: Any, out: np.ndarray | None = None) -> np.ndarray:

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from mercer.exceptions import (
     NotConvergedWarning,
 )
 from mercer.expansion import KernelExpansion
-from mercer.features import SIGNIFICANT, kernel_features, refuse_overflow, symmetric
+from mercer.features import SIGNIFICANT, kernel_features, refuse_infinite, refuse_overflow, symmetric
 from mercer.kernels import Kernel
 from mercer.kernels.discrete import Precomputed
 from mercer.linalg.eigen import SMALL, Eigenpairs, top_eigenpairs
@@ -32,6 +33,7 @@ from mercer.linalg.lowrank import FactorSpectrum, factor_spectrum
 from mercer.linalg.operators import Centered, Dense
 
 # Below zero_at · γ₁ an eigenvalue is nothing but rounding.
+_ONE_TILE = 256  # samples whose matrix is computed at once: the other half costs less than cutting it up
 _ZERO_AT = {64: 1e-12, 32: 2e-7}
 
 
@@ -164,6 +166,8 @@ def factor_components(kernel: Kernel, X: Any, plan: Plan, settings: Settings) ->
 def _operator(kernel: Kernel, X: Any, plan: Plan, settings: Settings) -> Centered:
     if isinstance(kernel, Precomputed):
         return Centered(Dense(symmetric(kernel.points(X, namespace(X).float64).rows)))
+    if X.shape[0] <= SMALL:
+        return _whole(kernel, X, settings)
     # Tiles of float64 whatever the data: the ladder starts on float32 ones, and the certificate is worth one pass.
     # Keeping starts with the second pass, since there is often only one.
     gram = Gram(
@@ -176,9 +180,22 @@ def _operator(kernel: Kernel, X: Any, plan: Plan, settings: Settings) -> Centere
         n_jobs=settings.n_jobs,
     )
     refuse_overflow(gram, kernel)
-    whole = gram.n <= SMALL or plan.solver == "dense"
-    centred = Centered.consuming(gram.to_dense()) if whole else Centered(gram)
+    centred = Centered.consuming(gram.to_dense()) if plan.solver == "dense" else Centered(gram)
     centred.entry_error = kernel.rounding(gram.points)
+    return centred
+
+
+def _whole(kernel: Kernel, X: Any, settings: Settings) -> Centered:
+    """HKH in memory, in float64; up to a tile or so without the machinery of tiles."""
+    if X.shape[0] > _ONE_TILE:
+        gram = Gram(kernel, X, precision=namespace(X).float64, n_jobs=settings.n_jobs)
+        points, form = gram.points, gram.to_dense
+    else:
+        points = kernel.points(X, namespace(X).float64)
+        form = partial(kernel.tile, points)
+    refuse_infinite(kernel.diagonal(points), kernel)
+    centred = Centered.consuming(form())
+    centred.entry_error = kernel.rounding(points)
     return centred
 
 

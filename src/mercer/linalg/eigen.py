@@ -22,7 +22,7 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator, eigsh
 
-from mercer.backends import is_foreign, namespace, to_numpy
+from mercer.backends import cpu, is_foreign, namespace, to_numpy
 from mercer.linalg.eigen_bounds import SAFE_SQUARES, column_norms, error_bounds
 from mercer.linalg.krylov import Monitor, krylov
 from mercer.linalg.operators import Dense, Operator, operator_of
@@ -170,6 +170,9 @@ def _dense(A: Operator, k: int, rng: np.random.Generator) -> _Found:
     if is_foreign(M):
         values, vectors = A.xp.linalg.eigh((M + M.T) / 2)
         return _Found(to_numpy(values)[A.n - k :], vectors[:, A.n - k :], Dense(M), float(values[0]))
+    if A.n <= SMALL and 8 * k > A.n:  # divide and conquer on all of it is faster than bisection for so many
+        values, vectors = np.linalg.eigh(M)
+        return _Found(values[-k:], vectors[:, -k:], Dense(M), float(values[0]))
     values, vectors = eigh(M, subset_by_index=(A.n - k, A.n - 1), check_finite=False)
     if len(values) < k:  # LAPACK's selection loses values that are many times the same, as those of H are
         values, vectors = eigh(M, check_finite=False)
@@ -208,10 +211,14 @@ class _Products(LinearOperator):
 
     def __init__(self, A: Operator) -> None:
         super().__init__(np.float64, (A.n, A.n))
-        self.A = A
+        self.A, matrix = A, A.stored()
+        stored = matrix is not None and matrix.dtype == np.float64
+        self.times = cpu.single_products(matrix) if stored else lambda x: A.matmat(x.reshape(-1, 1))[:, 0]
+        self.counted = not stored
 
     def matvec(self, x: np.ndarray) -> np.ndarray:
-        return self.A.matmat(x.reshape(-1, 1))[:, 0]
+        self.A.passes += not self.counted
+        return self.times(x)
 
     _matvec = matvec
 
