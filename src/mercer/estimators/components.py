@@ -81,9 +81,12 @@ def exact_components(
 
 
 def _calm(X: Any, plan: Plan) -> AbstractContextManager[Any]:
-    """One thread where the matrix is small and BLAS is called often: there two only wait for each other."""
-    n = X.shape[0]
-    alone = n <= SMALL // 2 or (n <= SMALL and plan.solver == "arpack")
+    """One thread for BLAS, except for LAPACK on a large matrix.
+
+    On small matrices two threads mostly wait for each other. On large ones it is Mercer's own threads that read tiles,
+    and BLAS's, which spin for a while after each product between two passes, would take a core from them.
+    """
+    alone = plan.solver != "dense" or X.shape[0] <= SMALL // 2
     return backend_of(X if X.ndim == 2 else np.empty(0)).one_thread() if alone else nullcontext()
 
 

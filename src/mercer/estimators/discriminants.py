@@ -14,7 +14,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.linalg.lapack import dpotri
 
-from mercer.backends import is_foreign, namespace, placement, to_numpy
+from mercer.backends import backend_of, is_foreign, namespace, placement, to_numpy
 from mercer.exceptions import NotConvergedWarning
 from mercer.expansion import KernelExpansion
 from mercer.features import Features, kernel_features, refuse_overflow, symmetric
@@ -33,13 +33,15 @@ from mercer.linalg.discriminant import (
 from mercer.linalg.discriminant_rule import fit_rule
 from mercer.linalg.eigen import SMALL, as_generator
 from mercer.linalg.gram import Gram
+from mercer.linalg.lowrank import rpcholesky
 from mercer.linalg.operators import Dense, Operator
 from mercer.linalg.solve import factor_preconditioner, shifted_solve
 from mercer.linalg.weighted import WeightedCentered
 
 REG_GRID = np.logspace(-9, 0, 28)  # relative to the total variance: what reg="loo" tries
 _SAMPLE = 5000  # samples that are left out in turn; more would only repeat what they say
-_PRECONDITIONER = 300  # columns of the factor that conjugate gradients are started with
+_TILE = 512  # rows of tiles that are read again and again, each for two thin products: small enough for the cache
+_PRECONDITIONER = 200  # columns of the factor that conjugate gradients are started with
 _LOO_RANK = 1000  # columns of the factor on which reg="loo" is chosen where K is not factored itself
 
 
@@ -187,6 +189,12 @@ class Solved:
 
 def exactly(kernel: Kernel, X: Any, classes: Classes, settings: Settings) -> Discriminants:
     """The directions in the span of all samples."""
+    # BLAS's own threads spin for a while after each product, and would take a core from those that read tiles.
+    with backend_of(X if X.ndim == 2 else np.empty(0)).one_thread():
+        return _exactly(kernel, X, classes, settings)
+
+
+def _exactly(kernel: Kernel, X: Any, classes: Classes, settings: Settings) -> Discriminants:
     small = classes.n <= SMALL and not is_foreign(X)
     K = _matrix(kernel, X, settings, whole=small)
     A = WeightedCentered(K, K.xp.asarray(classes.weights, **K._place()))
@@ -219,7 +227,7 @@ def _matrix(kernel: Kernel, X: Any, settings: Settings, whole: bool) -> Operator
     double = namespace(X).float64
     if isinstance(kernel, Precomputed):
         return Dense(symmetric(kernel.points(X, double).rows))
-    K = Gram(kernel, X, precision=double, keep_bytes=settings.keep_bytes, n_jobs=settings.n_jobs)
+    K = Gram(kernel, X, precision=double, keep_bytes=settings.keep_bytes, tile=_TILE, n_jobs=settings.n_jobs)
     refuse_overflow(K, kernel)
     return Dense(K.to_dense()) if whole else K
 
@@ -236,7 +244,7 @@ def _reg_and_start(kernel: Kernel, X: Any, classes: Classes, settings: Settings,
     if small and settings.reg != "loo":
         return float(settings.reg), None, None, None
     rank = None if small else _LOO_RANK if settings.reg == "loo" else _PRECONDITIONER
-    F = _features(kernel, X, rank, settings).F
+    F = _features(kernel, X, rank, settings).F if rank is None else _start_factor(kernel, X, rank, settings)
     S = scatter(F, classes)
     spectrum = Spectrum(S)
     sample = np.arange(classes.n)
@@ -245,6 +253,13 @@ def _reg_and_start(kernel: Kernel, X: Any, classes: Classes, settings: Settings,
         return float(settings.reg), None, spectrum, turned
     reg, path = choose_reg(spectrum, variance, turned, sample, classes)
     return reg, path, spectrum, turned
+
+
+def _start_factor(kernel: Kernel, X: Any, rank: int, settings: Settings) -> Any:
+    """F in float32, which is enough to choose a penalty and to precondition with."""
+    single = namespace(X).float32
+    A: Operator = Dense(symmetric(X)) if isinstance(kernel, Precomputed) else Gram(kernel, X, n_jobs=settings.n_jobs)
+    return rpcholesky(A, min(A.n, rank), as_generator(settings.random_state), dtype=single).F
 
 
 def _by_cholesky(A: WeightedCentered, Y: np.ndarray, mu: float) -> Solved:
