@@ -41,7 +41,7 @@ from mercer.linalg.weighted import WeightedCentered
 REG_GRID = np.logspace(-9, 0, 28)  # relative to the total variance: what reg="loo" tries
 _SAMPLE = 5000  # samples that are left out in turn; more would only repeat what they say
 _TILE = 512  # rows of tiles that are read again and again, each for two thin products: small enough for the cache
-_PRECONDITIONER = 200  # columns of the factor that conjugate gradients are started with
+_PRECONDITIONER = 300  # columns of the factor that conjugate gradients are started with
 _LOO_RANK = 1000  # columns of the factor on which reg="loo" is chosen where K is not factored itself
 
 
