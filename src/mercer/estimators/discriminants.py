@@ -41,6 +41,7 @@ from mercer.linalg.weighted import WeightedCentered
 REG_GRID = np.logspace(-9, 0, 28)  # relative to the total variance: what reg="loo" tries
 _SAMPLE = 5000  # samples that are left out in turn; more would only repeat what they say
 _TILE = 512  # rows of tiles that are read again and again, each for two thin products: small enough for the cache
+_SINGLE = 3e-7  # a relative residual that tiles of float32 still can give
 _PRECONDITIONER = 300  # columns of the factor that conjugate gradients are started with
 _LOO_RANK = 1000  # columns of the factor on which reg="loo" is chosen where K is not factored itself
 
@@ -197,12 +198,12 @@ def exactly(kernel: Kernel, X: Any, classes: Classes, settings: Settings) -> Dis
 def _exactly(kernel: Kernel, X: Any, classes: Classes, settings: Settings) -> Discriminants:
     small = classes.n <= SMALL and not is_foreign(X)
     K = _matrix(kernel, X, settings, whole=small)
-    A = WeightedCentered(K, K.xp.asarray(classes.weights, **K._place()))
-    variance = A.trace()
+    coarse, A = _weighted(K.ladder(settings.tol)[0], classes), _weighted(K, classes)
+    variance = coarse.trace()
     _refuse_constant(variance)
     reg, path, spectrum, turned = _reg_and_start(kernel, X, classes, settings, variance, small)
     mu, Y = reg * variance, classes.indicators()
-    solved = _by_cholesky(A, Y, mu) if small else _by_gradients(A, Y, mu, spectrum, turned, settings)
+    solved = _by_cholesky(A, Y, mu) if small else _by_gradients(coarse, A, Y, mu, spectrum, turned, settings)
     found = directions(Y.T @ (Y - mu * to_numpy(solved.dual)), classes)
     xp, place = A.xp, A._place()
     dual = solved.dual @ xp.asarray(found.combine, **place)
@@ -223,11 +224,17 @@ def _exactly(kernel: Kernel, X: Any, classes: Classes, settings: Settings) -> Di
     )
 
 
+def _weighted(K: Operator, classes: Classes) -> WeightedCentered:
+    return WeightedCentered(K, K.xp.asarray(classes.weights, **K._place()))
+
+
 def _matrix(kernel: Kernel, X: Any, settings: Settings, whole: bool) -> Operator:
     double = namespace(X).float64
     if isinstance(kernel, Precomputed):
         return Dense(symmetric(kernel.points(X, double).rows))
-    K = Gram(kernel, X, precision=double, keep_bytes=settings.keep_bytes, tile=_TILE, n_jobs=settings.n_jobs)
+    K = Gram(
+        kernel, X, precision=double, keep_bytes=settings.keep_bytes, keep_from=1, tile=_TILE, n_jobs=settings.n_jobs
+    )
     refuse_overflow(K, kernel)
     return Dense(K.to_dense()) if whole else K
 
@@ -279,29 +286,51 @@ def _by_cholesky(A: WeightedCentered, Y: np.ndarray, mu: float) -> Solved:
 
 
 def _by_gradients(
-    A: WeightedCentered, Y: np.ndarray, mu: float, spectrum: Spectrum, turned: np.ndarray, settings: Settings
+    coarse: WeightedCentered,
+    A: WeightedCentered,
+    Y: np.ndarray,
+    mu: float,
+    spectrum: Spectrum,
+    turned: np.ndarray,
+    settings: Settings,
 ) -> Solved:
-    """The same over streamed tiles; leverages from the factor and, outside its span, from the diagonal that is left."""
+    """The same over streamed tiles: in float32 as far as that goes, then in float64, where the residuals are taken.
+
+    Leverages come from the factor and, outside its span, from the diagonal that is left.
+    """
     xp, place = A.xp, A._place()
     values = spectrum.values[::-1]
     alive = int(np.sum(values > 1e-9 * values.max()))
-    roots = to_numpy(A.roots)
-    U = roots * turned[:, ::-1][:, :alive] / np.sqrt(values[:alive])
-    start = factor_preconditioner(xp.asarray(U, dtype=xp.float32, **place), values[:alive], mu, xp, place)
+    U = to_numpy(A.roots) * turned[:, ::-1][:, :alive] / np.sqrt(values[:alive])
+    preconditioner = factor_preconditioner(xp.asarray(U, dtype=xp.float32, **place), values[:alive], mu, xp, place)
+    B, start, passes = xp.asarray(Y, **place), None, 0
+    if coarse.K is not A.K:
+        rough = shifted_solve(
+            coarse, B, mu, tol=max(0.3 * settings.tol, _SINGLE), max_iter=settings.max_iter, precondition=preconditioner
+        )
+        start, passes = rough.X, rough.passes
+        coarse.K.forget()
     solution = shifted_solve(
-        A, xp.asarray(Y, **place), mu, tol=settings.tol, max_iter=settings.max_iter, precondition=start
+        A,
+        B,
+        mu,
+        tol=settings.tol,
+        max_iter=max(0, settings.max_iter - passes),
+        precondition=preconditioner,
+        start=start,
     )
+    passes += solution.passes
     worst = float(solution.residuals.max())
     if worst > 2 * settings.tol:
         warnings.warn(
-            f"Conjugate gradients stopped after {solution.passes} passes with a residual of {worst:.1e}, above tol = "
+            f"Conjugate gradients stopped after {passes} passes with a residual of {worst:.1e}, above tol = "
             f"{settings.tol:.1e}. See residuals_; raise reg, max_iter or tol.",
             NotConvergedWarning,
             stacklevel=2,
         )
     rest = np.maximum(to_numpy(A.diagonal()) - (U**2) @ values[:alive], 0.0)
     leverage = (U**2) @ (values[:alive] / (values[:alive] + mu)) + rest / (rest + mu)
-    return Solved(solution.X, leverage, solution.residuals, solution.passes, "all of K, conjugate gradients")
+    return Solved(solution.X, leverage, solution.residuals, passes, "all of K, conjugate gradients")
 
 
 def _refuse_constant(variance: float) -> None:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import logsumexp
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,8 @@ class Rule:
 
         def loss(log_t: float) -> float:
             delta = scaled * np.exp(-log_t) + base
-            return float(np.average(logsumexp(delta, axis=1) - delta[right, codes], weights=weights))
+            delta -= delta.max(axis=1, keepdims=True)
+            return float(np.average(np.log(np.exp(delta).sum(axis=1)) - delta[right, codes], weights=weights))
 
         best = minimize_scalar(loss, bounds=(0.0, 12.0), method="bounded", options={"xatol": 1e-3})
         return replace(self, temperature=float(np.exp(best.x)) if loss(best.x) < loss(0.0) else 1.0)
