@@ -190,6 +190,60 @@ def test_probabilities_are_not_overconfident():
     assert_allclose(P.sum(axis=1), 1.0) and np.isfinite(kda.predict_log_proba(DIGITS[:, :5])).all()
 
 
+RULE = np.random.default_rng(0).standard_normal((700, 4))
+TRUE = (RULE[:, 0] + RULE[:, 1] ** 2 > 1).astype(int)
+
+
+@pytest.mark.parametrize("gamma", ["median", 1.0, 10.0])
+@pytest.mark.parametrize("reg", [1e-9, 1e-3, 1.0, "loo"])
+def test_narrow_kernels_and_any_penalty_never_turn_the_classes_round(gamma, reg):
+    kda = KernelDiscriminantAnalysis(gamma=gamma, reg=reg).fit(RULE[:300], TRUE[:300])
+    z = kda.transform(RULE[:300])[:, 0]
+    assert (kda.means_[1, 0] > kda.means_[0, 0]) == (z[TRUE[:300] == 1].mean() > z[TRUE[:300] == 0].mean())
+    majority = max(TRUE[300:].mean(), 1 - TRUE[300:].mean())
+    assert kda.score(RULE[300:], TRUE[300:]) > majority - 0.08
+    loss = log_loss(TRUE[300:], kda.predict_proba(RULE[300:]))
+    assert loss < log_loss(TRUE[300:], np.full(400, TRUE[:300].mean())) + 0.05
+
+
+@pytest.mark.parametrize("gamma", ["median", 2.0])
+@pytest.mark.parametrize("reg", [1e-6, 1e-2, "loo"])
+def test_noise_is_called_noise(gamma, reg):
+    y = np.random.default_rng(5).integers(0, 2, 300)
+    kda = KernelDiscriminantAnalysis(gamma=gamma, reg=reg).fit(RULE[:300], y)
+    assert kda.loo_error_ > 0.38
+    assert np.mean(kda.predict_proba(RULE[300:]).max(axis=1)) < 0.62
+
+
+@pytest.mark.parametrize(("gamma", "reg"), [(2.0, 1e-9), (2.0, 1e-4), (0.3, 1e-6)])
+def test_a_small_penalty_does_not_look_perfect(gamma, reg):
+    kda = KernelDiscriminantAnalysis(gamma=gamma, reg=reg)
+    X, y = RULE[:120], TRUE[:120]
+    wrong = [kda.fit(np.delete(X, i, 0), np.delete(y, i)).predict(X[i : i + 1])[0] != y[i] for i in range(120)]
+    assert abs(kda.fit(X, y).loo_error_ - np.mean(wrong)) < 0.06
+
+
+def test_streamed_and_in_memory_agree_on_new_samples(streaming, monkeypatch):
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((1600, 15))
+    y = (X[:, 0] * X[:, 1] + X[:, 2] > 0).astype(int)
+    streamed = KernelDiscriminantAnalysis(reg=1e-4).fit(X[:800], y[:800])
+    monkeypatch.setattr(discriminants, "SMALL", 2048)
+    whole = KernelDiscriminantAnalysis(reg=1e-4).fit(X[:800], y[:800])
+    assert_allclose(np.abs(streamed.transform(X[800:])), np.abs(whole.transform(X[800:])), atol=1e-5)
+    assert abs(streamed.loo_error_ - whole.loo_error_) < 0.04
+    assert abs(streamed.score(X[800:], y[800:]) - whole.score(X[800:], y[800:])) < 0.02
+    losses = [log_loss(y[800:], kda.predict_proba(X[800:])) for kda in (streamed, whole)]
+    assert abs(losses[0] - losses[1]) < 0.03
+
+
+def test_the_same_mean_is_not_separated_by_rounding():
+    X, y = np.repeat(RULE[:100], 2, axis=0), np.tile([0, 1], 100)
+    for given in ({}, {"reg": 1e-6}, {"rank": 50}, {"rank": 50, "reg": 1e-6}):
+        with pytest.raises(ValueError, match="same mean"):
+            KernelDiscriminantAnalysis(**given).fit(X, y)
+
+
 # --- classes as they come --------------------------------------------------------------------------------
 
 

@@ -7,7 +7,16 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from mercer.kernels import RBF
-from mercer.linalg.discriminant import Classes, Penalised, Spectrum, directions, left_out, scatter
+from mercer.linalg.discriminant import (
+    Classes,
+    Directions,
+    DualSpectrum,
+    Penalised,
+    Spectrum,
+    directions,
+    left_out,
+    scatter,
+)
 from mercer.linalg.discriminant_rule import Rule, fit_rule
 from mercer.linalg.operators import Dense
 from mercer.linalg.solve import factor_preconditioner, shifted_solve
@@ -45,10 +54,18 @@ def test_directions_solve_the_generalised_eigenproblem(classes):
     N = S_W + mu * np.eye(m)
     assert_allclose(S_B @ W, N @ W * (found.shares / (1 - found.shares)), atol=1e-8)
     assert_allclose(W.T @ N @ W / n, np.eye(C - 1), atol=1e-10)
-    spectrum = Spectrum(S)
+    z = (F - S.mean) @ W
+    fitted = np.stack([z[c == CODES].mean(axis=0) for c in range(C)])
+    assert_allclose(found.means, fitted, atol=1e-10)
+    spectrum = Spectrum(S, F - S.mean, w, n)
     assert_allclose(spectrum.P(mu), solved.P, atol=1e-10)
     assert_allclose(spectrum.M(mu), solved.M, atol=1e-10)
-    assert_allclose(spectrum.leverages((F @ spectrum.W) ** 2, mu), solved.leverages(F), atol=1e-10)
+    assert_allclose(spectrum.room(mu), solved.room(F - S.mean, w, n), atol=1e-10)
+    assert_allclose(spectrum.scores(mu, found.combine), z, atol=1e-9)
+    dual = DualSpectrum(WeightedCentered(Dense(F @ F.T), w).rows(np.arange(n)), classes)
+    assert_allclose(dual.M(mu), solved.M, atol=1e-9)
+    assert_allclose(dual.room(mu), spectrum.room(mu), atol=1e-9)
+    assert_allclose(dual.scores(mu, found.combine), z, atol=1e-8)
 
 
 @pytest.mark.parametrize("classes", problems(), ids=["shares of the data", "given shares"])
@@ -59,8 +76,7 @@ def test_left_out_is_the_regression_without_that_sample(classes):
     solved = Penalised(S, mu)
     found = directions(solved.M, classes)
     z = (F - S.mean) @ solved.P @ found.combine
-    leverage = w * (solved.leverages(F - S.mean) + 1 / n)
-    fast = left_out(z, CODES, leverage, found)
+    fast = left_out(z, CODES, solved.room(F - S.mean, w, n), found)
     design = np.column_stack([F, np.ones(n)])
     penalty = np.diag(np.r_[np.full(m, mu), 0.0])
     targets = found.targets[CODES]
@@ -112,14 +128,25 @@ def test_the_temperature_recovers_a_wrong_spread(factor, seed):
     rng = np.random.default_rng(seed)
     codes = rng.integers(0, 2, 4000)
     z = np.where(codes, 1.0, -1.0)[:, None] + np.sqrt(1.0) * rng.standard_normal((4000, 1))
-    rule = Rule(np.array([[-1.0], [1.0]]), 1.0 / factor, np.array([0.5, 0.5]))
+    rule = Rule(np.array([[-1.0], [1.0]]), np.array([1.0 / factor]), np.array([0.5, 0.5]))
     temperature = rule.calibrated(z, codes, np.ones(4000)).temperature
     assert temperature >= 1
     assert_allclose(temperature, max(1.0, factor), rtol=0.25)
 
 
 def test_a_class_of_one_tells_nothing_of_the_spread():
-    z = np.array([[0.0], [2.0], [10.0]])
-    rule = fit_rule(z, np.array([0, 0, 1]), np.ones(3), np.array([0.6, 0.4]))
+    z = np.array([[0.0], [2.0], [30.0]])
+    found = Directions(np.array([1.0]), np.ones((2, 1)), np.array([[1.0], [10.0]]))
+    rule = fit_rule(z, np.array([0, 0, 1]), np.ones(3), found, np.array([0.6, 0.4]))
     assert_allclose(rule.means, [[1.0], [10.0]])
-    assert_allclose(rule.spread, 2.0)
+    assert_allclose(rule.spread, [1.0])
+
+
+def test_left_out_samples_on_the_wrong_side_do_not_turn_the_rule_round():
+    codes = np.arange(100) % 2
+    z = np.where(codes, -0.1, 0.1)[:, None]  # each a little away from its class, as leaving out moves it
+    found = Directions(np.array([0.9]), np.ones((2, 1)), np.array([[-1.0], [1.0]]))
+    rule = fit_rule(z, codes, np.ones(100), found, np.array([0.5, 0.5])).calibrated(z, codes, np.ones(100))
+    assert rule.means[1, 0] > 0 > rule.means[0, 0]
+    odds = rule.decide(np.array([[1.0], [-1.0]]))
+    assert_allclose(odds, np.log(0.5), atol=1e-2)  # and it says that it does not know

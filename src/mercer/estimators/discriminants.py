@@ -14,21 +14,23 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.linalg.lapack import dpotri
 
-from mercer.backends import backend_of, is_foreign, namespace, placement, to_numpy
+from mercer.backends import backend_of, namespace, placement, to_numpy
 from mercer.exceptions import NotConvergedWarning
 from mercer.expansion import KernelExpansion
-from mercer.features import Features, kernel_features, refuse_overflow, symmetric
+from mercer.features import Features, kernel_features, refuse_overflow, rows_of, symmetric
 from mercer.kernels import Kernel
 from mercer.kernels.discrete import Precomputed
 from mercer.linalg.discriminant import (
     Classes,
     Directions,
+    DualSpectrum,
     Penalised,
     Scatter,
     Spectrum,
     directions,
     left_out,
     scatter,
+    without_mean,
 )
 from mercer.linalg.discriminant_rule import fit_rule
 from mercer.linalg.eigen import SMALL, as_generator
@@ -39,11 +41,19 @@ from mercer.linalg.solve import factor_preconditioner, shifted_solve
 from mercer.linalg.weighted import WeightedCentered
 
 REG_GRID = np.logspace(-9, 0, 28)  # relative to the total variance: what reg="loo" tries
-_SAMPLE = 5000  # samples that are left out in turn; more would only repeat what they say
+_SAMPLE = 2000  # samples that are left out in turn; more would only repeat what they say
+PROBES = 16  # random vectors that measure how much room all of K leaves
+_EPS = float(np.finfo(np.float64).eps)
+_HIDDEN = 1e-11  # room below this is rounding
 _TILE = 512  # rows of tiles that are read again and again, each for two thin products: small enough for the cache
 _SINGLE = 3e-7  # a relative residual that tiles of float32 still can give
 _PRECONDITIONER = 300  # columns of the factor that conjugate gradients are started with
 _LOO_RANK = 1000  # columns of the factor on which reg="loo" is chosen where K is not factored itself
+
+
+def start_bytes(n: int, reg: float | str) -> int:
+    """What the factor that starts conjugate gradients takes, beside the plan of passes over K: F and its eigenvectors."""
+    return 2 * 4 * n * (_LOO_RANK if reg == "loo" else _PRECONDITIONER)
 
 
 @dataclass(frozen=True)
@@ -104,30 +114,29 @@ def on_features(kernel: Kernel, X: Any, classes: Classes, settings: Settings) ->
     S = scatter(features.F, classes)
     _refuse_constant(S.variance)
     sample = stratified_sample(classes.codes, _SAMPLE, as_generator(settings.random_state))
-    rows = _centred_rows(features.F, sample, S)
-    path = None
+    rows, w, path = _centred_rows(features.F, sample, S), classes.weights[sample], None
     if settings.reg == "loo":
-        spectrum = Spectrum(S)
-        turned = rows @ spectrum.W
-        reg, path = choose_reg(spectrum, S.variance, turned, sample, classes)
-        P, M = spectrum.P(reg * S.variance), spectrum.M(reg * S.variance)
-        quadratic = spectrum.leverages(turned**2, reg * S.variance)
+        spectrum = Spectrum(S, rows, w, classes.n)
+        reg, path = choose_reg(spectrum, S.variance, sample, classes)
+        mu = reg * S.variance
+        P, M, room = spectrum.P(mu), spectrum.M(mu), spectrum.room(mu)
     else:
         reg = float(settings.reg)
-        penalised = Penalised(S, reg * S.variance)
-        P, M, quadratic = penalised.P, penalised.M, penalised.leverages(rows)
-    found = directions(M, classes)
+        mu = reg * S.variance
+        penalised = Penalised(S, mu)
+        P, M, room = penalised.P, penalised.M, penalised.room(rows, w, classes.n)
+    eps = float(namespace(features.F).finfo(features.F.dtype).eps)
+    found = directions(M, classes, noise=8 * _EPS / reg)
     weights = P @ found.combine
-    leverage = classes.weights[sample] * (quadratic + 1 / classes.n)
     return Discriminants(
         found,
         features.expansion(weights, S.mean @ weights),
         np.linalg.norm(weights, axis=0),
         reg,
-        reg * S.variance / classes.n,
+        mu / classes.n,
         path,
         sample,
-        left_out(rows @ weights, classes.codes[sample], leverage, found),
+        left_out(rows @ weights, classes.codes[sample], np.maximum(room, 16 * eps), found),
         np.zeros(len(classes.priors)),
         0,
         f"a factor of rank {features.F.shape[1]} that leaves out {features.error:.2g} of the trace",
@@ -135,9 +144,7 @@ def on_features(kernel: Kernel, X: Any, classes: Classes, settings: Settings) ->
 
 
 def _centred_rows(F: Any, sample: np.ndarray, S: Scatter) -> np.ndarray:
-    xp = namespace(F)
-    rows = xp.take(F, xp.asarray(sample, **placement(F)), axis=0) if is_foreign(F) else F[sample]
-    return to_numpy(rows).astype(np.float64) - S.mean
+    return to_numpy(rows_of(F, sample)).astype(np.float64) - S.mean
 
 
 def stratified_sample(codes: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
@@ -153,20 +160,22 @@ def stratified_sample(codes: np.ndarray, size: int, rng: np.random.Generator) ->
 
 
 def choose_reg(
-    spectrum: Spectrum, variance: float, turned: np.ndarray, sample: np.ndarray, classes: Classes
+    spectrum: Spectrum | DualSpectrum, variance: float, sample: np.ndarray, classes: Classes
 ) -> tuple[float, tuple[np.ndarray, np.ndarray]]:
-    """The reg of least leave-one-out error; among equals the one whose left-out samples lie nearest their targets."""
+    """The reg of least leave-one-out error; among equals the one whose left-out samples lie nearest their targets.
+
+    A penalty so small that rounding hides what leaving one out would change is not considered.
+    """
     codes, w = classes.codes[sample], classes.weights[sample]
-    squares, judged = turned**2, []
+    judged = []
     for reg in REG_GRID:
         mu = reg * variance
-        found = directions(spectrum.M(mu), classes)
-        if not len(found.shares):
+        found, room = directions(spectrum.M(mu), classes, noise=8 * _EPS / reg), spectrum.room(mu)
+        if not len(found.shares) or np.median(room) < _HIDDEN:
             judged.append((1.0, np.inf))
             continue
-        z = turned @ (spectrum.solved(mu) @ found.combine)
-        z = left_out(z, codes, w * (spectrum.leverages(squares, mu) + 1 / classes.n), found)
-        rule = fit_rule(z, codes, w, classes.priors)
+        z = left_out(spectrum.scores(mu, found.combine), codes, np.maximum(room, _HIDDEN), found)
+        rule = fit_rule(z, codes, w, found, classes.priors)
         error = float(np.average(rule.decide(z).argmax(axis=1) != codes, weights=w))
         miss = np.average(((z - found.targets[codes]) ** 2 * found.shares * (1 - found.shares)).sum(axis=1), weights=w)
         judged.append((error, float(miss)))
@@ -179,10 +188,11 @@ def choose_reg(
 
 @dataclass(frozen=True)
 class Solved:
-    """(K_w + μI)⁻¹Y', (n, C), with the leverages of its rows and the residuals of its columns."""
+    """(K_w + μI)⁻¹Y', (n, C), with the room of its rows and the residuals of its columns."""
 
     dual: Any
-    leverage: np.ndarray
+    M: np.ndarray
+    room: np.ndarray
     residuals: np.ndarray
     passes: int
     reason: str
@@ -192,23 +202,13 @@ def exactly(kernel: Kernel, X: Any, classes: Classes, settings: Settings) -> Dis
     """The directions in the span of all samples."""
     # BLAS's own threads spin for a while after each product, and would take a core from those that read tiles.
     with backend_of(X if X.ndim == 2 else np.empty(0)).one_thread():
-        return _exactly(kernel, X, classes, settings)
-
-
-def _exactly(kernel: Kernel, X: Any, classes: Classes, settings: Settings) -> Discriminants:
-    small = classes.n <= SMALL and not is_foreign(X)
-    K = _matrix(kernel, X, settings, whole=small)
-    coarse, A = _weighted(K.ladder(settings.tol)[0], classes), _weighted(K, classes)
-    variance = coarse.trace()
-    _refuse_constant(variance)
-    reg, path, spectrum, turned = _reg_and_start(kernel, X, classes, settings, variance, small)
-    mu, Y = reg * variance, classes.indicators()
-    solved = _by_cholesky(A, Y, mu) if small else _by_gradients(coarse, A, Y, mu, spectrum, turned, settings)
-    found = directions(Y.T @ (Y - mu * to_numpy(solved.dual)), classes)
+        solve = _in_memory if classes.n <= SMALL else _streamed
+        A, mu, reg, path, solved = solve(kernel, X, classes, settings)
+    found = directions(solved.M, classes, noise=8 * _EPS / reg + float(solved.residuals.max()))
     xp, place = A.xp, A._place()
     dual = solved.dual @ xp.asarray(found.combine, **place)
+    Y = without_mean(classes.indicators(), np.sqrt(classes.weights))
     fitted = xp.asarray(Y @ found.combine, **place) - mu * dual  # K_w times dual, which is √w z
-    leverage = solved.leverage + classes.weights / classes.n
     return Discriminants(
         found,
         _dual_expansion(kernel, X, A, dual, settings.n_jobs),
@@ -217,49 +217,135 @@ def _exactly(kernel: Kernel, X: Any, classes: Classes, settings: Settings) -> Di
         mu / classes.n,
         path,
         np.arange(classes.n),
-        left_out(to_numpy(fitted / A.roots), classes.codes, leverage, found),
+        left_out(to_numpy(fitted / A.roots), classes.codes, solved.room, found),
         solved.residuals,
         solved.passes,
         solved.reason,
     )
 
 
+Way = tuple[WeightedCentered, float, float, Any, Solved]
+
+
 def _weighted(K: Operator, classes: Classes) -> WeightedCentered:
     return WeightedCentered(K, K.xp.asarray(classes.weights, **K._place()))
 
 
-def _matrix(kernel: Kernel, X: Any, settings: Settings, whole: bool) -> Operator:
+def _dual_expansion(kernel: Kernel, X: Any, A: WeightedCentered, dual: Any, n_jobs: int | None) -> KernelExpansion:
+    """Where the samples live, in their precision."""
+    coefs = A.coefficients(dual)
+    offset = A.xp.sum(coefs * A.row_sums()[:, None], axis=0) / A.n
+    xp = namespace(X)
+    dtype = xp.float32 if X.ndim == 2 and X.dtype == xp.float32 else xp.float64
+    coefs, offset = (xp.asarray(part, dtype=dtype, **placement(X)) for part in (coefs, offset))
+    return KernelExpansion(kernel, X, coefs, offset, n_jobs)
+
+
+# --- up to 2048 samples: the matrix in memory --------------------------------------------------------------
+
+
+def _in_memory(kernel: Kernel, X: Any, classes: Classes, settings: Settings) -> Way:
+    """By one Cholesky factor, or by the eigenvalues where the penalty is to be chosen; NumPy whatever the data."""
+    K = gram_of(kernel, X, n_jobs=settings.n_jobs)
+    A = _weighted(Dense(to_numpy(K.to_dense())), classes)
+    variance = A.trace()
+    _refuse_constant(variance)
+    Kw = A.rows(np.arange(A.n))
+    if settings.reg != "loo":
+        mu = float(settings.reg) * variance
+        return A, mu, float(settings.reg), None, _by_cholesky(Kw, classes, mu)
+    spectrum = DualSpectrum(Kw, classes)
+    reg, path = choose_reg(spectrum, variance, np.arange(A.n), classes)
+    mu = reg * variance
+    dual = spectrum.dual(mu)
+    residuals = np.linalg.norm(Kw @ dual + mu * dual - spectrum.U @ spectrum.Y, axis=0)
+    room = np.maximum(spectrum.room(mu), _HIDDEN)
+    return A, mu, reg, path, Solved(dual, spectrum.M(mu), room, residuals, 1, "all of K, its eigenvalues")
+
+
+def gram_of(kernel: Kernel, X: Any, **options: Any) -> Operator:
+    """K in float64, refused where it overflows."""
     double = namespace(X).float64
     if isinstance(kernel, Precomputed):
         return Dense(symmetric(kernel.points(X, double).rows))
-    K = Gram(
-        kernel, X, precision=double, keep_bytes=settings.keep_bytes, keep_from=1, tile=_TILE, n_jobs=settings.n_jobs
-    )
+    K = Gram(kernel, X, precision=double, **options)
     refuse_overflow(K, kernel)
-    return Dense(K.to_dense()) if whole else K
+    return K
 
 
-def _dual_expansion(kernel: Kernel, X: Any, A: WeightedCentered, dual: Any, n_jobs: int | None) -> KernelExpansion:
-    xp, coefs = A.xp, A.coefficients(dual)
-    offset = xp.sum(coefs * A.row_sums()[:, None], axis=0) / A.n
-    dtype = xp.float32 if X.ndim == 2 and X.dtype == xp.float32 else xp.float64
-    return KernelExpansion(kernel, X, xp.astype(coefs, dtype), xp.astype(offset, dtype), n_jobs)
+def _by_cholesky(Kw: np.ndarray, classes: Classes, mu: float) -> Solved:
+    """One factor; the room is on the diagonal of its inverse. √w is moved out of the way as in DualSpectrum."""
+    n, roots, top = classes.n, np.sqrt(classes.weights), float(np.trace(Kw))
+    Y = without_mean(classes.indicators(), roots)
+    shifted = Kw + top / n * np.outer(roots, roots)
+    shifted.flat[:: n + 1] += mu
+    try:
+        factor = cho_factor(shifted, lower=True, overwrite_a=True, check_finite=False)
+    except np.linalg.LinAlgError as error:
+        raise ValueError(
+            f"K + λnI is not positive definite: the kernel is indefinite on this data, or reg is too small ({mu:.1e})."
+        ) from error
+    dual = cho_solve(factor, Y, check_finite=False)
+    fitted = Kw @ dual
+    residuals = np.linalg.norm(fitted + mu * dual - Y, axis=0)
+    room = mu * dpotri(factor[0], lower=1)[0].diagonal() - classes.weights / n * (mu / (top + mu))
+    return Solved(dual, Y.T @ fitted, np.maximum(room, _HIDDEN), residuals, 1, "all of K, one Cholesky factor")
 
 
-def _reg_and_start(kernel: Kernel, X: Any, classes: Classes, settings: Settings, variance: float, small: bool) -> Any:
-    """reg, how it was chosen, and for conjugate gradients the spectrum of a factor and the samples turned into it."""
-    if small and settings.reg != "loo":
-        return float(settings.reg), None, None, None
-    rank = None if small else _LOO_RANK if settings.reg == "loo" else _PRECONDITIONER
-    F = _features(kernel, X, rank, settings).F if rank is None else _start_factor(kernel, X, rank, settings)
+# --- beyond: streamed tiles --------------------------------------------------------------------------------
+
+
+def _streamed(kernel: Kernel, X: Any, classes: Classes, settings: Settings) -> Way:
+    """By conjugate gradients, in float32 as far as that goes, then in float64, where the residuals are taken.
+
+    The room of a row is what a factor of K leaves it, times the share of that which random vectors find to be left by
+    all of K, class by class: one number a class, and the factor's differences within it.
+    """
+    K = gram_of(kernel, X, keep_bytes=settings.keep_bytes, keep_from=1, tile=_TILE, n_jobs=settings.n_jobs)
+    coarse, A = _weighted(K.ladder(settings.tol)[0], classes), _weighted(K, classes)
+    variance = coarse.trace()
+    _refuse_constant(variance)
+    F = _start_factor(kernel, X, _LOO_RANK if settings.reg == "loo" else _PRECONDITIONER, settings)
     S = scatter(F, classes)
-    spectrum = Spectrum(S)
-    sample = np.arange(classes.n)
-    turned = _centred_rows(F, sample, S) @ spectrum.W
-    if settings.reg != "loo":
-        return float(settings.reg), None, spectrum, turned
-    reg, path = choose_reg(spectrum, variance, turned, sample, classes)
-    return reg, path, spectrum, turned
+    sample = stratified_sample(classes.codes, _SAMPLE, as_generator(settings.random_state))
+    spectrum = Spectrum(S, _centred_rows(F, sample, S), classes.weights[sample], classes.n)
+    reg, path = (
+        (float(settings.reg), None) if settings.reg != "loo" else choose_reg(spectrum, variance, sample, classes)
+    )
+    mu = reg * variance
+    U, values = _factor_vectors(F, S, spectrum, A)
+    xp, place = A.xp, A._place()
+    preconditioner = factor_preconditioner(U, values, mu, xp, place)
+    Y = without_mean(classes.indicators(), np.sqrt(classes.weights))
+    probes = as_generator(settings.random_state).choice([-1.0, 1.0], (A.n, PROBES))
+    B = xp.asarray(np.column_stack([Y, probes]), **place)
+    rough = shifted_solve(
+        coarse, B, mu, tol=max(0.3 * settings.tol, _SINGLE), max_iter=settings.max_iter, precondition=preconditioner
+    )
+    coarse.K.forget()
+    C = Y.shape[1]
+    solution = shifted_solve(
+        A,
+        B[:, :C],
+        mu,
+        tol=settings.tol,
+        max_iter=max(0, settings.max_iter - rough.passes),
+        precondition=preconditioner,
+        start=rough.X[:, :C],
+    )
+    passes, worst = rough.passes + solution.passes, float(solution.residuals.max())
+    if worst > 2 * settings.tol:
+        warnings.warn(
+            f"Conjugate gradients stopped after {passes} passes with a residual of {worst:.1e}, above tol = "
+            f"{settings.tol:.1e}. See residuals_; raise reg, max_iter or tol.",
+            NotConvergedWarning,
+            stacklevel=2,
+        )
+    left = mu * np.mean(probes * to_numpy(rough.X[:, C:]), axis=1) - classes.weights / classes.n
+    room = _room(left, _factor_room(U, values, mu, classes), classes)
+    M = Y.T @ (Y - mu * to_numpy(solution.X))
+    solved = Solved(solution.X, M, room, solution.residuals, passes, "all of K, conjugate gradients")
+    return A, mu, reg, path, solved
 
 
 def _start_factor(kernel: Kernel, X: Any, rank: int, settings: Settings) -> Any:
@@ -269,68 +355,34 @@ def _start_factor(kernel: Kernel, X: Any, rank: int, settings: Settings) -> Any:
     return rpcholesky(A, min(A.n, rank), as_generator(settings.random_state), dtype=single).F
 
 
-def _by_cholesky(A: WeightedCentered, Y: np.ndarray, mu: float) -> Solved:
-    """One factor; the leverages are on the diagonal of its inverse."""
-    K = A.rows(np.arange(A.n))
-    shifted = K + mu * np.eye(A.n)
-    try:
-        factor = cho_factor(shifted, lower=True, overwrite_a=True, check_finite=False)
-    except np.linalg.LinAlgError as error:
-        raise ValueError(
-            f"K + λnI is not positive definite: the kernel is indefinite on this data, or reg is too small ({mu:.1e})."
-        ) from error
-    solved = cho_solve(factor, Y, check_finite=False)
-    residuals = np.linalg.norm(K @ solved + mu * solved - Y, axis=0)
-    inverse = dpotri(factor[0], lower=1)[0]
-    return Solved(solved, 1 - mu * inverse.diagonal(), residuals, 1, "all of K, one Cholesky factor")
-
-
-def _by_gradients(
-    coarse: WeightedCentered,
-    A: WeightedCentered,
-    Y: np.ndarray,
-    mu: float,
-    spectrum: Spectrum,
-    turned: np.ndarray,
-    settings: Settings,
-) -> Solved:
-    """The same over streamed tiles: in float32 as far as that goes, then in float64, where the residuals are taken.
-
-    Leverages come from the factor and, outside its span, from the diagonal that is left.
-    """
-    xp, place = A.xp, A._place()
+def _factor_vectors(F: Any, S: Scatter, spectrum: Spectrum, A: WeightedCentered) -> tuple[Any, np.ndarray]:
+    """Eigenvectors of the factor's K_w, (n, r) in float32, and their values, descending."""
     values = spectrum.values[::-1]
-    alive = int(np.sum(values > 1e-9 * values.max()))
-    U = to_numpy(A.roots) * turned[:, ::-1][:, :alive] / np.sqrt(values[:alive])
-    preconditioner = factor_preconditioner(xp.asarray(U, dtype=xp.float32, **place), values[:alive], mu, xp, place)
-    B, start, passes = xp.asarray(Y, **place), None, 0
-    if coarse.K is not A.K:
-        rough = shifted_solve(
-            coarse, B, mu, tol=max(0.3 * settings.tol, _SINGLE), max_iter=settings.max_iter, precondition=preconditioner
-        )
-        start, passes = rough.X, rough.passes
-        coarse.K.forget()
-    solution = shifted_solve(
-        A,
-        B,
-        mu,
-        tol=settings.tol,
-        max_iter=max(0, settings.max_iter - passes),
-        precondition=preconditioner,
-        start=start,
-    )
-    passes += solution.passes
-    worst = float(solution.residuals.max())
-    if worst > 2 * settings.tol:
-        warnings.warn(
-            f"Conjugate gradients stopped after {passes} passes with a residual of {worst:.1e}, above tol = "
-            f"{settings.tol:.1e}. See residuals_; raise reg, max_iter or tol.",
-            NotConvergedWarning,
-            stacklevel=2,
-        )
-    rest = np.maximum(to_numpy(A.diagonal()) - (U**2) @ values[:alive], 0.0)
-    leverage = (U**2) @ (values[:alive] / (values[:alive] + mu)) + rest / (rest + mu)
-    return Solved(solution.X, leverage, solution.residuals, passes, "all of K, conjugate gradients")
+    values = values[values > 1e-6 * values.max()]
+    xp, place = namespace(F), placement(F)
+    turn = spectrum.W[:, ::-1][:, : len(values)] / np.sqrt(values)
+    U = F @ xp.asarray(turn, dtype=F.dtype, **place) - xp.asarray(S.mean @ turn, dtype=F.dtype, **place)
+    U *= xp.astype(A.roots, F.dtype)
+    return U, values
+
+
+def _factor_room(U: Any, values: np.ndarray, mu: float, classes: Classes) -> np.ndarray:
+    """1 − h − w/n as the factor has it, in runs of rows."""
+    shrinkage, taken = values / (values + mu), np.empty(classes.n)
+    for start in range(0, classes.n, 8192):
+        run = slice(start, min(start + 8192, classes.n))
+        taken[run] = to_numpy(U[run, :]).astype(np.float64) ** 2 @ shrinkage
+    return np.maximum(1 - taken - classes.weights / classes.n, _SINGLE)
+
+
+def _room(left: np.ndarray, by_factor: np.ndarray, classes: Classes) -> np.ndarray:
+    """The factor's, scaled in each class to the mean of what the probes found."""
+    counts = np.bincount(classes.codes)
+    found, known = (np.bincount(classes.codes, part) / counts for part in (left, by_factor))
+    overall = float(np.mean(left) / np.mean(by_factor))
+    many = counts >= 50  # fewer say too little of their own
+    share = np.where(many, found / known, overall)
+    return by_factor * np.clip(share, _SINGLE, 1.0)[classes.codes]
 
 
 def _refuse_constant(variance: float) -> None:

@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer.backends import backend_of, namespace, placement, to_numpy
-from mercer.estimators.discriminants import Settings, find_discriminants
+from mercer.estimators.discriminants import PROBES, Settings, find_discriminants, start_bytes
 from mercer.estimators.kernel_base import KernelEstimator, bits_of
 from mercer.estimators.planning import SolverReport, plan_fit
 from mercer.exceptions import DegenerateDataWarning
@@ -68,7 +68,7 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
     eigenvalues_ : (k,), J = wᵀS_B w / wᵀ(S_W + λnI)w of each direction, descending
     explained_variance_ratio_ : (k,), their shares
     means_ : (C, k), where a new member of each class is expected, in the coordinates of `transform`
-    spread_ : float, the variance of new members about it, per direction, in units of normalize="within"
+    spread_ : (k,), the variance of new members about it along each direction, in units of normalize="within"
     temperature_ : float ≥ 1, by which log odds are divided so that the left-out samples get honest probabilities
     loo_error_ : float, the share of samples that would be misclassified had they not been fitted
     reg_, penalty_ : reg as used, and λ
@@ -80,8 +80,9 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
     Notes
     -----
     Scores of samples that were fitted lie closer to their class than those of new ones, so the rule that predicts is
-    made from leave-one-out scores (of 5000 samples at most), which the linear system gives in closed form: its
-    probabilities are not overconfident. Cost: exact n²/2 entries of k and n³/3 flops (n ≤ 2048), or 10 to 50 passes
+    calibrated on leave-one-out scores (on a factor, of 2000 samples), which the linear system gives in closed form: its
+    probabilities are not overconfident. Beyond 2048 samples all of K is never factored: leverages are then estimated
+    with random vectors, and reg="loo" is chosen on a factor of rank 1000. Cost: exact n²/2 entries of k and n³/3 flops (n ≤ 2048), or 10 to 50 passes
     over K; of rank m, m n entries and 2 m² n flops, m³/3 more (9 m³ for reg="loo").
 
     References
@@ -149,10 +150,11 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
     def fit(self, X, y):
         """Find the directions that separate the classes y, (n,), of the samples X."""
         started = time.perf_counter()
+        vars(self).pop("reg_path_", None)
         X, _ = self._samples(X, reset=True, copy=True)
         classes = self._classes(X, y)
         self._bind(X)
-        plan = self._plan(X, len(self.classes_)) if self.rank is None else None
+        plan = self._plan(X, len(self.classes_) + PROBES) if self.rank is None else None
         tol = float(self.tol) or default_tol(bits_of(X))
         found = find_discriminants(
             self.kernel_.centered_form(X),
@@ -163,7 +165,7 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
                 self.rank,
                 tol,
                 self.max_iter,
-                plan.keep_bytes if plan else 0,
+                max(0, plan.keep_bytes - start_bytes(X.shape[0], self.reg)) if plan else 0,
                 self.memory_limit,
                 self.random_state,
                 self.n_jobs,
@@ -237,12 +239,12 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
         if found.path is not None:
             self.reg_path_ = found.path
         codes, weights = classes.codes[found.sample], classes.weights[found.sample]
-        rule = fit_rule(found.left_out, codes, weights, self.priors_)
+        rule = fit_rule(found.left_out, codes, weights, found.found, self.priors_)
         self._rule = rule.calibrated(found.left_out, codes, weights)
         decided = self._rule.decide(found.left_out).argmax(axis=1)
         self.loo_error_ = float(np.mean(decided != codes))
         self.means_ = (self._rule.means * self._scale)[:, : self._n_out]
-        self.spread_, self.temperature_ = rule.spread, self._rule.temperature
+        self.spread_, self.temperature_ = rule.spread[: self._n_out], self._rule.temperature
 
     # --- using the directions --------------------------------------------------------------------------
 

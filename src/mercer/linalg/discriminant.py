@@ -12,8 +12,9 @@ a direction w maximises wᵀS_B w against wᵀ(S_W + λnI)w. Since S_W = S_T −
 the directions are w = P v / σ, all of them from one solve with C right-hand sides. Their within-class length is
 wᵀ(S_W + λnI)w = 1 − σ², and J = σ²/(1 − σ²) is the notes' ratio of scatters. No n × n eigenproblem, no singular N.
 
-Leaving one out: √wᵢ zᵢ are the fitted values of a ridge regression whose targets are r_c = (v/σ)_c / √(nπ_c), so that
-sample i, had it not been fitted, would be at r_c − (r_c − zᵢ) / (1 − hᵢ − wᵢ/n), h being the regression's leverage.
+The fitted mean of a class along a direction is σ² r_c, r_c = (v/σ)_c / √(nπ_c). Leaving one out: √wᵢ zᵢ are the fitted
+values of a ridge regression with targets r_c, so that sample i, had it not been fitted, would be at
+r_c − (r_c − zᵢ) / (1 − hᵢ − wᵢ/n), h being the regression's leverage. What is divided by is called the room of i.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from mercer.backends import namespace, placement, to_numpy
 
 _RUN = 8192  # rows of F multiplied at a time
-_NOTHING = 1e-12  # a direction that separates the classes less than this is rounding
+_NOTHING = 1e-12  # a direction that separates the classes less than this is rounding, whatever the data
 
 
 @dataclass(frozen=True)
@@ -63,12 +64,17 @@ class Directions:
     combine: np.ndarray  # (C, k)
     targets: np.ndarray  # (C, k), r_c
 
+    @property
+    def means(self) -> np.ndarray:
+        """(C, k), where the fitted members of a class are on average."""
+        return self.targets * self.shares
 
-def directions(M: np.ndarray, classes: Classes) -> Directions:
-    """The directions from M = BᵀP, scaled to wᵀ(S_W/n + λI)w = 1."""
+
+def directions(M: np.ndarray, classes: Classes, noise: float = 0.0) -> Directions:
+    """The directions from M = BᵀP, scaled to wᵀ(S_W/n + λI)w = 1; shares below `noise` are what rounding makes."""
     shares, V = np.linalg.eigh((M + M.T) / 2)
     shares, V = shares[::-1][: len(M) - 1], V[:, ::-1][:, : len(M) - 1]
-    kept = shares > _NOTHING
+    kept = shares > max(_NOTHING, noise)
     shares, V = np.minimum(shares[kept], 1.0), V[:, kept]
     signs = np.where(np.take_along_axis(V, np.abs(V).argmax(axis=0)[None, :], axis=0)[0] < 0, -1.0, 1.0)
     within = np.maximum(1 - shares, np.finfo(np.float64).eps)
@@ -76,10 +82,9 @@ def directions(M: np.ndarray, classes: Classes) -> Directions:
     return Directions(shares, combine, combine / np.sqrt(classes.n * classes.priors)[:, None])
 
 
-def left_out(z: np.ndarray, codes: np.ndarray, leverage: np.ndarray, found: Directions) -> np.ndarray:
-    """Where the samples would be had they not been fitted; `leverage` is h + w/n."""
+def left_out(z: np.ndarray, codes: np.ndarray, room: np.ndarray, found: Directions) -> np.ndarray:
+    """Where the samples would be had they not been fitted."""
     target = found.targets[codes]
-    room = np.maximum(1 - leverage, 1e-6)
     return target - (target - z) / room[:, None]
 
 
@@ -120,7 +125,7 @@ def _like(values: np.ndarray, F: Any) -> Any:
 
 
 class Penalised:
-    """S_T + μI factored: P, M, and leverages of rows. Cost: m³/3 flops."""
+    """S_T + μI factored: P and M for one penalty. Cost: m³/3 flops."""
 
     def __init__(self, S: Scatter, mu: float) -> None:
         shifted = S.total + mu * np.eye(len(S.total))
@@ -131,30 +136,70 @@ class Penalised:
         self.P = cho_solve(self.factor, S.between, check_finite=False)
         self.M = S.between.T @ self.P
 
-    def leverages(self, rows: np.ndarray) -> np.ndarray:
-        """fᵀ(S_T + λnI)⁻¹f of each row, (s,)."""
+    def room(self, rows: np.ndarray, weights: np.ndarray, n: int) -> np.ndarray:
+        """1 − h − w/n of rows about the mean."""
         half = solve_triangular(self.factor[0], rows.T, lower=True, check_finite=False)
-        return np.einsum("ij,ij->j", half, half)
+        return 1 - weights * (np.einsum("ij,ij->j", half, half) + 1 / n)
 
 
 class Spectrum:
-    """S_T as W diag(values) Wᵀ: every λ from one eigendecomposition. Cost: about 9 m³ flops, then m C² a λ."""
+    """S_T = W diag(values) Wᵀ, and some rows about the mean: every penalty from one eigendecomposition.
 
-    def __init__(self, S: Scatter) -> None:
+    Cost: about 9 m³ flops, then s m C a penalty for s rows.
+    """
+
+    def __init__(self, S: Scatter, rows: np.ndarray, weights: np.ndarray, n: int) -> None:
         self.values, self.W = np.linalg.eigh(S.total)
         self.values = np.maximum(self.values, 0.0)
         self.between = self.W.T @ S.between
+        self.turned, self.weights, self.n = rows @ self.W, weights, n
+        self.squares = self.turned**2
 
     def M(self, mu: float) -> np.ndarray:
-        return self.between.T @ self.solved(mu)
-
-    def solved(self, mu: float) -> np.ndarray:
-        """WᵀP, (m, C): P for rows that were turned by W already."""
-        return self.between / (self.values + mu)[:, None]
+        return self.between.T @ (self.between / (self.values + mu)[:, None])
 
     def P(self, mu: float) -> np.ndarray:
-        return self.W @ self.solved(mu)
+        return self.W @ (self.between / (self.values + mu)[:, None])
 
-    def leverages(self, squares: np.ndarray, mu: float) -> np.ndarray:
-        """fᵀ(S_T + μI)⁻¹f of rows that were turned by W and squared."""
-        return squares @ (1 / (self.values + mu))
+    def scores(self, mu: float, combine: np.ndarray) -> np.ndarray:
+        """z of the rows."""
+        return self.turned @ ((self.between / (self.values + mu)[:, None]) @ combine)
+
+    def room(self, mu: float) -> np.ndarray:
+        return 1 - self.weights * (self.squares @ (1 / (self.values + mu)) + 1 / self.n)
+
+
+class DualSpectrum:
+    """K_w = U diag(values) Uᵀ: the same in terms of all samples. Cost: about 9 n³ flops, then n² C a penalty.
+
+    √w, which K_w maps to zero, is given the trace as its eigenvalue: what it adds to 1 − h is then the difference of no
+    two nearly equal numbers.
+    """
+
+    def __init__(self, Kw: np.ndarray, classes: Classes) -> None:
+        self.roots, self.n = np.sqrt(classes.weights), classes.n
+        self.top = float(np.trace(Kw))
+        values, self.U = np.linalg.eigh(Kw + self.top / self.n * np.outer(self.roots, self.roots))
+        floor = self.n * np.finfo(np.float64).eps * values[-1]
+        self.values = np.where(values > floor, values, 0.0)
+        self.Y = self.U.T @ without_mean(classes.indicators(), self.roots)
+        self.squares = self.U**2
+
+    def M(self, mu: float) -> np.ndarray:
+        return self.Y.T @ ((self.values / (self.values + mu))[:, None] * self.Y)
+
+    def dual(self, mu: float) -> np.ndarray:
+        """(K_w + μI)⁻¹Y', (n, C)."""
+        return self.U @ (self.Y / (self.values + mu)[:, None])
+
+    def scores(self, mu: float, combine: np.ndarray) -> np.ndarray:
+        fitted = self.U @ ((self.values / (self.values + mu))[:, None] * (self.Y @ combine))
+        return fitted / self.roots[:, None]
+
+    def room(self, mu: float) -> np.ndarray:
+        return self.squares @ (mu / (self.values + mu)) - self.roots**2 / self.n * (mu / (self.top + mu))
+
+
+def without_mean(Y: np.ndarray, roots: np.ndarray) -> np.ndarray:
+    """Y' without its part along √w, which no direction has."""
+    return Y - np.outer(roots, roots @ Y) / len(Y)
