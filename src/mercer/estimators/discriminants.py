@@ -52,7 +52,7 @@ _LOO_RANK = 1000  # columns of the factor on which reg="loo" is chosen where K i
 
 
 def start_bytes(n: int, reg: float | str) -> int:
-    """What the factor that starts conjugate gradients takes, beside the plan of passes over K: F and its eigenvectors."""
+    """Of the factor that starts conjugate gradients, beside what passes over K take: F and its eigenvectors."""
     return 2 * 4 * n * (_LOO_RANK if reg == "loo" else _PRECONDITIONER)
 
 

@@ -82,8 +82,10 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
     Scores of samples that were fitted lie closer to their class than those of new ones, so the rule that predicts is
     calibrated on leave-one-out scores (on a factor, of 2000 samples), which the linear system gives in closed form: its
     probabilities are not overconfident. Beyond 2048 samples all of K is never factored: leverages are then estimated
-    with random vectors, and reg="loo" is chosen on a factor of rank 1000. Cost: exact n²/2 entries of k and n³/3 flops (n ≤ 2048), or 10 to 50 passes
-    over K; of rank m, m n entries and 2 m² n flops, m³/3 more (9 m³ for reg="loo").
+    with random vectors, and reg="loo" is chosen on a factor of rank 1000.
+
+    Cost: exact n²/2 entries of k and n³/3 flops, 9 n³ for reg="loo" (n ≤ 2048), or 10 to 50 passes over K; of rank m,
+    m n entries and 2 m² n flops, m³/3 more (9 m³ for reg="loo").
 
     References
     ----------
@@ -150,7 +152,7 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
     def fit(self, X, y):
         """Find the directions that separate the classes y, (n,), of the samples X."""
         started = time.perf_counter()
-        vars(self).pop("reg_path_", None)
+        self.__dict__.pop("reg_path_", None)
         X, _ = self._samples(X, reset=True, copy=True)
         classes = self._classes(X, y)
         self._bind(X)
