@@ -4,11 +4,16 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from numpy.testing import assert_allclose
+from sklearn.datasets import load_wine
+from sklearn.linear_model import LinearRegression, Ridge
 
+from mercer import KernelCCA, KernelDiscriminantAnalysis, Kernelized, KernelMap, KernelPCA
 from mercer.exceptions import IndefiniteKernelWarning, MemoryLimitError
 from mercer.features import kernel_features
 from mercer.kernels import RBF, AdditiveChi2, Linear, Precomputed, Sigmoid, Spectrum
+from mercer.selection import alignment, hsic, leave_one_out
 
 RNG = np.random.default_rng(5)
 X, NEW = RNG.standard_normal((300, 4)), RNG.standard_normal((20, 4))
@@ -67,3 +72,69 @@ def test_what_cannot_be_factored_is_refused():
         kernel_features(RBF(0.1), X, rank=None, memory_limit="1MB")
     with pytest.raises(ValueError, match="overflows"):
         kernel_features(Sigmoid(gamma=1.0), X * 1e200, rank=None)
+
+
+def _halves(K):
+    return (K + K.T) / 2
+
+
+@pytest.mark.parametrize("K", [_halves(RBF(0.1)(X[:60])), X[:60] @ X[:60].T], ids=["full rank", "low rank"])
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda K, y: KernelMap("precomputed", rank=None).fit_transform(K),
+        lambda K, y: KernelCCA(1, kernel="precomputed", reg=0.1, rank=None).fit_transform(K, K.copy())[0],
+        lambda K, y: KernelDiscriminantAnalysis(kernel="precomputed").fit(K, y).predict(K),
+        lambda K, y: leave_one_out("precomputed", K, y, rank=None).r2,
+    ],
+    ids=["map", "cca", "discriminant", "loo"],
+)
+def test_a_given_matrix_is_left_as_it_is(K, use):
+    """Exactly symmetric, C-contiguous, float64: what LAPACK could factor in place without a copy."""
+    K, before = K.copy(), K
+    assert np.array_equal(K, K.T) and K.flags.c_contiguous
+    y = np.sign(X[:60, 0])
+    first = use(K, y)
+    np.testing.assert_array_equal(K, before)
+    np.testing.assert_array_equal(use(K, y), first)
+
+
+def test_auto_holds_the_variance_wherever_the_origin_is():
+    """Far from the origin nearly all of tr K is the mean, and a thousandth of it may be all of the variance."""
+    rows = X[:60] + 50
+    y = rows @ [1.0, 2.0, 3.0, 4.0]
+    plain = Ridge(1e-3).fit(rows, y).score(rows, y)
+    assert_allclose(Kernelized(Ridge(1e-3), "linear").fit(rows, y).score(rows, y), plain, rtol=1e-6)
+    assert_allclose(leave_one_out("linear", rows, y, rank="auto").r2, leave_one_out("linear", rows, y).r2, rtol=1e-6)
+    assert_allclose(alignment("linear", rows, y, rank="auto"), alignment("linear", rows, y), rtol=1e-6)
+    far = kernel_features(Precomputed(), rows @ rows.T, rank="auto")
+    variance = np.sum((rows - rows.mean(axis=0)) ** 2)
+    assert far.factor.error <= 2e-3 * variance < 1e-3 * far.trace
+
+
+def test_auto_keeps_columns_of_small_scale():
+    rows, y = load_wine(return_X_y=True)  # one column has nearly all of the variance
+    plain = LinearRegression().fit(rows, y).score(rows, y)
+    assert_allclose(Kernelized(LinearRegression(), "linear").fit(rows, y).score(rows, y), plain, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda K, new, y: KernelMap("precomputed", rank=20).fit(K).transform(new),
+        lambda K, new, y: KernelMap("precomputed", rank=None).fit(K).transform(new),
+        lambda K, new, y: KernelCCA(1, kernel="precomputed", reg=0.1).fit(K, K).transform(new),
+        lambda K, new, y: KernelDiscriminantAnalysis(kernel="precomputed").fit(K, y).transform(new),
+        lambda K, new, y: KernelDiscriminantAnalysis(kernel="precomputed", rank=20).fit(K, y).transform(new),
+        lambda K, new, y: KernelPCA(3, kernel="precomputed", eigen_solver="rpcholesky").fit(K).transform(new),
+        lambda K, new, y: leave_one_out("precomputed", K, y).r2,
+        lambda K, new, y: alignment("precomputed", K, y, rank=20),
+        lambda K, new, y: hsic("precomputed", K, "precomputed", K, rank=20).value,
+    ],
+    ids=["map", "whole map", "cca", "discriminant", "discriminant at a rank", "pca", "loo", "alignment", "hsic"],
+)
+def test_a_sparse_precomputed_matrix_is_the_same_matrix(use):
+    K, y = RBF(2.0)(X[:60]), np.sign(X[:60, 0])
+    K[K < 1e-9] = 0.0
+    for form in (sp.csr_matrix, sp.csr_array):
+        np.testing.assert_allclose(use(form(K), form(K[:7]), y), use(K, K[:7], y), atol=1e-10)

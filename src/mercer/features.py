@@ -2,7 +2,7 @@
 
     rank=None      F Fᵀ = K up to rounding: K is formed once and factored by pivoted Cholesky
     rank=m         m columns at most, by randomly pivoted Cholesky; K is never formed
-    rank="auto"    as many columns as it takes to hold all but a thousandth of the trace, within bounds
+    rank="auto"    as many columns as it takes to hold all but a thousandth of the variance tr HKH, within bounds
 
 The map of new points is a kernel expansion on the landmarks: F(x) = k(x, landmarks) @ coefs.
 """
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from mercer.backends import backend_of, is_foreign, namespace, placement
 from mercer.exceptions import AsymmetricKernelWarning, IndefiniteKernelWarning, MemoryLimitError
@@ -28,7 +29,8 @@ from mercer.linalg.operators import Dense, Operator
 from mercer.memory import format_bytes, parse_bytes
 
 AUTO_RANK = 2000  # at most, for rank="auto"
-AUTO_TOL = 1e-3  # of the trace that rank="auto" may leave out
+AUTO_TOL = 1e-3  # of the variance that rank="auto" may leave out
+AUTO_LEAST = 256  # rank="auto" takes as many columns as X has, up to this, so that no column of X is lost for its scale
 SIGNIFICANT = {64: 1e-5, 32: 5e-3}  # relative to the largest eigenvalue: below its negative nothing is rounding
 _ROUNDING = {64: 1e-12, 32: 1e-6}  # of the trace: so much below zero is what rounding leaves of a rank that is used up
 _INDEFINITE = "Take another kernel, or KernelPCA with eigen_solver='krylov', which needs no factor."
@@ -57,7 +59,7 @@ class Features:
 
     @property
     def error(self) -> float:
-        """tr(K − FFᵀ) / tr K: the share of the trace that F leaves out, and a bound of ‖K − FFᵀ‖ / tr K."""
+        """tr(K − FFᵀ) / tr K: the share of the trace, uncentred, that F leaves out; a bound of ‖K − FFᵀ‖ / tr K."""
         return self.factor.error / self.trace if self.trace > 0 else 0.0
 
     def expansion(self, weights: Any = None, offset: Any = None) -> KernelExpansion:
@@ -95,10 +97,12 @@ def kernel_features(
     rng = as_generator(random_state)
     dtype = A.xp.float32 if single else None
     if rank is None and not is_foreign(X):
-        exact = A if given else Gram(kernel, X, precision=np.float64, n_jobs=n_jobs)
-        factor = complete_cholesky(exact.to_dense(), rng, dtype=np.float32 if single else np.float64)
+        # The factorisation works in place: a matrix that was given is not ours to overwrite.
+        K = np.array(A.stored(), np.float64) if given else _in_double(kernel, X, n_jobs)
+        factor = complete_cholesky(K, rng, dtype=np.float32 if single else np.float64)
     elif rank == "auto":
-        factor = rpcholesky(A, min(n, AUTO_RANK), rng, dtype=dtype, tol=AUTO_TOL)
+        least = 0 if given or X.ndim == 1 else min(X.shape[1], AUTO_LEAST)
+        factor = rpcholesky(A, min(n, AUTO_RANK), rng, dtype=dtype, tol=AUTO_TOL, of_variance=True, least=least)
     else:
         factor = rpcholesky(A, n if rank is None else min(n, int(rank)), rng, dtype=dtype)
     refuse_indefinite(factor.negative, kernel, 32 if single else 64)
@@ -106,6 +110,10 @@ def kernel_features(
         raise ValueError(f"A factor needs k(x, x) > 0, which {kernel!r} has nowhere on this data. {_INDEFINITE}")
     anchors = X if given else rows_of(X, factor.landmarks)
     return Features(factor, trace, kernel, anchors, n_jobs)
+
+
+def _in_double(kernel: Kernel, X: Any, n_jobs: int | None) -> np.ndarray:
+    return Gram(kernel, X, precision=np.float64, n_jobs=n_jobs).to_dense()
 
 
 def refuse_large_factor(X: Any, rank: int | str | None, memory_limit: Any, single: bool) -> None:
@@ -171,8 +179,8 @@ def refuse_indefinite(negative: float, kernel: Kernel, bits: int) -> None:
 
 
 def symmetric(K: Any) -> Any:
-    """(K + Kᵀ)/2, with a warning where that differs from K by more than rounding."""
-    K, skew = symmetric_part(K)
+    """(K + Kᵀ)/2, dense, with a warning where that differs from K by more than rounding."""
+    K, skew = symmetric_part(K.toarray() if sp.issparse(K) else K)
     if skew > 1e-6:
         warnings.warn(
             f"The precomputed kernel differs from its transpose by {skew:.1e} of its largest entry after centring; "

@@ -379,3 +379,17 @@ def test_duplicates():
     twice = np.repeat(X[:20], 2, axis=0)
     detector = NoveltyDetector(PCA(3)).fit(twice)
     assert_allclose(detector.left_out_distances_, refitted(PCA(3), twice), atol=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1e100, 1e-100])
+@pytest.mark.parametrize("whole", [2000, 10], ids=["all pairs", "the kept pairs"])
+@pytest.mark.parametrize(
+    "model",
+    [PCA(2), KernelPCA(2, kernel="linear"), KernelPCA(2, kernel="linear", eigen_solver="rpcholesky", rank=5)],
+    ids=["pca", "kernel pca", "factor"],
+)
+def test_left_out_distances_keep_the_unit_of_the_data(model, whole, scale, monkeypatch):
+    monkeypatch.setattr(leave_one_out, "_WHOLE", whole)
+    plain, scaled = (left_out_distances(clone(model).fit(rows), rows) for rows in (X, X * scale))
+    assert plain.min() > 0
+    assert_allclose(scaled / scale / scale, plain, rtol=1e-6)

@@ -28,20 +28,21 @@ def test_streamed_is_explicit(entries, monkeypatch):
     operators = [Gram(RBF(0.3), X), Dense(X @ X.T), LowRank(F)]
     found = centred_products(operators)
     products, diagonals = explicit([RBF(0.3)(X), X @ X.T, F @ F.T])
-    assert_allclose(found.inner, products, rtol=1e-12)
-    assert_allclose(found.diagonals, diagonals, atol=1e-12)
+    assert_allclose(found.inner * np.outer(found.scales, found.scales), products, rtol=1e-12)
+    assert_allclose(found.diagonals * found.scales[:, None], diagonals, atol=1e-12)
 
 
 def test_factors_are_explicit():
     found = factor_products([F, G])
     products, diagonals = explicit([F @ F.T, G @ G.T])
-    assert_allclose(found.inner, products, rtol=1e-12)
-    assert_allclose(found.diagonals, diagonals, atol=1e-12)
+    assert_allclose(found.inner * np.outer(found.scales, found.scales), products, rtol=1e-12)
+    assert_allclose(found.diagonals * found.scales[:, None], diagonals, atol=1e-12)
 
 
 def test_a_nearly_constant_matrix_keeps_its_digits():
     gamma = 1e-9  # K is 1 − 1e-9 ‖x − y‖², so HKH is 2e-9 times that of Linear
-    found = centred_products([Gram(RBF(gamma), X), Gram(Linear(), X)]).inner
+    found = centred_products([Gram(RBF(gamma), X), Gram(Linear(), X)])
+    found = found.inner * np.outer(found.scales, found.scales)
     cosine = found[0, 1] / np.sqrt(found[0, 0] * found[1, 1])
     assert_allclose(cosine, 1, atol=1e-7)
     assert_allclose(np.sqrt(found[0, 0] / found[1, 1]), 2 * gamma, rtol=1e-6)

@@ -1,5 +1,7 @@
 """Low-rank factors: what they leave out is positive, as large as they say, and drawn by the right law."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -203,3 +205,25 @@ def test_factor_spectrum(center):
     V = spectrum.vectors(F, 4)
     np.testing.assert_allclose(V.T @ V, np.eye(4), atol=1e-10)
     np.testing.assert_allclose(H @ F @ F.T @ H @ V, V * spectrum.values[:4], atol=1e-9)
+
+
+def test_few_frequencies_of_wide_rows_are_orthogonal_and_cheap():
+    """2000 columns: a square matrix of that side takes 32 MB, four frequencies take 64 kB."""
+    wide = np.random.default_rng(0).standard_normal((6, 2000))
+    tracemalloc.start()
+    features = orthogonal_random_features(RBF(gamma=1e-4), wide, 8, np.random.default_rng(0))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4e6
+    lengths = np.linalg.norm(features.omega, axis=1)
+    np.testing.assert_allclose(features.omega @ features.omega.T, np.diag(lengths**2), atol=1e-12 * lengths.max() ** 2)
+
+
+@pytest.mark.parametrize("asked, given", [(1, 2), (2, 2), (7, 6), (9, 8), (40, 40)])
+def test_columns_come_in_pairs_and_never_above_what_was_asked_for(asked, given):
+    features = orthogonal_random_features(RBF(gamma=0.5), X, asked, np.random.default_rng(0))
+    assert features(X).shape[1] == given
+    d = X.shape[1]
+    for start in range(0, len(features.omega), d):
+        block = features.omega[start : start + d]
+        np.testing.assert_allclose(block @ block.T, np.diag(np.sum(block**2, axis=1)), atol=1e-10)

@@ -239,3 +239,14 @@ def test_bad_gamma(gamma):
 def test_the_old_regression_has_no_leave_one_out():
     with pytest.raises(ValueError, match="needs a number as alpha"):
         model(inverse_method="sklearn", alpha="loo").fit(X)
+
+
+@pytest.mark.parametrize("scale", [1e100, 1e-100])
+def test_the_penalty_that_is_chosen_keeps_the_unit_of_the_data(scale):
+    rows = np.random.default_rng(0).standard_normal((60, 4))
+
+    def there_and_back(unit):
+        model = KernelPCA(2, kernel="linear", fit_inverse_transform=True, alpha="loo").fit(rows * unit)
+        return model.inverse_transform(model.transform(rows * unit)) / unit
+
+    np.testing.assert_allclose(there_and_back(scale), there_and_back(1.0), rtol=1e-6)

@@ -54,7 +54,7 @@ class KernelCCA(KernelEstimator):
         are samples, correlations of one are found whatever the data (`ForcedCorrelationWarning`).
     rank : int, "auto" or None
         None is exact: n² entries of each kernel. A number is that of the columns of a randomly pivoted Cholesky
-        factor, n · rank entries; "auto" takes as many as hold all but a thousandth of the trace, 2000 at most.
+        factor, n · rank entries; "auto" takes as many as hold all but a thousandth of the variance, 2000 at most.
     random_state : int, RandomState or None
         Of the pivots. None is a fixed seed: the same data gives the same bits.
     n_jobs : int or None

@@ -34,7 +34,9 @@ class KernelMap(KernelEstimator):
         As in `KernelPCA`.
     rank : int, "auto" or None
         The number of columns, at most. None is exact: K is formed, and F Fᵀ = K up to rounding. "auto" takes as many as
-        it needs to leave out a thousandth of the trace, up to 2000; with "fourier", 1000.
+        it needs to leave out a thousandth of the variance tr HKH, and as many as X has (up to 256), 2000 at most; with
+        "fourier", 1000. With "fourier" the number is even, a sine for each cosine: an odd rank gives one column less,
+        and 1 gives 2.
     method : {"cholesky", "fourier"}
         "cholesky" takes columns of K by (randomly) pivoted Cholesky: near the best that a rank allows, with a bound.
         "fourier" computes no entry of K: orthogonal random features for RBF, Matern and RationalQuadratic, for n so
@@ -58,7 +60,8 @@ class KernelMap(KernelEstimator):
     Notes
     -----
     Cost: rank=None n²/2 entries of K and n³/3 operations; rank=m n · m entries and n · m² operations; "fourier"
-    n · m · d operations. A transform of one row: m entries of k and m² operations; m · d for "fourier".
+    n · m · d + m · d · min(m, d) operations. A transform of one row: m entries of k and m² operations; m · d for
+    "fourier".
 
     References: Chen, Epperly, Tropp & Webber, *Randomly pivoted Cholesky* (2025); Yu et al., *Orthogonal random
     features* (2016); Rahimi & Recht, *Random features for large-scale kernel machines* (2007).

@@ -24,6 +24,7 @@ from mercer.kernels import Kernel, Linear
 from mercer.linalg.covariance import moments
 from mercer.linalg.downdate import exact_distances, lumped_distances
 from mercer.linalg.gram import Gram
+from mercer.linalg.inner import power_of_two
 from mercer.linalg.lowrank import inverse_root
 from mercer.linalg.operators import Centered
 
@@ -69,11 +70,18 @@ def _of_gram(kernel: Kernel, X: Any, values: np.ndarray, scores: np.ndarray, n_j
         found, vectors = _descending(*np.linalg.eigh(to_numpy(A.to_dense())))
         return _from_all(found, vectors * np.sqrt(found), int(np.sum(values > 0)), A.n)
     outside = np.maximum(to_numpy(A.diagonal()) - (scores**2).sum(axis=1), 0.0)
-    return lumped_distances(values, scores, outside, _spread(A, scores), A.n)
+    unit = _unit(values)
+    found = lumped_distances(values / unit**2, scores / unit, outside / unit**2, _spread(A, scores, unit**2), A.n)
+    return unit**2 * found
 
 
-def _spread(A: Centered, scores: np.ndarray) -> np.ndarray:
-    """Σⱼ ⟨φ̃ᵢ − Σ z v, φ̃ⱼ⟩² for each row: the squared rows of HKH − ZZᵀ, a block at a time."""
+def _unit(values: np.ndarray) -> float:
+    """Of lengths, from eigenvalues: in it squares of squares are numbers too. A power of two, which rounds nothing."""
+    return power_of_two(float(np.sqrt(values.max(initial=0.0))), 510)
+
+
+def _spread(A: Centered, scores: np.ndarray, unit: float) -> np.ndarray:
+    """Σⱼ ⟨φ̃ᵢ − Σ z v, φ̃ⱼ⟩² for each row: the squared rows of (HKH − ZZᵀ)/unit, a block at a time."""
     xp, place = A.xp, A._place()
     Z = xp.asarray(scores, dtype=A.dtype, **place)
     step = max(1, _BLOCK_ENTRIES // A.n)
@@ -81,7 +89,7 @@ def _spread(A: Centered, scores: np.ndarray) -> np.ndarray:
     for i in range(0, A.n, step):
         run = slice(i, min(i + step, A.n))
         left = A.rows(xp.arange(run.start, run.stop, **place)) - Z[run, :] @ Z.T
-        parts.append(to_numpy(xp.sum(left**2, axis=1)))
+        parts.append(to_numpy(xp.sum((left / unit) ** 2, axis=1)))
     return np.concatenate(parts)
 
 
@@ -117,10 +125,12 @@ def _of_factor(model: KernelPCA, kernel: Kernel, X: Any) -> np.ndarray:
 
 def _from_all(values: np.ndarray, scores: np.ndarray, k: int, n: int) -> np.ndarray:
     """Exact where the work allows it; else from the first k pairs and what the others amount to."""
+    unit = _unit(values)
+    values, scores = values / unit**2, scores / unit
     if len(scores) * len(values) * k <= _EXACT_WORK * len(scores) / n:
-        return exact_distances(values, scores, k, n)
+        return unit**2 * exact_distances(values, scores, k, n)
     rest = scores[:, k:] ** 2
-    return lumped_distances(values[:k], scores[:, :k], rest.sum(axis=1), rest @ values[k:], n)
+    return unit**2 * lumped_distances(values[:k], scores[:, :k], rest.sum(axis=1), rest @ values[k:], n)
 
 
 def _descending(values: np.ndarray, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

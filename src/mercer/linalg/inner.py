@@ -16,41 +16,53 @@ _BLOCK_ENTRIES = 2**19  # of the rows of a matrix that are held at once
 
 @dataclass(frozen=True)
 class CentredProducts:
-    """All inner products of a few centred matrices, and their diagonals.
+    """All inner products of a few centred matrices, and their diagonals, each matrix in a unit of its own.
 
-    inner : (p, p), ⟨HAᵢH, HAⱼH⟩ = Σ of the products of their entries
-    diagonals : (p, n), of HAᵢH
+    inner : (p, p), ⟨HAᵢH/sᵢ, HAⱼH/sⱼ⟩ = Σ of the products of their entries
+    diagonals : (p, n), of HAᵢH/sᵢ
+    scales : (p,), s: powers of two near the traces, so that no square overflows or vanishes, and no digit is lost
     """
 
     inner: np.ndarray
     diagonals: np.ndarray
+    scales: np.ndarray
 
 
 def centred_products(operators: Sequence[Operator]) -> CentredProducts:
-    """⟨HAᵢH, HAⱼH⟩ for every pair of the operators, from blocks of rows: two passes over each, never n × n.
+    """⟨HAᵢH, HAⱼH⟩/sᵢsⱼ for every pair of the operators, from blocks of rows: two passes over each, never n × n.
 
     Entries are centred before they are multiplied. Sums of uncentred ones would cost one pass less, and all digits
     where the matrix is nearly constant, as a wide kernel's is.
     """
     n, centred = operators[0].n, [Centered(A) for A in operators]
     inner = np.zeros((len(centred), len(centred)))
+    diagonals = np.array([to_numpy(A.diagonal()) for A in centred], dtype=np.float64)
+    scales = np.array([power_of_two(np.abs(diagonal).max()) for diagonal in diagonals])
     step = max(1, _BLOCK_ENTRIES // n)
     for start in range(0, n, step):
-        blocks = [_rows(A, start, min(start + step, n)) for A in centred]
+        rows = slice(start, min(start + step, n))
+        blocks = [_rows(A, rows) / scale for A, scale in zip(centred, scales, strict=True)]
         inner += [[float(np.vdot(a, b)) for b in blocks] for a in blocks]
-    return CentredProducts(inner, np.array([to_numpy(A.diagonal()) for A in centred], dtype=np.float64))
+    return CentredProducts(inner, diagonals / scales[:, None], scales)
 
 
-def _rows(A: Centered, start: int, stop: int) -> np.ndarray:
-    index = A.xp.arange(start, stop, **A._place())
+def power_of_two(size: float, most: int = 1020) -> float:
+    """The one just above a number, within 2^±most; 1 for zero and for what is no number."""
+    return float(2.0 ** np.clip(np.frexp(size)[1], -most, most)) if 0 < size < np.inf else 1.0
+
+
+def _rows(A: Centered, rows: slice) -> np.ndarray:
+    index = A.xp.arange(rows.start, rows.stop, **A._place())
     return to_numpy(A.rows(index)).astype(np.float64, copy=False)
 
 
 def factor_products(factors: Sequence[Any]) -> CentredProducts:
     """The same for Aᵢ = FᵢFᵢᵀ: ⟨HFFᵀH, HGGᵀH⟩ = ‖FᵀHG‖², from factors of shape (n, mᵢ). Cost: n mᵢ mⱼ a pair."""
     centred = [centred_columns(F) for F in factors]
+    units = np.array([power_of_two(np.abs(F).max(initial=0.0), 510) for F in centred])
+    centred = [F / unit for F, unit in zip(centred, units, strict=True)]
     inner = np.array([[float(np.sum((F.T @ G) ** 2)) for G in centred] for F in centred])
-    return CentredProducts(inner, np.array([np.einsum("ij,ij->i", F, F) for F in centred]))
+    return CentredProducts(inner, np.array([np.einsum("ij,ij->i", F, F) for F in centred]), units**2)
 
 
 def centred_columns(F: Any) -> np.ndarray:

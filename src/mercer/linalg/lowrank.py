@@ -57,13 +57,24 @@ class Factor:
         return inverse_transpose(to_numpy(xp.take(self.F, index, axis=0)))
 
 
-def rpcholesky(A: Operator, rank: int, rng: np.random.Generator, *, dtype: Any = None, tol: float = 0.0) -> Factor:
+def rpcholesky(
+    A: Operator,
+    rank: int,
+    rng: np.random.Generator,
+    *,
+    dtype: Any = None,
+    tol: float = 0.0,
+    of_variance: bool = False,
+    least: int = 0,
+) -> Factor:
     """A factor of rank `rank` at most by randomly pivoted Cholesky, many pivots a round.
 
     Pivots are drawn in proportion to the diagonal of K − FFᵀ. Drawing a block and then accepting each draw with the
     probability that its diagonal entry still has after the ones before it gives exactly the law of one at a time
     (Chen, Epperly, Tropp & Webber 2025; Epperly, Tropp & Webber 2024), and turns nearly all the work into products.
-    Stops early once tr(K − FFᵀ) ≤ tol · tr K. Cost: rank · n entries of K, n · rank² flops, n · rank numbers.
+    Stops early once tr(K − FFᵀ) ≤ tol · tr K, or, `of_variance`, ≤ tol · ‖HF‖², the variance that F holds, which is at
+    most tr HKH: far from the origin nearly all of tr K is the mean of the features, and says nothing. Neither stops it
+    before `least` columns; only rounding does. Cost: rank · n entries of K, n · rank² flops, n · rank numbers.
     """
     xp, n = A.xp, A.n
     rank = min(rank, n)
@@ -77,9 +88,8 @@ def rpcholesky(A: Operator, rank: int, rng: np.random.Generator, *, dtype: Any =
     pivots: list[int] = []
     block = max(8, -(-rank // 8))
     noise = 16 * eps * residual  # what rounding leaves on the diagonal of K − FFᵀ
-    floor = max(tol * total, noise.sum())
-    unseen = 0.0
-    while len(pivots) < rank and residual.sum() > floor:
+    enough, unseen, held = 0.0 if of_variance else tol * total, 0.0, 0.0
+    while len(pivots) < rank and residual.sum() > max(noise.sum(), enough if len(pivots) >= least else 0.0):
         drawn = rng.choice(n, size=min(block, rank - len(pivots) + block // 4), p=residual / residual.sum())
         chosen, L = _accept(A, Ft, len(pivots), drawn, residual, noise, rng)
         chosen, L = chosen[: rank - len(pivots)], L[: rank - len(pivots), : rank - len(pivots)]
@@ -87,12 +97,20 @@ def rpcholesky(A: Operator, rank: int, rng: np.random.Generator, *, dtype: Any =
             break  # nothing positive is left: K is indefinite or exhausted, and F is what can be had
         missed, below = _append(A, Ft, len(pivots), chosen, L, residual, noise)
         unseen, negative = unseen + missed, negative + below
+        if of_variance:
+            held += _variance(xp, Ft[len(pivots) : len(pivots) + len(chosen), :])
+            enough = tol * held
         pivots.extend(int(p) for p in chosen)
     m = len(pivots)
     landmarks = np.array(pivots, dtype=np.int64)
-    rounding = eps * total * np.sqrt(max(m, 1)) + min(noise.sum(), floor)
+    rounding = eps * total * np.sqrt(max(m, 1)) + noise.sum()
     error = float(residual.sum()) + unseen + rounding
     return Factor(Ft[:m, :].T, landmarks, error, negative / total if total > 0 else 0.0)
+
+
+def _variance(xp: Any, rows: Any) -> float:
+    """The squared length of the rows, each less its mean."""
+    return float(xp.sum((rows - xp.mean(rows, axis=1, keepdims=True)) ** 2, dtype=xp.float64))
 
 
 def _coarsest_eps(xp: Any, *dtypes: Any) -> float:
@@ -225,15 +243,18 @@ def orthogonal_random_features(
     """Random features of a shift-invariant kernel with frequencies made orthogonal in blocks of d (Yu et al. 2016).
 
     Orthogonal frequencies keep the estimate unbiased and lower its variance. The kernel must be bound, and have a
-    spectral density in Mercer: RBF, Matern or RationalQuadratic. Cost: n · m · d flops, no entry of K.
+    spectral density in Mercer: RBF, Matern or RationalQuadratic. A cosine comes with its sine, so that the number of
+    columns is even: not above n_features, and 2 at least. Cost: n · m · d flops and no entry of K; m · d · min(m, d)
+    flops and m · d numbers for the frequencies.
     """
     if not hasattr(kernel, "frequencies"):
         raise TypeError(f"{kernel!r} has no spectral density here; use RBF, Matern or RationalQuadratic.")
-    d, count = X.shape[1], max(1, -(-n_features // 2))
-    blocks = [np.linalg.qr(rng.standard_normal((d, d)))[0] for _ in range(-(-count // d))]
+    d, count = X.shape[1], max(1, n_features // 2)
+    sizes = [min(d, count - start) for start in range(0, count, d)]
+    directions = np.concatenate([np.linalg.qr(rng.standard_normal((d, size)))[0].T for size in sizes])
     lengths = np.sqrt(rng.chisquare(d, count)) * kernel.frequencies(rng, count)
     shift = None if sp.issparse(X) else namespace(X).mean(X, axis=0)
-    features = FourierFeatures(np.concatenate(blocks)[:count] * lengths[:, None], shift=shift)
+    features = FourierFeatures(directions * lengths[:, None], shift=shift)
     errors = _pair_errors(kernel, features, X, rng, pairs)
     rms = float(np.sqrt(np.mean(errors**2))) if len(errors) else 0.0  # k(x, x) itself is exact
     spread = float(np.std(errors**2) / np.sqrt(len(errors)) / (2 * rms)) if rms > 0 else 0.0

@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.backends import is_foreign, namespace, placement
+from mercer.linalg.inner import power_of_two
 
 PENALTIES = {64: 1e-10, 32: 1e-4}  # the smallest tried, relative to λ₁: below it the coefficients drown in rounding
 _SKETCH = 64  # columns that stand in for wider targets while penalties are compared
@@ -57,6 +58,7 @@ class RidgeSpectrum:
     def loo_error_and_spread(self, X: Any, alpha: float) -> tuple[float, float]:
         """That mean and its standard error."""
         xp, n = namespace(self.U), self.U.shape[0]
+        unit = power_of_two(max(_largest(self.mean), _largest(self.UX)), 510)  # fourth powers of it overflow early
         weights, shrinkage = self.shrunk(alpha), _shrinkage(self.values, alpha, namespace(self.values))
         total, squares = 0.0, 0.0
         for i in range(0, n, _RUN):
@@ -65,9 +67,10 @@ class RidgeSpectrum:
             left = 1 - 1 / n - (U**2) @ shrinkage
             rest = dense_rows(X, run, U) - self.mean - U @ weights
             left = xp.where(left > _FULL, left, xp.ones_like(left) * _FULL)
-            lengths = xp.sum(rest**2, axis=1) / left**2
+            lengths = xp.sum((rest / unit) ** 2, axis=1) / left**2
             total, squares = total + float(xp.sum(lengths)), squares + float(xp.sum(lengths**2))
-        return total / n, float(np.sqrt(max(squares / n - (total / n) ** 2, 0.0) / n))
+        spread = float(np.sqrt(max(squares / n - (total / n) ** 2, 0.0) / n))
+        return unit * unit * total / n, unit * unit * spread
 
 
 def ridge_spectrum(values: Any, U: Any, X: Any) -> RidgeSpectrum:
@@ -117,6 +120,11 @@ def column_mean(X: Any, like: Any) -> Any:
 def dense_rows(X: Any, run: slice, like: Any) -> Any:
     rows = X[run, :] if is_foreign(X) else X[run]
     return _wide(rows.toarray() if sp.issparse(rows) else rows, like)
+
+
+def _largest(values: Any) -> float:
+    xp = namespace(values)
+    return float(xp.max(xp.abs(values))) if values.shape[0] else 0.0
 
 
 def _wide(X: Any, like: Any) -> Any:

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 
 from mercer.exceptions import DegenerateDataWarning
-from mercer.features import kernel_features
 from mercer.kernels.base import Kernel
 from mercer.kernels.resolve import resolve_kernel
 from mercer.linalg.inner import CentredProducts, centred_products, factor_products
 from mercer.linalg.operators import LowRank
-from mercer.selection.data import operator_of_kernel, read_samples, read_target
+from mercer.selection.data import features_of_kernel, operator_of_kernel, read_samples, read_target
 
 
 def alignment(
@@ -63,8 +62,8 @@ def alignment(
     if rank is None:
         products = centred_products([operator_of_kernel(kernel.bind(X), X, n_jobs), LowRank(Y - Y.mean(axis=0))])
     else:
-        features = kernel_features(
-            kernel.bind(X), X, rank=rank, memory_limit=memory_limit, random_state=random_state, n_jobs=n_jobs
+        features = features_of_kernel(
+            kernel, X, rank=rank, memory_limit=memory_limit, random_state=random_state, n_jobs=n_jobs
         )
         products = factor_products([features.F, Y])
     return _cosine(products, kernel)

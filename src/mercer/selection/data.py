@@ -10,10 +10,11 @@ from sklearn.utils.validation import check_array, column_or_1d
 
 from mercer.backends import adopt, is_foreign, namespace, to_numpy
 from mercer.estimators.base import FLOATS
-from mercer.features import refuse_overflow, symmetric
+from mercer.features import Features, kernel_features, refuse_overflow, symmetric
 from mercer.kernels.base import Kernel
 from mercer.kernels.discrete import Precomputed, as_strings
 from mercer.linalg.gram import Gram
+from mercer.linalg.inner import power_of_two
 from mercer.linalg.operators import Dense, Operator
 
 TARGETS = ("auto", "classes", "numbers")
@@ -57,7 +58,7 @@ def refuse_constant(X: Any) -> None:
 
 
 def read_target(y: Any, n: int, target: str = "auto") -> tuple[np.ndarray, np.ndarray | None]:
-    """y as columns Y, (n, c): numbers as they are, classes as indicators; and each sample's class, (n,), or None.
+    """y as columns Y, (n, c): numbers in a unit near their size, classes as indicators; and each class, or None.
 
     "auto" takes text and booleans as classes, and whole numbers where they are few (up to 20 values, or five samples
     a value on average); other numbers are numbers.
@@ -97,7 +98,12 @@ def _numbers(y: np.ndarray) -> np.ndarray:
     Y = y.reshape(len(y), -1)
     if not np.any(Y[:1] != Y):
         raise ValueError("y is constant: no kernel can be judged by it.")
-    return Y
+    return Y / power_of_two(float(np.abs(Y).max()))  # nothing here depends on the unit, and squares do not overflow
+
+
+def features_of_kernel(kernel: Kernel, X: Any, **options: Any) -> Features:
+    """`kernel_features` of a kernel whose features will be centred: bound, and in the form that rounds least then."""
+    return kernel_features(kernel.bind(X).centered_form(X), X, **options)
 
 
 def operator_of_kernel(kernel: Kernel, X: Any, n_jobs: int | None) -> Operator:

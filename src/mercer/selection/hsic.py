@@ -10,14 +10,13 @@ from scipy.stats import gamma as gamma_distribution
 
 from mercer.backends import to_numpy
 from mercer.exceptions import MemoryLimitError
-from mercer.features import kernel_features
 from mercer.kernels.base import Kernel
 from mercer.kernels.resolve import resolve_kernel
 from mercer.linalg.eigen import as_generator
 from mercer.linalg.inner import CentredProducts, centred_columns, centred_products, factor_products
 from mercer.linalg.operators import Centered, LowRank
 from mercer.memory import available_bytes, format_bytes, parse_bytes
-from mercer.selection.data import operator_of_kernel, read_samples
+from mercer.selection.data import features_of_kernel, operator_of_kernel, read_samples
 
 
 @dataclass(frozen=True)
@@ -93,16 +92,29 @@ def hsic(
         products = centred_products(held)
     else:
         options = {"rank": rank, "memory_limit": memory_limit, "random_state": random_state, "n_jobs": n_jobs}
-        held = [LowRank(kernel_features(kernel, data, **options).F) for kernel, data in sides]
+        held = [LowRank(features_of_kernel(kernel, data, **options).F) for kernel, data in sides]
         products = factor_products([A.F for A in held])
     mean, deviation = permutation_moments(products)
     p_value = None
     if test == "gamma":
         p_value = _gamma_tail(products.inner[0, 1], mean, deviation)
     elif test == "permutation":
-        p_value = _permutation_tail(held, products.inner[0, 1], n_permutations, random_state)
+        p_value = _permutation_tail(held, products, n_permutations, random_state)
     value = products.inner[0, 1] / n**2 if estimator == "biased" else _unbiased(products)
-    return HSIC(float(value), p_value, mean / n**2, deviation / n**2, n)
+    value, mean, deviation = _in_units_of_the_data([value, mean / n**2, deviation / n**2], products.scales)
+    return HSIC(value, p_value, mean, deviation, n)
+
+
+def _in_units_of_the_data(figures: list[float], scales: np.ndarray) -> list[float]:
+    """ValueError where they are too large for a float64: no figure of a test, but the value itself."""
+    with np.errstate(over="ignore", under="ignore"):
+        scaled = np.array(figures) * scales.min() * scales.max()
+    if not np.all(np.isfinite(scaled)):
+        raise ValueError(
+            f"The criterion overflows: the kernels are of the order {scales[0]:.0e} and {scales[1]:.0e} on this data. "
+            "Scale the data (sklearn.preprocessing.StandardScaler); the test does not change by that."
+        )
+    return [float(figure) for figure in scaled]
 
 
 def _side(kernel: Any, data: Any) -> tuple[Kernel, Any]:
@@ -122,7 +134,7 @@ def _refuse_large_pair(n: int, memory_limit: Any) -> None:
 
 
 def _unbiased(products: CentredProducts) -> float:
-    """The unbiased estimator from centred matrices A = HKH, B = HLH.
+    """The unbiased estimator from centred matrices A = HKH, B = HLH, as scaled.
 
     It does not change when aᵢ + aⱼ is added to Kᵢⱼ, so K may be taken centred; then its rows sum to zero, and without
     the diagonal to −Aᵢᵢ, so that Σ' A = −tr A and every sum is one over the diagonals.
@@ -134,7 +146,7 @@ def _unbiased(products: CentredProducts) -> float:
 
 
 def permutation_moments(products: CentredProducts) -> tuple[float, float]:
-    """The mean and the standard deviation of ⟨A, PBPᵀ⟩ over all n! permutations P, for centred A and B.
+    """The mean and the standard deviation of ⟨A, PBPᵀ⟩ over all n! permutations P, for centred A and B as scaled.
 
     With T = tr A, T₂ = ‖A‖², S = Σ Aᵢᵢ², and the same of B (Kazi-Aoual et al. 1995):
 
@@ -157,14 +169,15 @@ def _gamma_tail(value: float, mean: float, deviation: float) -> float:
     return float(gamma_distribution.sf(value, (mean / deviation) ** 2, scale=deviation**2 / mean))
 
 
-def _permutation_tail(held: list[Any], value: float, count: int, random_state: Any) -> float:
+def _permutation_tail(held: list[Any], products: CentredProducts, count: int, random_state: Any) -> float:
     """(1 + how many random pairings reach the value) / (1 + count): the value itself is one of the pairings."""
-    rng, n = as_generator(random_state), held[0].n
+    rng, n, value = as_generator(random_state), held[0].n, products.inner[0, 1]
+    pairs = list(zip(held, products.scales, strict=True))
     if isinstance(held[0], LowRank):
-        F, G = (centred_columns(A.F) for A in held)
+        F, G = (centred_columns(A.F) / np.sqrt(scale) for A, scale in pairs)
         drawn = [float(np.sum((F.T @ G[rng.permutation(n)]) ** 2)) for _ in range(count)]
     else:
-        K, L = (to_numpy(Centered(A).to_dense()) for A in held)
+        K, L = (to_numpy(Centered(A).to_dense()) / scale for A, scale in pairs)
         drawn = [_paired(K, L, rng.permutation(n)) for _ in range(count)]
     reached = sum(v >= value * (1 - 1e-12) for v in drawn)
     return float((1 + reached) / (1 + count))

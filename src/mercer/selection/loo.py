@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from mercer.backends import to_numpy
-from mercer.features import kernel_features
 from mercer.kernels.resolve import resolve_kernel
 from mercer.linalg.lowrank import factor_spectrum
-from mercer.selection.data import read_samples, read_target
+from mercer.selection.data import features_of_kernel, read_samples, read_target
 
 PENALTIES = np.logspace(-8, 1, 28)  # relative to the largest eigenvalue of HKH
 
@@ -72,8 +71,8 @@ def leave_one_out(
     kernel = resolve_kernel(kernel)
     X = read_samples(X, kernel, least=3)
     Y, classes = read_target(y, X.shape[0], target)
-    features = kernel_features(
-        kernel.bind(X), X, rank=rank, memory_limit=memory_limit, random_state=random_state, n_jobs=n_jobs
+    features = features_of_kernel(
+        kernel, X, rank=rank, memory_limit=memory_limit, random_state=random_state, n_jobs=n_jobs
     )
     spectrum = factor_spectrum(features.F, n_jobs=n_jobs)
     U = to_numpy(spectrum.vectors(features.F, len(spectrum.values))).astype(np.float64)
