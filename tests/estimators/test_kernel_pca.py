@@ -28,7 +28,18 @@ from mercer.exceptions import (
     MercerWarning,
     NotConvergedWarning,
 )
-from mercer.kernels import RBF, ArcCosine, Cosine, Laplacian, Linear, Matern, Polynomial, Sigmoid, Spectrum
+from mercer.kernels import (
+    RBF,
+    ArcCosine,
+    Cosine,
+    Laplacian,
+    Linear,
+    Matern,
+    Polynomial,
+    RationalQuadratic,
+    Sigmoid,
+    Spectrum,
+)
 from mercer.linalg.gram import Gram
 from mercer.linalg.operators import Centered
 
@@ -673,3 +684,36 @@ def test_a_function_that_raises_is_not_hidden():
 def test_a_function_that_gives_nan_is_an_error():
     with pytest.raises(ValueError, match=r"finite|NaN|overflow"):
         KernelPCA(2, kernel=lambda A, B: np.full((len(A), len(B)), np.nan)).fit(X)
+
+
+def test_a_refit_with_other_parameters_leaves_nothing_of_the_first():
+    rows = np.random.default_rng(0).standard_normal((40, 3))
+    rows[:, 2] = rows[:, 0]
+    model = KernelPCA("parallel", kernel="rbf", fit_inverse_transform=True).fit(rows)
+    optional = {"null_eigenvalues_", "preimage_", "dual_coef_", "X_transformed_fit_"}
+    assert optional <= set(vars(model))
+    model.set_params(inverse_method="mds").fit(rows)
+    assert "dual_coef_" not in vars(model)  # of the ridge regression alone
+    model.set_params(n_components=2, fit_inverse_transform=False).fit(rows)
+    fresh = KernelPCA(2, kernel="rbf").fit(rows)
+    assert set(vars(model)) == set(vars(fresh))
+
+
+@pytest.mark.parametrize("name", ["matern", "rational_quadratic"])
+def test_gamma_reaches_kernels_with_a_length(name):
+    lengths = {
+        g: KernelPCA(2, kernel=name, gamma=g).fit(X).kernel_.length_scale for g in (None, 7.0, "median", "scale")
+    }
+    assert lengths[None] == 1.0
+    assert_allclose(lengths[7.0], 1 / np.sqrt(14))
+    kind = {"matern": Matern, "rational_quadratic": RationalQuadratic}[name]
+    assert lengths["median"] == kind(length_scale="median").bind(X).length_scale
+    assert_allclose(lengths["scale"], np.sqrt(X.shape[1] * X.var() / 2))
+
+
+@pytest.mark.parametrize("gamma", [None, 0.5, "median", "scale"])
+@pytest.mark.parametrize("kernel", ["linear", "matern", "cosine", "rbf", "poly", Linear() + RBF("median")])
+def test_gamma_is_the_kernels_own_number_or_none(kernel, gamma):
+    found = KernelPCA(2, kernel=kernel, gamma=gamma).fit(X)
+    assert found.gamma_ == getattr(found.kernel_, "gamma", None)
+    assert (found.gamma_ is None) == (kernel not in ("rbf", "poly"))

@@ -17,6 +17,19 @@ def test_names_take_their_numbers():
     assert repr(resolve_kernel("sigmoid", 0.5, 2, 0.25)) == repr(Sigmoid(0.5, 0.25))
 
 
+@pytest.mark.parametrize(("name", "limit"), [("matern", {"nu": np.inf}), ("rational_quadratic", {"alpha": 1e9})])
+def test_gamma_is_a_length_where_the_kernel_has_one(name, limit):
+    rows = np.random.default_rng(0).standard_normal((20, 3))
+    assert resolve_kernel(name).length_scale == 1.0
+    for gamma in (0.3, "scale"):
+        kernel = resolve_kernel(name, gamma).set_params(**limit).bind(rows)
+        np.testing.assert_allclose(kernel(rows), RBF(gamma).bind(rows)(rows), atol=1e-6)
+    assert resolve_kernel(name, "median").bind(rows) == type(kernel)(length_scale="median").bind(rows)
+    for bad in (0.0, -1.0, np.inf):
+        with pytest.raises(ValueError, match="1/\\(2 length_scale²\\)"):
+            resolve_kernel(name, bad)
+
+
 def test_objects_are_themselves():
     kernel = RBF(gamma=0.5)
     assert resolve_kernel(kernel, gamma=9.0) is kernel

@@ -1,5 +1,6 @@
 """FixedPoint: the target is P, the answer a minimum of ‖φ(x) − P‖², and no step makes it worse."""
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -218,3 +219,15 @@ def test_bad_parameters(bad):
 def test_an_indefinite_kernel_gives_finite_rows():
     model = fitted(Sigmoid(0.1, 0.0), k=2)
     assert np.all(np.isfinite(model.inverse_transform(model.transform(NEW))))
+
+
+def test_the_last_step_counts():
+    model = fitted(Linear(), k=2, max_iter=1)
+    Z = model.transform(NEW)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", NotConvergedWarning)
+        back = model.inverse_transform(Z)
+    answer = model.preimage_.solve(Z)
+    assert answer.converged.all() and np.all(answer.n_iter == 1)
+    reference = PCA(2).fit(X)
+    np.testing.assert_allclose(back, reference.inverse_transform(reference.transform(NEW)), atol=1e-12)

@@ -139,3 +139,15 @@ def test_even_powers_need_data_of_one_sign():
 def test_bad_neighbours(q):
     with pytest.raises(ValueError, match="n_neighbors"):
         fitted(RBF(0.3), q=q)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("shift", [0.0, 100.0])
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+def test_neighbours_that_are_copies_of_one_row_give_that_row(dtype, shift, make):
+    distinct = np.random.default_rng(0).standard_normal((3, 4)) + shift
+    X = np.repeat(distinct, 12, axis=0).astype(dtype)
+    kpca = KernelPCA(2, kernel="rbf", gamma="median", fit_inverse_transform=True, inverse_method="mds").fit(make(X))
+    back = kpca.inverse_transform(kpca.transform(make(X)))
+    assert back.dtype == dtype
+    np.testing.assert_allclose(back, X, rtol=0, atol=4 * np.finfo(dtype).eps * (1 + shift))

@@ -1,6 +1,7 @@
 """Ridge: the regression is the one it says, its leave-one-out error is that of refits, and it fits its memory."""
 
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,9 +13,13 @@ from sklearn.decomposition import PCA
 from sklearn.decomposition import KernelPCA as Theirs
 
 from mercer import KernelPCA
+from mercer.backends import cpu
+from mercer.exceptions import MemoryLimitError
 from mercer.kernels import RBF
 from mercer.preimage import Ridge
+from mercer.preimage.base import Request
 from mercer.preimage.loo import best_penalty, ridge_spectrum
+from mercer.preimage.ridge import EXACT_ROWS, RANK, _rank
 from mercer.preimage.widths import _FACTORS, width_of
 
 RNG = np.random.default_rng(0)
@@ -199,6 +204,25 @@ def test_a_small_limit_takes_a_factor_where_the_matrix_does_not_fit():
     assert roomy.preimage_.rank is None and tight.preimage_.rank is not None
     new = roomy.transform(rows[:50])
     assert_allclose(tight.inverse_transform(new), roomy.inverse_transform(new), atol=0.02)
+
+
+def test_without_a_limit_the_rows_choose_and_memory_refuses():
+    plenty, little = (Request(1.0, limit, False, limit_given=False) for limit in (10**13, 2 * 10**8))
+    assert _rank(2000, 5, plenty) is None and _rank(EXACT_ROWS, 5, plenty) is None
+    assert _rank(EXACT_ROWS + 1, 5, plenty) == RANK
+    with pytest.raises(MemoryLimitError, match="Try a memory_limit"):
+        _rank(EXACT_ROWS, 5, little)
+    with pytest.raises(MemoryLimitError, match=f"rank {RANK}"):
+        _rank(10 * EXACT_ROWS, 5, little)
+    assert _rank(EXACT_ROWS, 5, replace(little, limit_given=True)) < RANK
+
+
+def test_free_memory_does_not_change_the_answer(monkeypatch):
+    """The same data gives the same bits, whatever else runs on the machine, or is refused."""
+    rows = np.random.default_rng(1).standard_normal((2100, 3))
+    monkeypatch.setattr(cpu, "free_bytes", lambda X: 120_000_000)  # enough for the fit, not for the exact way back
+    with pytest.raises(MemoryLimitError, match="fit_inverse_transform"):
+        model(3).fit(rows)
 
 
 # --- scikit-learn's ----------------------------------------------------------------------------------------

@@ -144,12 +144,27 @@ def test_large_data_goes_through_factors_or_a_sample():
 
 
 def test_the_seed_fixes_it():
-    runs = [select_kernel(RINGS, candidates=["rbf"], random_state=s, max_rows=100).score for s in (1, 1, 2)]
-    assert runs[0] == runs[1]
-    assert (
-        select_kernel(RINGS, candidates=["rbf", "linear"]).scores
-        == select_kernel(RINGS, candidates=["rbf", "linear"]).scores
-    )
+    narrow = ("rbf", {"gamma": 8.0})
+    runs = [select_kernel(RINGS, candidates=[narrow], random_state=s, max_rows=100).score for s in (1, 1, 2)]
+    assert runs[0] == runs[1] != runs[2]
+    first, again = (select_kernel(RINGS, candidates=[narrow, "linear"]) for _ in range(2))
+    assert first.scores == again.scores and first.score > 0
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("make", [np.random.default_rng, np.random.RandomState])
+def test_every_candidate_draws_the_same(criterion, make):
+    options = {"criterion": criterion, "rank": 20, "max_rows": 100, "n_permutations": 3, "cv": 2, "n_components": 2}
+    twice = select_kernel(WINE, CULTIVAR, [RBF(0.1), Linear(), RBF(0.1)], random_state=make(3), **options)
+    scores = [entry.score for entry in twice.ranking if isinstance(entry.kernel, RBF)]
+    assert scores[0] == scores[1]
+    other = select_kernel(WINE, CULTIVAR, [RBF(0.1)], random_state=make(4), **options)
+    assert other.score != scores[0]
+
+
+def test_reconstruction_with_a_generator():
+    first, again = (reconstruction_error("rbf", ARC, cv=2, random_state=np.random.default_rng(0)) for _ in range(2))
+    assert_array_equal(first.errors, again.errors)
 
 
 # --- the result ---------------------------------------------------------------------------------------------
@@ -203,6 +218,16 @@ def test_picture_of_contributions():
         ContributionsDisplay(shares, NAMES, ["component 1"])
 
 
+def test_names_tell_kernels_apart():
+    kernels = [RBF(0.5), RBF(0.5001), RBF(0.5 + 1e-12), RBF(2.0), Linear(), Linear()]
+    found = select_kernel(WINE, CULTIVAR, kernels, criterion="alignment")
+    assert len(found.scores) == 6 == len(set(found.table()["kernel"]))
+    of = {repr(entry.kernel): name for entry, name in zip(found.ranking, found.names, strict=True)}
+    assert of["RBF(gamma=0.5001)"] == "RBF(gamma=0.5001)" and of["RBF(gamma=2.0)"] == "RBF(gamma=2)"
+    assert {"Linear()", "Linear() (2)", "RBF(gamma=0.500000000001)"} <= set(found.scores)
+    assert [t.get_text() for t in found.plot().ax_.get_yticklabels()] == found.names
+
+
 def test_it_can_be_kept(selection):
     again = pickle.loads(pickle.dumps(selection))
     assert str(again) == str(selection) and again.best == selection.best
@@ -211,7 +236,8 @@ def test_it_can_be_kept(selection):
 
 def test_no_component_above_the_null_still_fits():
     noise = np.random.default_rng(0).standard_normal((100, 3))
-    found = select_kernel(noise, candidates=["linear"])
+    with pytest.warns(DegenerateDataWarning, match="parallel score above zero"):
+        found = select_kernel(noise, candidates=["linear"])
     assert found.ranking[0].n_components == 0 and found.n_components == 1
     with pytest.warns(DegenerateDataWarning):
         KernelPCA("parallel").fit(noise)
@@ -254,7 +280,18 @@ def test_all_kernels_failing_is_an_error():
         ({"X": sp.csr_array(np.ones((178, 3)))}, "All samples are the same"),
         ({"X": np.full((178, 3), np.nan)}, "NaN"),
         ({"X": WINE[:1], "y": CULTIVAR[:1]}, "at least 2"),
-        ({"criterion": "reconstruction", "cv": 100}, "2 to 89"),
+        ({"criterion": "reconstruction", "cv": 100}, "^cv=100 folds"),
+        ({"criterion": "reconstruction", "cv": 2.5}, "^cv=2.5"),
+        ({"criterion": "reconstruction", "n_components": 0}, "^n_components=0"),
+        ({"criterion": "reconstruction", "kernel_pca": {"alpha": -1.0}}, "^The 'alpha' parameter"),
+        ({"criterion": "parallel", "n_permutations": 0}, "^n_permutations=0"),
+        ({"criterion": "parallel", "X": WINE[:, :1]}, r"^X has 1 feature\(s\)"),
+        ({"y": None, "X": WINE[:, :1]}, r"^X has 1 feature\(s\)"),
+        ({"max_rows": 0}, "^max_rows=0"),
+        ({"rank": -3}, "^rank=-3"),
+        ({"rank": "most"}, "^rank='most'"),
+        ({"random_state": -1}, "^random_state=-1"),
+        ({"memory_limit": "much"}, "^memory_limit='much'"),
     ],
 )
 def test_bad_input(options, words):

@@ -17,6 +17,11 @@ FLOATS = (np.float64, np.float32)
 class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """The base of Mercer's transformers (abstract: never built itself)."""
 
+    def _forget(self, *names: str) -> None:
+        """Delete attributes that an earlier fit may have left and the coming one may not set."""
+        for name in names:
+            self.__dict__.pop(name, None)
+
     def _read(
         self, X: Any, *, reset: bool, accept_sparse: Any = "csr", **checks: Any
     ) -> tuple[Any, Callable[[Any], Any]]:

@@ -13,6 +13,7 @@ from mercer.backends import is_foreign, namespace, placement
 from mercer.estimators.base import Estimator
 from mercer.kernels import KERNEL_NAMES, Kernel, resolve_kernel
 from mercer.kernels.discrete import Precomputed, as_strings
+from mercer.kernels.resolve import LENGTH_NAMES
 
 
 class KernelEstimator(Estimator):
@@ -41,12 +42,14 @@ class KernelEstimator(Estimator):
     X_fit_: Any
 
     def _resolved(self, d: int) -> Kernel:
-        gamma = 1.0 / d if self.gamma is None else self.gamma
+        has_length = isinstance(self.kernel, str) and self.kernel in LENGTH_NAMES
+        gamma = 1.0 / d if self.gamma is None and not has_length else self.gamma
         return resolve_kernel(self.kernel, gamma, self.degree, self.coef0, self.kernel_params)
 
     def _bind(self, X: Any) -> None:
         self.kernel_ = self._resolved(self.n_features_in_).bind(X)
-        self.gamma_ = getattr(self.kernel_, "gamma", 1 / self.n_features_in_ if self.gamma is None else self.gamma)
+        gamma = getattr(self.kernel_, "gamma", None)
+        self.gamma_ = gamma if isinstance(gamma, Real) else None  # the kernel's own number, where it has one
         self.X_fit_ = X
 
     def _samples(self, X: Any, *, reset: bool, **checks: Any) -> tuple[Any, Callable[[Any], Any]]:

@@ -152,7 +152,7 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
     def fit(self, X, y):
         """Find the directions that separate the classes y, (n,), of the samples X."""
         started = time.perf_counter()
-        self.__dict__.pop("reg_path_", None)
+        self._forget("reg_path_")
         X, _ = self._samples(X, reset=True, copy=True)
         classes = self._classes(X, y)
         self._bind(X)

@@ -19,7 +19,7 @@ from mercer.backends import adopt, backend_of, is_foreign, namespace, placement,
 from mercer.estimators.components import Components, Settings, exact_components, factor_components
 from mercer.estimators.contributions import feature_contributions
 from mercer.estimators.kernel_base import KernelEstimator, bits_of
-from mercer.estimators.parallel import parallel_analysis, refuse_no_columns
+from mercer.estimators.parallel import parallel_analysis, refuse_no_columns, refuse_one_column
 from mercer.estimators.planning import Plan, SolverReport, plan_fit
 from mercer.exceptions import DegenerateDataWarning
 from mercer.expansion import Eigenfunction
@@ -46,7 +46,8 @@ class KernelPCA(KernelEstimator):
         A name ("linear", "poly", "rbf", …), a `mercer.kernels.Kernel`, a kernel of `sklearn.gaussian_process`, or a
         function of two rows or of two matrices.
     gamma : float, "scale", "median" or None
-        For kernels given by name; None is 1/d. "scale" is 1/(d Var X), "median" 1/(the median of ‖x − y‖²).
+        For kernels given by name; None is 1/d. "scale" is 1/(d Var X), "median" 1/(the median of ‖x − y‖²). "matern"
+        and "rational_quadratic" read it as length_scale = 1/√(2γ), "median" as the median distance, None as 1.
     degree, coef0, kernel_params
         For kernels given by name; `kernel_params` go to a function.
     alpha : float or "loo"
@@ -90,7 +91,7 @@ class KernelPCA(KernelEstimator):
     explained_variance_, explained_variance_ratio_ : (k,), γ/n, and its share of the total
     total_variance_ : float, tr(HKH)/n, exact for every solver but "rpcholesky", which gives an upper bound
     solver_ : SolverReport, what ran and why, passes, bytes, seconds
-    kernel_ : the kernel with all its numbers; gamma_ its gamma
+    kernel_ : the kernel with all its numbers; gamma_ its gamma, None where it has none
     eigenfunctions_ : tuple of callables, one a component
     null_eigenvalues_ : with n_components="parallel", the eigenvalues that components had to exceed, for n rows
     landmarks_ : (rank,), the rows that "rpcholesky" compares new ones with; None for the other solvers
@@ -206,9 +207,12 @@ class KernelPCA(KernelEstimator):
         if self.fit_inverse_transform:
             refuse_without_rows(self._resolved(1))
         started = time.perf_counter()
+        self._forget("null_eigenvalues_", "preimage_", "dual_coef_", "X_transformed_fit_")
         if self.n_components == "parallel":
             refuse_no_columns(self._resolved(1))
         X, restore = self._samples(X, reset=True, copy=self.copy_X)
+        if self.n_components == "parallel":
+            refuse_one_column(X)
         self._bind(X)
         if self.fit_inverse_transform:
             resolve_method(self.inverse_method).check(self.kernel_, X, self._request(X))
@@ -397,7 +401,8 @@ class KernelPCA(KernelEstimator):
 
     def _request(self, X) -> Request:
         limit = self._plan(X, 1).limit
-        return Request(self.alpha, limit, self.eigen_solver == "rpcholesky", self.random_state, self.n_jobs)
+        low_rank, given = self.eigen_solver == "rpcholesky", self.memory_limit is not None
+        return Request(self.alpha, limit, low_rank, self.random_state, self.n_jobs, given)
 
     def _fit_inverse(self, X) -> None:
         self.X_transformed_fit_ = self._scores()

@@ -79,6 +79,7 @@ def parallel_analysis(
     2
     """
     refuse_no_columns(kernel)
+    refuse_one_column(X)
     if n_permutations < 1 or not 0 <= quantile <= 1:
         raise ValueError(f"n_permutations={n_permutations} must be at least 1 and quantile={quantile} between 0 and 1.")
     if X.shape[0] < 2:
@@ -117,6 +118,14 @@ def refuse_no_columns(kernel: Kernel) -> None:
         raise TypeError(
             f"Parallel analysis permutes the columns of vectors, and {kernel!r} takes none: give a number of "
             "components or a share of the variance instead."
+        )
+
+
+def refuse_one_column(X: Any) -> None:
+    if X.shape[1] < 2:
+        raise ValueError(
+            f"X has {X.shape[1]} feature(s): parallel analysis looks for dependence between columns, and there is no "
+            "other. Give a number of components or a share of the variance, or another criterion for kernels."
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -24,8 +25,8 @@ _NAMES: dict[str, Callable[[Any, float, float], Kernel]] = {
     "chi2": lambda gamma, degree, coef0: Chi2(gamma),
     "additive_chi2": lambda gamma, degree, coef0: AdditiveChi2(),
     "precomputed": lambda gamma, degree, coef0: Precomputed(),
-    "matern": lambda gamma, degree, coef0: Matern(),
-    "rational_quadratic": lambda gamma, degree, coef0: RationalQuadratic(),
+    "matern": lambda gamma, degree, coef0: Matern(length_scale=_length(gamma)),
+    "rational_quadratic": lambda gamma, degree, coef0: RationalQuadratic(length_scale=_length(gamma)),
     "arc_cosine": lambda gamma, degree, coef0: ArcCosine(),
     "intersection": lambda gamma, degree, coef0: Intersection(),
     "tanimoto": lambda gamma, degree, coef0: Tanimoto(),
@@ -34,6 +35,18 @@ _NAMES: dict[str, Callable[[Any, float, float], Kernel]] = {
 }
 
 KERNEL_NAMES = tuple(_NAMES)
+LENGTH_NAMES = ("matern", "rational_quadratic")  # whose width is a length: gamma=None leaves it at 1
+
+
+def _length(gamma: Any) -> Any:
+    """The length ℓ with γ = 1/(2ℓ²), as in the Gaussian that both families tend to; words are words of lengths too."""
+    if gamma is None:
+        return 1.0
+    if isinstance(gamma, str):
+        return gamma
+    if not 0 < gamma < math.inf:
+        raise ValueError(f"gamma={gamma!r} must be positive and finite: for this kernel it is 1/(2 length_scale²).")
+    return 1 / math.sqrt(2 * gamma)
 
 
 def resolve_kernel(
@@ -47,6 +60,8 @@ def resolve_kernel(
 
     kernel : a Kernel, one of `KERNEL_NAMES`, a kernel of sklearn.gaussian_process, or a function of two rows or of
         two matrices, which is called with `params`. Names take gamma, degree and coef0; objects have their own.
+    gamma : for "matern" and "rational_quadratic" a number stands for length_scale = 1/√(2γ), "median" and "scale" for
+        those lengths, and None for 1
 
     >>> resolve_kernel("rbf", gamma=0.5)
     RBF(gamma=0.5)

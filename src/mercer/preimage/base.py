@@ -33,8 +33,10 @@ class Request:
     """What was asked for besides the method.
 
     alpha : a penalty, or "loo"
-    limit : bytes that may be taken
+    limit : bytes that may be taken: more is refused
     low_rank : whether a factor is wanted, however few the samples
+    limit_given : whether the limit is the user's. One that was read off free memory differs from run to run, and so
+        may refuse but never choose
     """
 
     alpha: float | str
@@ -42,6 +44,7 @@ class Request:
     low_rank: bool
     random_state: Any = None
     n_jobs: int | None = None
+    limit_given: bool = True
 
 
 @dataclass(frozen=True)

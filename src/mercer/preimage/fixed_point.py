@@ -170,11 +170,14 @@ class _Search:
 
     def run(self, max_iter: int, least: float) -> None:
         for _ in range(max_iter):
-            self.converged = (_norms(self.step) <= least) | self.stuck | (self.length < _SHORTEST)
-            alive = np.flatnonzero(~self.converged)
+            alive = np.flatnonzero(~self._arrived(least))
             if not len(alive):
-                return
+                break
             self._advance(alive)
+        self.converged = self._arrived(least)
+
+    def _arrived(self, least: float) -> np.ndarray:
+        return (_norms(self.step) <= least) | self.stuck | (self.length < _SHORTEST)
 
     def _advance(self, alive: np.ndarray) -> None:
         length = self.length[alive]

@@ -17,6 +17,7 @@ from mercer.preimage.frame import Frame, InverseProfile, inverse_profile
 from mercer.preimage.neighbors import FeatureNeighbors
 
 _FLAT = 1e-4  # of the widest square: in directions that the neighbours span less than this, distances say nothing
+_EPS = float(np.finfo(np.float64).eps)
 
 
 class LocalMDS(Method):
@@ -65,7 +66,8 @@ class LocalMDS(Method):
         own = frame.kernel.points(fitted.X, np.float64)
         lengths = np.asarray(own.norms if frame.kernel.reads == "dot" else np.zeros(len(own)))
         inverse = inverse_profile(frame.kernel, own)
-        return LocalMDSMap(fitted, neighbors, inverse, lengths, q, request.n_jobs)
+        floor = float(np.finfo(fitted.Z.dtype).eps) * _squared_spread(fitted.X)
+        return LocalMDSMap(fitted, neighbors, inverse, lengths, floor, q, request.n_jobs)
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,7 @@ class LocalMDSMap(PreImage):
     neighbors: FeatureNeighbors
     inverse: InverseProfile
     lengths: np.ndarray  # (n,), ‖xⱼ‖² in the kernel's frame; zero where the kernel has no use for it
+    floor: float  # of squared distances in input space: below it the scores' rounding is all there is
     q: int
     n_jobs: int | None
 
@@ -89,7 +92,7 @@ class LocalMDSMap(PreImage):
         def work(run: slice, slot: int) -> None:
             rows = X[places[run].reshape(-1)]
             rows = np.asarray(rows.toarray() if sp.issparse(rows) else rows, np.float64)
-            out[run] = _located(rows.reshape(-1, self.q, d), distances[run])
+            out[run] = _located(rows.reshape(-1, self.q, d), distances[run], self.floor)
 
         backend_of(out).for_each(runs_of(len(wide), self.q * d), work, self.n_jobs)
         return out
@@ -109,14 +112,26 @@ class LocalMDSMap(PreImage):
         return t if kernel.reads == "sqeuclidean" else t**2
 
 
-def _located(rows: np.ndarray, squares: np.ndarray) -> np.ndarray:
-    """x̄ + ½ Σⱼ (G⁺(g − d²))ⱼ (xⱼ − x̄) for each batch of neighbours, rows (b, q, d) and d² (b, q)."""
+def _squared_spread(X: Any) -> float:
+    """The mean of ‖x − x̄‖² over the rows."""
+    mean = np.asarray(X.mean(axis=0), np.float64).reshape(-1)
+    if sp.issparse(X):
+        return max(float(X.multiply(X).sum() / X.shape[0] - mean @ mean), 0.0)
+    return float(np.mean(np.einsum("ij,ij->i", X - mean, X - mean)))
+
+
+def _located(rows: np.ndarray, squares: np.ndarray, floor: float = 0.0) -> np.ndarray:
+    """x̄ + ½ Σⱼ (G⁺(g − d²))ⱼ (xⱼ − x̄) for each batch of neighbours, rows (b, q, d) and d² (b, q).
+
+    Neighbours that are all copies of one row give x̄: what they differ by is then the rounding of their mean.
+    """
     mean = rows.mean(axis=1, keepdims=True)
     rows = rows - mean
     G = rows @ rows.transpose(0, 2, 1)
     values, V = np.linalg.eigh(G)
     wanted = np.einsum("ijj->ij", G) - squares
-    alive = values > _FLAT * values[:, -1:]
+    rounding = (rows.shape[1] * _EPS) ** 2 * np.einsum("ijk,ijk->i", mean, mean)
+    alive = values > np.maximum(_FLAT * values[:, -1], floor + rounding)[:, None]
     inverse = np.where(alive, 0.5 / np.where(alive, values, 1.0), 0.0)
     beta = V @ (inverse * (V.transpose(0, 2, 1) @ wanted[:, :, None])[:, :, 0])[:, :, None]
     return mean[:, 0] + (beta.transpose(0, 2, 1) @ rows)[:, 0]

@@ -25,8 +25,10 @@ from mercer.preimage.loo import PENALTIES, RidgeSpectrum, best_penalty, column_m
 from mercer.preimage.widths import width_of
 
 LOO_ROWS = 2048  # above this the eigendecomposition of n × n takes long, and a factor of that rank serves as well
+EXACT_ROWS = 8192  # without a memory_limit: above this n³/3 flops and 24 n² bytes are too much, and a factor is taken
 RANK = 1000  # of the factor, at most
 _LEAST_RANK = 50
+_DUAL_BYTES = 2**31  # for the dual coefficients of a linear way back, which it does not need, without a memory_limit
 
 
 class Ridge(Method):
@@ -45,8 +47,9 @@ class Ridge(Method):
     standard error of the least. That error is of rows like those of the fit. To take noise off new rows choose a
     larger alpha, on rows with noise.
 
-    Cost: n² numbers and n³/3 flops for a number as penalty, some ten times that for "loo"; once that is too much, and
-    for fits by "rpcholesky", n·r numbers and n·r² flops with a factor of rank r ≤ 1000.
+    Cost: n² numbers and n³/3 flops for a number as penalty, some ten times that for "loo"; n·r numbers and n·r² flops
+    with a factor of rank r ≤ 1000. The factor is taken beyond 8192 rows (2048 for "loo"), for fits by "rpcholesky", and
+    where a `memory_limit` is given that n² numbers exceed; free memory that nobody limited refuses, and never chooses.
     (Bakır, Weston & Schölkopf 2004.)
 
     >>> Ridge(gamma=0.5)
@@ -104,17 +107,29 @@ def _is_linear(kernel: Kernel) -> bool:
 
 
 def _rank(n: int, d: int, request: Request) -> int | None:
-    """None where the exact regression fits, the columns of a factor where that does; MemoryLimitError for neither."""
+    """None for the exact regression, else the columns of a factor; MemoryLimitError where the limit allows neither.
+
+    Where a limit is given, the most that it allows is taken. Where none is, the choice is by the number of rows alone:
+    free memory changes from run to run, and the same data must give the same answer.
+    """
     exact = 8 * (3 * n * n + 3 * n * d)
-    if not request.low_rank and exact <= request.limit and not (request.alpha == "loo" and n > LOO_ROWS):
+    fits = exact <= request.limit if request.limit_given else n <= EXACT_ROWS
+    if fits and not request.low_rank and not (request.alpha == "loo" and n > LOO_ROWS):
+        if exact > request.limit:
+            raise MemoryLimitError(
+                f"fit_inverse_transform on {n} samples of {d} features needs {format_bytes(exact)}: more than the "
+                f"{format_bytes(request.limit)} that can be spared. Nothing was allocated. Try a memory_limit, under "
+                "which a factor of low rank is taken, or inverse_method='mds', which keeps nothing."
+            )
         return None
     rank = min(n, RANK)
-    while _factor_bytes(n, d, rank) > request.limit and rank > 1:
+    while request.limit_given and _factor_bytes(n, d, rank) > request.limit and rank > 1:
         rank //= 2
-    if rank < min(n, _LEAST_RANK):
+    least = min(n, _LEAST_RANK if request.limit_given else RANK)
+    if rank < least or _factor_bytes(n, d, rank) > request.limit:
         raise MemoryLimitError(
             f"fit_inverse_transform on {n} samples of {d} features needs {format_bytes(exact)}, or "
-            f"{format_bytes(_factor_bytes(n, d, min(n, _LEAST_RANK)))} with a factor of rank {_LEAST_RANK}: more than "
+            f"{format_bytes(_factor_bytes(n, d, least))} with a factor of rank {least}: more than "
             f"the limit of {format_bytes(request.limit)}. Nothing was allocated. Try a larger memory_limit, or "
             "inverse_method='mds', which keeps nothing."
         )
@@ -171,7 +186,8 @@ def _linear(fitted: Fitted, request: Request) -> RidgeMap:
     weights, offset = (xp.asarray(part, dtype=Z.dtype, **placement(Z)) for part in (weights, offset))
     unit = xp.eye(k, dtype=Z.dtype, **placement(Z))
     expansion = KernelExpansion(Linear(), unit, weights, offset, request.n_jobs)
-    whole = not request.low_rank and 8 * 2 * n * X.shape[1] <= request.limit
+    most = request.limit if request.limit_given else _DUAL_BYTES
+    whole = not request.low_rank and 8 * 2 * n * X.shape[1] <= most
     dual = _like(spectrum.U @ spectrum.over(alpha), Z) if whole else weights
     return RidgeMap(expansion, alpha, error, k, 0.0, dual)
 

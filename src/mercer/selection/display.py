@@ -43,7 +43,7 @@ class RankingDisplay(_Display):
         errors = [entry.standard_error for entry in entries]
         counts = [entry.n_components for entry in entries]
         display = cls(
-            [entry.name for entry in entries],
+            selection.names,
             [entry.score for entry in entries],
             errors if any(e is not None for e in errors) else None,
             meaning=selection.meaning,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from mercer.estimators.kernel_pca import KernelPCA
 from mercer.features import rows_of
 from mercer.kernels.resolve import resolve_kernel
 from mercer.linalg.eigen import as_generator
-from mercer.selection.data import read_samples
+from mercer.selection.data import one_seed, read_samples
 
 
 @dataclass(frozen=True)
@@ -88,14 +89,19 @@ def reconstruction_error(
         raise TypeError(
             "Reconstruction needs dense rows to compare; convert with toarray(), or take another criterion."
         )
-    n, d = X.shape
-    if not 2 <= cv <= n // 2:
-        raise ValueError(f"cv={cv} folds of {n} rows: give 2 to {n // 2}, so that every fold has two rows.")
-    numbers = _numbers(n_components, n - -(-n // cv), d)
-    folds = np.array_split(as_generator(random_state).permutation(n), cv)
+    numbers = read_folds(n_components, cv, *X.shape)
+    random_state = one_seed(random_state)
+    folds = np.array_split(as_generator(random_state).permutation(X.shape[0]), cv)
     options = {"alpha": "loo", "random_state": random_state, "n_jobs": n_jobs} | (kernel_pca or {})
     errors = [[_fold_error(kernel, X, fold, q, options) for fold in folds] for q in numbers]
     return Reconstruction(numbers, np.array(errors))
+
+
+def read_folds(n_components: Any, cv: Any, n: int, d: int) -> tuple[int, ...]:
+    """The numbers of components to try on n rows of d columns; ValueError where folds or numbers cannot be had."""
+    if not isinstance(cv, Integral) or not 2 <= int(cv) <= n // 2:
+        raise ValueError(f"cv={cv!r} folds of {n} rows: give 2 to {n // 2}, so that every fold has two rows.")
+    return _numbers(n_components, n - -(-n // int(cv)), d)
 
 
 def _numbers(given: Any, rows: int, d: int) -> tuple[int, ...]:

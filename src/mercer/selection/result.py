@@ -32,7 +32,11 @@ class ScoredKernel:
     @property
     def name(self) -> str:
         """The kernel with its numbers to three digits."""
-        return _LONG_NUMBER.sub(lambda number: f"{float(number[0]):.3g}", repr(self.kernel))
+        return self.name_to(3)
+
+    def name_to(self, digits: int) -> str:
+        """The kernel with its numbers to so many digits; 17 tell any two of them apart."""
+        return _LONG_NUMBER.sub(lambda number: f"{float(number[0]):.{digits}g}", repr(self.kernel))
 
 
 @dataclass(frozen=True)
@@ -74,12 +78,23 @@ class KernelSelection:
     @property
     def scores(self) -> dict[str, float]:
         """The score of each kernel by name, the best first."""
-        return {entry.name: entry.score for entry in self.ranking}
+        return dict(zip(self.names, (entry.score for entry in self.ranking), strict=True))
+
+    @property
+    def names(self) -> list[str]:
+        """The name of each kernel, the best first: to three digits, or as many more as tell it from the others."""
+        names = [entry.name for entry in self.ranking]
+        for digits in range(4, 18):
+            names = [
+                entry.name_to(digits) if names.count(name) > 1 else name
+                for entry, name in zip(self.ranking, names, strict=True)
+            ]
+        return [f"{name} ({names[:i].count(name) + 1})" if name in names[:i] else name for i, name in enumerate(names)]
 
     def table(self) -> dict[str, list[Any]]:
         """The ranking as columns."""
         columns: dict[str, list[Any]] = {
-            "kernel": [entry.name for entry in self.ranking],
+            "kernel": self.names,
             "score": [entry.score for entry in self.ranking],
         }
         if any(entry.standard_error is not None for entry in self.ranking):

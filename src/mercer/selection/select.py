@@ -5,21 +5,24 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from mercer.estimators.parallel import parallel_analysis
-from mercer.exceptions import FailedCandidateWarning, MemoryLimitError
+from mercer.estimators.kernel_pca import KernelPCA
+from mercer.estimators.parallel import parallel_analysis, refuse_one_column
+from mercer.exceptions import DegenerateDataWarning, FailedCandidateWarning, MemoryLimitError
 from mercer.features import rows_of
 from mercer.kernels.base import Kernel
 from mercer.kernels.discrete import Spectrum
 from mercer.linalg.eigen import as_generator
+from mercer.memory import parse_bytes
 from mercer.selection.alignment import alignment
 from mercer.selection.candidates import default_candidates, read_candidates
-from mercer.selection.data import read_samples, read_target, refuse_constant
+from mercer.selection.data import one_seed, read_samples, read_target, refuse_constant
 from mercer.selection.loo import leave_one_out
-from mercer.selection.reconstruction import reconstruction_error
+from mercer.selection.reconstruction import read_folds, reconstruction_error
 from mercer.selection.result import KernelSelection, ScoredKernel
 
 EXACT_UP_TO = 2000  # samples for which rank="auto" means no factor at all
@@ -130,11 +133,14 @@ def select_kernel(
     n_permutations : for "parallel"
     max_rows : a random sample of so many rows is looked at; None is all of them for "alignment" and "loo", and 1000
         for the others
+    random_state : None, a seed or a generator, of which one seed is drawn: every candidate sees the same sample,
+        folds and permutations
 
     Returns
     -------
     KernelSelection : `best`, `n_components`, `ranking`, `table()`, `to_frame()`, `plot()`; it prints as a table. A
-        kernel that cannot be used on X is left out with a FailedCandidateWarning.
+        kernel that cannot be used on X is left out with a FailedCandidateWarning; DegenerateDataWarning where no
+        score exceeds zero.
 
     Cost: that of the criterion for each candidate; see `alignment`, `leave_one_out`, `reconstruction_error` and
     `parallel_analysis`.
@@ -161,7 +167,12 @@ def select_kernel(
     refuse_constant(X)
     if chosen.needs_y:
         read_target(y, X.shape[0], target)
+    random_state = one_seed(random_state)
+    _check_numbers(max_rows=max_rows, n_permutations=n_permutations, rank=None if rank == "auto" else rank)
+    if memory_limit is not None:
+        parse_bytes(memory_limit)
     X, y = _sampled(X, y, max_rows or chosen.max_rows, kernels[0], random_state)
+    _check_criterion(criterion, X, n_components, cv, kernel_pca or {})
     asked = _Request(
         X=X,
         y=y,
@@ -175,6 +186,23 @@ def select_kernel(
         memory_limit=memory_limit,
     )
     return _ranked(criterion, chosen, kernels, asked)
+
+
+def _check_numbers(**given: Any) -> None:
+    """What is no number is wrong for every candidate: that must not be told as a failure of each of them."""
+    for name, value in given.items():
+        if value is None and name != "n_permutations":
+            continue
+        if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+            raise ValueError(f"{name}={value!r} must be a whole number ≥ 1.")
+
+
+def _check_criterion(criterion: str, X: Any, n_components: Any, cv: Any, kernel_pca: dict[str, Any]) -> None:
+    if criterion == "reconstruction":
+        read_folds(n_components, cv, *X.shape)
+        KernelPCA(**kernel_pca)._validate_params()
+    if criterion == "parallel":
+        refuse_one_column(X)
 
 
 def _read_any(X: Any) -> Any:
@@ -213,6 +241,13 @@ def _ranked(criterion: str, chosen: _Criterion, kernels: list[Kernel], asked: _R
             f"{len(failed)} of {len(kernels)} kernels cannot be used here and are left out: {', '.join(failed)}. The "
             "reasons are in `failed`.",
             FailedCandidateWarning,
+            stacklevel=3,
+        )
+    if max(entry.score for entry in entries) <= 0:
+        warnings.warn(
+            f"No kernel has a {criterion} score above zero: by this criterion none sees anything in the data, and the "
+            "first of them is no better than the others. Try another criterion, other kernels or more rows.",
+            DegenerateDataWarning,
             stacklevel=3,
         )
     order = sorted(range(len(entries)), key=lambda i: -entries[i].score)
