@@ -40,6 +40,7 @@ bench: $(VENV)/.installed
 
 pictures: $(VENV)/.installed
 	$(BIN)/mercer demo --output docs/pictures --quiet
+	$(BIN)/python examples/discriminants.py --output docs/pictures
 	$(BIN)/python examples/two_views.py --output docs/pictures
 	$(BIN)/python examples/choose_kernel.py --output docs/pictures
 	$(BIN)/python examples/kernelize.py --output docs/pictures
