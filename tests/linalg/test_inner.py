@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from mercer.kernels import RBF, Linear
 from mercer.linalg import inner
 from mercer.linalg.gram import Gram
-from mercer.linalg.inner import centred_products, factor_products
+from mercer.linalg.inner import factor_products, operator_products
 from mercer.linalg.operators import Dense, LowRank
 
 RNG = np.random.default_rng(0)
@@ -26,7 +26,7 @@ def explicit(matrices):
 def test_streamed_is_explicit(entries, monkeypatch):
     monkeypatch.setattr(inner, "_BLOCK_ENTRIES", entries)
     operators = [Gram(RBF(0.3), X), Dense(X @ X.T), LowRank(F)]
-    found = centred_products(operators)
+    found = operator_products(operators)
     products, diagonals = explicit([RBF(0.3)(X), X @ X.T, F @ F.T])
     assert_allclose(found.inner * np.outer(found.scales, found.scales), products, rtol=1e-12)
     assert_allclose(found.diagonals * found.scales[:, None], diagonals, atol=1e-12)
@@ -41,7 +41,7 @@ def test_factors_are_explicit():
 
 def test_a_nearly_constant_matrix_keeps_its_digits():
     gamma = 1e-9  # K is 1 − 1e-9 ‖x − y‖², so HKH is 2e-9 times that of Linear
-    found = centred_products([Gram(RBF(gamma), X), Gram(Linear(), X)])
+    found = operator_products([Gram(RBF(gamma), X), Gram(Linear(), X)])
     found = found.inner * np.outer(found.scales, found.scales)
     cosine = found[0, 1] / np.sqrt(found[0, 0] * found[1, 1])
     assert_allclose(cosine, 1, atol=1e-7)
@@ -51,7 +51,7 @@ def test_a_nearly_constant_matrix_keeps_its_digits():
 def test_the_matrix_is_never_whole():
     rows = np.random.default_rng(1).standard_normal((4000, 2))
     tracemalloc.start()
-    centred_products([Gram(RBF(0.3), rows), LowRank(rows)])
+    operator_products([Gram(RBF(0.3), rows), LowRank(rows)])
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 8 * 4000**2 / 2

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 from mercer.exceptions import MemoryLimitError
 from mercer.kernels import RBF, Linear, Polynomial, Spectrum
-from mercer.linalg.inner import centred_products
+from mercer.linalg.inner import operator_products
 from mercer.linalg.operators import Dense
 from mercer.selection import hsic
 from mercer.selection.hsic import permutation_moments
@@ -52,7 +52,7 @@ def test_moments_over_all_permutations():
     H = np.eye(6) - 1 / 6
     A, B = H @ K @ H, H @ L @ H
     values = [np.sum(A * B[np.ix_(p, p)]) for p in permutations(range(6))]
-    products = centred_products([Dense(K), Dense(L)])
+    products = operator_products([Dense(K), Dense(L)])
     assert_allclose(
         np.prod(products.scales) * np.array(permutation_moments(products)),
         [np.mean(values), np.std(values)],

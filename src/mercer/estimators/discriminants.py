@@ -20,6 +20,7 @@ from mercer.expansion import KernelExpansion
 from mercer.features import Features, kernel_features, refuse_overflow, rows_of, symmetric
 from mercer.kernels import Kernel
 from mercer.kernels.discrete import Precomputed
+from mercer.linalg.crossproducts import times
 from mercer.linalg.discriminant import (
     Classes,
     Directions,
@@ -359,11 +360,8 @@ def _factor_vectors(F: Any, S: Scatter, spectrum: Spectrum, A: WeightedCentered)
     """Eigenvectors of the factor's K_w, (n, r) in float32, and their values, descending."""
     values = spectrum.values[::-1]
     values = values[values > 1e-6 * values.max()]
-    xp, place = namespace(F), placement(F)
     turn = spectrum.W[:, ::-1][:, : len(values)] / np.sqrt(values)
-    U = F @ xp.asarray(turn, dtype=F.dtype, **place) - xp.asarray(S.mean @ turn, dtype=F.dtype, **place)
-    U *= xp.astype(A.roots, F.dtype)
-    return U, values
+    return times(F, turn, S.mean) * namespace(F).astype(A.roots, F.dtype), values
 
 
 def _factor_room(U: Any, values: np.ndarray, mu: float, classes: Classes) -> np.ndarray:

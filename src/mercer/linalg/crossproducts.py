@@ -15,12 +15,18 @@ Blocks = dict[tuple[int, int], np.ndarray]
 
 
 def centred_products(
-    factors: Sequence[Any], *, center: bool = True, precision: Any = None, n_jobs: int | None = None
+    factors: Sequence[Any],
+    *,
+    center: bool = True,
+    weights: np.ndarray | None = None,
+    precision: Any = None,
+    n_jobs: int | None = None,
 ) -> tuple[list[np.ndarray], Blocks]:
     """The mean of each factor's rows, and FᵢᵀHFⱼ for i ≤ j, from one pass over all of them.
 
     factors : (n, m₁), (n, m₂), …, in one place
     center : without it H is left out and the means are zero
+    weights : (n,), summing to n: means are then weighted, and the products Σ w (f − mean)(g − mean)ᵀ
     precision : in which the products over runs of rows are taken; None is the widest of the factors'. Runs are added
         up in float64, so that the error is that of one run.
 
@@ -32,18 +38,20 @@ def centred_products(
     """
     xp, n = namespace(factors[0]), factors[0].shape[0]
     dtype = precision or xp.result_type(*(F.dtype for F in factors))
-    means = [_column_means(F) if center else xp.zeros_like(F[0, :], dtype=xp.float64) for F in factors]
+    means = [_column_means(F, weights) if center else xp.zeros_like(F[0, :], dtype=xp.float64) for F in factors]
     small = [xp.astype(mean, dtype) for mean in means]
     widths = [F.shape[1] for F in factors]
     blocks = [(i, j) for i in range(len(factors)) for j in range(i, len(factors))]
     runs = [slice(i, min(i + _RUN, n)) for i in range(0, n, _RUN)]
     backend = backend_of(factors[0])
+    roots = None if weights is None else xp.asarray(np.sqrt(weights)[:, None], dtype=dtype, **placement(factors[0]))
     threads = 1 if max(widths) > _ONE_MATRIX_ABOVE else n_jobs
     slots = max(1, min(backend.workers(threads), len(runs)))
     parts: list[Blocks] = [{(i, j): np.zeros((widths[i], widths[j])) for i, j in blocks} for _ in range(slots)]
 
     def work(run: slice, slot: int) -> None:
         rows = [xp.astype(F[run, :], dtype, copy=False) - mean for F, mean in zip(factors, small, strict=True)]
+        rows = rows if roots is None else [roots[run, :] * part for part in rows]
         for i, j in blocks:
             parts[slot][i, j] += to_numpy(rows[i].T @ rows[j])
 
@@ -54,9 +62,13 @@ def centred_products(
     return [to_numpy(mean) for mean in means], parts[0]
 
 
-def _column_means(F: Any) -> Any:
-    xp = namespace(F)
-    return xp.sum(F, axis=0, dtype=xp.float64) / F.shape[0]
+def _column_means(F: Any, weights: np.ndarray | None) -> Any:
+    xp, n = namespace(F), F.shape[0]
+    if weights is None:
+        return xp.sum(F, axis=0, dtype=xp.float64) / n
+    w = xp.asarray(weights, dtype=F.dtype, **placement(F))
+    runs = [slice(i, min(i + _RUN, n)) for i in range(0, n, _RUN)]
+    return sum(xp.astype(w[run] @ F[run, :], xp.float64) for run in runs) / n
 
 
 def times(F: Any, weights: np.ndarray, mean: np.ndarray) -> Any:

@@ -25,9 +25,9 @@ from typing import Any
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
-from mercer.backends import namespace, placement, to_numpy
+from mercer.backends import namespace, placement
+from mercer.linalg.crossproducts import centred_products
 
-_RUN = 8192  # rows of F multiplied at a time
 _NOTHING = 1e-12  # a direction that separates the classes less than this is rounding, whatever the data
 
 
@@ -48,12 +48,11 @@ class Classes:
         share = np.bincount(self.codes, minlength=len(self.priors)) / self.n
         return (self.priors / share)[self.codes]
 
-    def indicators(self, codes: np.ndarray | None = None) -> np.ndarray:
-        """Y', or its rows for some of the samples."""
-        codes = self.codes if codes is None else codes
+    def indicators(self) -> np.ndarray:
+        """Y', (n, C)."""
         share = np.bincount(self.codes, minlength=len(self.priors)) / self.n
         entry = np.sqrt(self.priors / share) / np.sqrt(self.n * self.priors)
-        return np.where(codes[:, None] == np.arange(len(self.priors)), entry, 0.0)
+        return np.where(self.codes[:, None] == np.arange(len(self.priors)), entry, 0.0)
 
 
 @dataclass(frozen=True)
@@ -106,22 +105,12 @@ class Scatter:
 
 
 def scatter(F: Any, classes: Classes) -> Scatter:
-    """One pass over F for the mean and one for the products, in runs of rows. Cost: n m² flops."""
-    xp, n = namespace(F), classes.n
-    w = classes.weights
-    mean = to_numpy(xp.astype(_like(w, F) @ F, xp.float64)) / n
-    centre, m = _like(mean, F), F.shape[1]
-    total, between = np.zeros((m, m)), np.zeros((m, len(classes.priors)))
-    for start in range(0, n, _RUN):
-        run = slice(start, min(start + _RUN, n))
-        rows = (F[run, :] - centre) * _like(np.sqrt(w[run]), F)[:, None]
-        total += to_numpy(rows.T @ rows)
-        between += to_numpy(rows.T @ _like(classes.indicators(classes.codes[run]), F))
-    return Scatter(total, between, mean)
-
-
-def _like(values: np.ndarray, F: Any) -> Any:
-    return namespace(F).asarray(values, dtype=F.dtype, **placement(F))
+    """From one pass over F and the indicators of the classes. Cost: n m² flops."""
+    xp = namespace(F)
+    members = classes.codes[:, None] == np.arange(len(classes.priors))
+    members = xp.asarray(members, dtype=F.dtype, **placement(F))
+    (mean, _), products = centred_products([F, members], weights=classes.weights)
+    return Scatter(products[0, 0], products[0, 1] / np.sqrt(classes.n * classes.priors), mean)
 
 
 class Penalised:

@@ -28,7 +28,7 @@ class CentredProducts:
     scales: np.ndarray
 
 
-def centred_products(operators: Sequence[Operator]) -> CentredProducts:
+def operator_products(operators: Sequence[Operator]) -> CentredProducts:
     """⟨HAᵢH, HAⱼH⟩/sᵢsⱼ for every pair of the operators, from blocks of rows: two passes over each, never n × n.
 
     Entries are centred before they are multiplied. Sums of uncentred ones would cost one pass less, and all digits

@@ -10,7 +10,7 @@ import numpy as np
 from mercer.exceptions import DegenerateDataWarning
 from mercer.kernels.base import Kernel
 from mercer.kernels.resolve import resolve_kernel
-from mercer.linalg.inner import CentredProducts, centred_products, factor_products
+from mercer.linalg.inner import CentredProducts, factor_products, operator_products
 from mercer.linalg.operators import LowRank
 from mercer.selection.data import features_of_kernel, operator_of_kernel, read_samples, read_target
 
@@ -60,7 +60,7 @@ def alignment(
             raise ValueError("balanced=True weighs classes, and y holds numbers; give target='classes' or drop it.")
         Y = Y / np.sqrt(Y.sum(axis=0))
     if rank is None:
-        products = centred_products([operator_of_kernel(kernel.bind(X), X, n_jobs), LowRank(Y - Y.mean(axis=0))])
+        products = operator_products([operator_of_kernel(kernel.bind(X), X, n_jobs), LowRank(Y - Y.mean(axis=0))])
     else:
         features = features_of_kernel(
             kernel, X, rank=rank, memory_limit=memory_limit, random_state=random_state, n_jobs=n_jobs

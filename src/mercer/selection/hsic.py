@@ -13,7 +13,7 @@ from mercer.exceptions import MemoryLimitError
 from mercer.kernels.base import Kernel
 from mercer.kernels.resolve import resolve_kernel
 from mercer.linalg.eigen import as_generator
-from mercer.linalg.inner import CentredProducts, centred_columns, centred_products, factor_products
+from mercer.linalg.inner import CentredProducts, centred_columns, factor_products, operator_products
 from mercer.linalg.operators import Centered, LowRank
 from mercer.memory import available_bytes, format_bytes, parse_bytes
 from mercer.selection.data import features_of_kernel, operator_of_kernel, read_samples
@@ -89,7 +89,7 @@ def hsic(
         _refuse_large_pair(n, memory_limit)
     if rank is None:
         held: list[Any] = [operator_of_kernel(kernel, data, n_jobs) for kernel, data in sides]
-        products = centred_products(held)
+        products = operator_products(held)
     else:
         options = {"rank": rank, "memory_limit": memory_limit, "random_state": random_state, "n_jobs": n_jobs}
         held = [LowRank(features_of_kernel(kernel, data, **options).F) for kernel, data in sides]
