@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mercer.estimators.isomap import Isomap
     from mercer.estimators.kernel_cca import KernelCCA
     from mercer.estimators.kernel_discriminant import KernelDiscriminantAnalysis
     from mercer.estimators.kernel_map import KernelMap
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "PCA",
+    "Isomap",
     "KernelCCA",
     "KernelDiscriminantAnalysis",
     "KernelMap",
@@ -25,6 +27,7 @@ __all__ = [
 
 _HOMES = {
     "PCA": "mercer.estimators.pca",
+    "Isomap": "mercer.estimators.isomap",
     "KernelCCA": "mercer.estimators.kernel_cca",
     "KernelDiscriminantAnalysis": "mercer.estimators.kernel_discriminant",
     "KernelMap": "mercer.estimators.kernel_map",

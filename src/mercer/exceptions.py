@@ -31,3 +31,11 @@ class ForcedCorrelationWarning(MercerWarning):
 
 class FailedCandidateWarning(MercerWarning):
     """A kernel that was to be compared cannot be used on this data; the others were compared without it."""
+
+
+class DisconnectedGraphError(RuntimeError, ValueError):
+    """The graph of neighbours falls into parts, and nothing says how far apart they are."""
+
+
+class DisconnectedGraphWarning(MercerWarning):
+    """The graph of neighbours fell apart; its parts were joined, or the largest alone was used."""

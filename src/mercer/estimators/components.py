@@ -52,6 +52,8 @@ class Settings:
     random_state: Any
     n_jobs: int | None
     monitor: Monitor | None
+    subject: str = ""  # what messages call the matrix; the kernel's own name where it is empty
+    may_be_indefinite: bool = False  # distances along a graph always are, and nobody need be warned of it
 
 
 @dataclass(frozen=True)
@@ -93,11 +95,17 @@ def _calm(X: Any, plan: Plan) -> AbstractContextManager[Any]:
 def _exact_components(
     kernel: Kernel, X: Any, plan: Plan, settings: Settings, replan: Callable[[int], Plan]
 ) -> Components:
-    A = _operator(kernel, X, plan, settings)
+    return components_of(_operator(kernel, X, plan, settings), kernel, X, plan, settings, replan)
+
+
+def components_of(
+    A: Centered, kernel: Kernel, X: Any, plan: Plan, settings: Settings, replan: Callable[[int], Plan] | None = None
+) -> Components:
+    """The top eigenpairs of a centred matrix, and the expansion in `kernel` over the samples X that it stands for."""
     pairs, plan = _solve(A, plan, settings, replan)
-    noise = _noise(A)
-    converged = _judge(pairs, kernel, settings, noise)
-    values = _cleaned(pairs.values, kernel, A.n, settings.bits, noise)
+    noise, subject = _noise(A), settings.subject or repr(kernel)
+    converged = _judge(pairs, subject, settings, noise)
+    values = _cleaned(pairs.values, subject, A.n, settings.bits, noise)
     pairs = _select(pairs, np.flatnonzero(values > 0) if settings.drop_zero else np.arange(len(values)))
     values = values[values > 0] if settings.drop_zero else values
     vectors, _ = _with_fixed_signs(pairs.vectors, settings.bits)
@@ -141,7 +149,7 @@ def factor_components(kernel: Kernel, X: Any, plan: Plan, settings: Settings) ->
     if settings.share is not None:
         k = _enough(spectrum.values, total, settings.share)
     _warn_of_low_rank(spectrum.values, total, settings)
-    values = _cleaned(spectrum.values[:k], kernel, n, settings.bits)
+    values = _cleaned(spectrum.values[:k], repr(kernel), n, settings.bits)
     k = int(np.sum(values > 0)) if settings.drop_zero else k
     vectors, signs = _with_fixed_signs(spectrum.vectors(factor.F, k), settings.bits)
     weights = spectrum.rotation[:, :k] * np.sqrt(spectrum.values[:k]) * signs  # F(x) − mean ↦ scores
@@ -221,7 +229,9 @@ def _warn_of_low_rank(values: np.ndarray, total: float, settings: Settings) -> N
         )
 
 
-def _solve(A: Centered, plan: Plan, settings: Settings, replan: Callable[[int], Plan]) -> tuple[Eigenpairs, Plan]:
+def _solve(
+    A: Centered, plan: Plan, settings: Settings, replan: Callable[[int], Plan] | None
+) -> tuple[Eigenpairs, Plan]:
     k, known = settings.k, None
     while True:
         pairs = top_eigenpairs(
@@ -235,7 +245,7 @@ def _solve(A: Centered, plan: Plan, settings: Settings, replan: Callable[[int], 
             monitor=settings.monitor,
             start=known,
         )
-        if settings.share is None:
+        if settings.share is None or replan is None:
             return pairs, plan
         enough = _enough(pairs.values, _centred(pairs, A).trace(), settings.share)
         if enough < k or k == A.n:
@@ -279,7 +289,7 @@ def _noise(A: Centered) -> float:
     return 8 * float(np.finfo(np.float64).eps) * largest * float(np.sqrt(A.n)) + A.n * A.entry_error
 
 
-def _cleaned(values: np.ndarray, kernel: Kernel, n: int, bits: int, noise: float = 0.0) -> np.ndarray:
+def _cleaned(values: np.ndarray, subject: str, n: int, bits: int, noise: float = 0.0) -> np.ndarray:
     """Eigenvalues with rounding errors at zero; an error where a component is truly negative."""
     values = np.asarray(values, np.float64)
     values = np.where(np.abs(values) > noise, values, 0.0)
@@ -287,7 +297,7 @@ def _cleaned(values: np.ndarray, kernel: Kernel, n: int, bits: int, noise: float
     if lowest < 0 and lowest < -SIGNIFICANT[bits] * top:
         raise ValueError(
             f"There are significant negative eigenvalues ({-lowest / top if top > 0 else np.inf:.2g} of the largest): "
-            f"{kernel!r} is no positive semidefinite kernel on this data, and {len(values)} components reach into its "
+            f"{subject} is no positive semidefinite kernel on this data, and {len(values)} components reach into its "
             "negative part. Ask for fewer components, or take another kernel or eigen_solver."
         )
     if top <= 0 and n > 1:
@@ -300,7 +310,7 @@ def _cleaned(values: np.ndarray, kernel: Kernel, n: int, bits: int, noise: float
     return np.where(values > _ZERO_AT[bits] * top, values, 0.0)
 
 
-def _judge(pairs: Eigenpairs, kernel: Kernel, settings: Settings, noise: float) -> bool:
+def _judge(pairs: Eigenpairs, subject: str, settings: Settings, noise: float) -> bool:
     """Whether the tolerance was met, with a warning where it was not or where the kernel is indefinite."""
     top, worst = np.abs(pairs.values).max(initial=0.0), pairs.residuals.max(initial=0.0)
     if top <= noise:
@@ -313,9 +323,9 @@ def _judge(pairs: Eigenpairs, kernel: Kernel, settings: Settings, noise: float) 
             NotConvergedWarning,
             stacklevel=2,
         )
-    if pairs.lowest < -SIGNIFICANT[settings.bits] * top:
+    if pairs.lowest < -SIGNIFICANT[settings.bits] * top and not settings.may_be_indefinite:
         warnings.warn(
-            f"{kernel!r} has negative eigenvalues on this data ({pairs.lowest:.3g} and maybe lower, the largest is "
+            f"{subject} has negative eigenvalues on this data ({pairs.lowest:.3g} and maybe lower, the largest is "
             f"{top:.3g}): it is no inner product. The components are those of the largest eigenvalues; shares of "
             "variance are relative to a trace that the negative ones lower.",
             IndefiniteKernelWarning,

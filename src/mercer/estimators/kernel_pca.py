@@ -315,6 +315,14 @@ class KernelPCA(KernelEstimator):
         self.landmarks_ = found.landmarks
         self.expansion_ = found.expansion.columns(slice(0, len(found.values)))
 
+    def _adopt(self, found: Components, report: SolverReport):
+        """Be the fit of components that another estimator found: those of a precomputed kernel."""
+        self.kernel_, self.gamma_, self.X_fit_ = found.expansion.kernel, None, found.expansion.anchors
+        self.n_features_in_ = self.X_fit_.shape[0]
+        self._keep(found)
+        self.solver_ = report
+        return self
+
     def _like(self, values: np.ndarray):
         """NumPy values as an array of the data's kind, device and precision."""
         vectors = self.eigenvectors_

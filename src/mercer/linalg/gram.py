@@ -9,9 +9,10 @@ from mercer.backends import namespace, placement
 from mercer.kernels.base import Kernel
 from mercer.kernels.discrete import backend_for
 from mercer.linalg.operators import Array, Operator
+from mercer.linalg.tiled import Tiled
 
 
-class Gram(Operator):
+class Gram(Tiled):
     """The matrix k(xᵢ, xⱼ), computed in tiles on and above the diagonal, each used for both of its places.
 
     Tiles are kept from the pass numbered `keep_from` on, as many as fit into `keep_bytes`; the rest is computed anew
@@ -40,9 +41,7 @@ class Gram(Operator):
         self._like = like
         self._keep_bytes, self._keep_from = keep_bytes, keep_from
         self.n_jobs, self.tile = n_jobs, tile
-        size = min(tile or self._tile_size(), self.n)
-        self.runs = [slice(i, min(i + size, self.n)) for i in range(0, self.n, size)]
-        self._tiles = [(i, j) for i in range(len(self.runs)) for j in range(i, len(self.runs))]
+        self._cut(min(tile or self._tile_size(), self.n))
         self._store: Array = None
         self._kept: dict[tuple[int, int], Array] = {}
         self._places = self._plan_store()
@@ -50,10 +49,6 @@ class Gram(Operator):
     def _tile_size(self) -> int:
         """The backend's choice; for small n a quarter, so that symmetry halves the work and every thread has some."""
         return self.backend.TILE if self.n > self.backend.TILE else max(256, -(-self.n // 4))
-
-    def _shape(self, place: tuple[int, int]) -> tuple[int, int]:
-        I, J = self.runs[place[0]], self.runs[place[1]]
-        return I.stop - I.start, J.stop - J.start
 
     def _plan_store(self) -> dict[tuple[int, int], slice]:
         """Where in one long store each tile that is kept will lie: the first tiles, as many as fit."""
@@ -90,36 +85,14 @@ class Gram(Operator):
         self._kept, self._store = {}, None
 
     def matmat(self, V: Array) -> Array:
-        b = V.shape[1]
-        V = self._padded(self.xp.astype(V, self.precision, copy=False))
         if self._store is None and self._places and self.passes >= self._keep_from:
             entries = max(place.stop for place in self._places.values())
             self._store = self.backend.buffer(entries, 1, self._like)[:, 0]
-        slots = min(self.backend.workers(self.n_jobs), len(self._tiles))
-        sums = [self.xp.zeros(V.shape, dtype=self.dtype, **self._device) for _ in range(slots)]
+        return super().matmat(V)
+
+    def _buffers(self, slots: int) -> list[Array]:
         size = self.runs[0].stop
-        buffers = [self.backend.buffer(size * size, 1, self._like) for _ in range(slots)]
-
-        def work(place: tuple[int, int], slot: int) -> None:
-            I, J = self.runs[place[0]], self.runs[place[1]]
-            K = self._tile(place, buffers[slot])
-            sums[slot][I, :] += K @ V[J, :]
-            if I != J:
-                sums[slot][J, :] += K.T @ V[I, :]
-
-        self.backend.for_each(self._tiles, work, self.n_jobs)
-        self._count(V)
-        for more in sums[1:]:
-            sums[0] += more
-        return sums[0][:, :b]
-
-    def _padded(self, V: Array) -> Array:
-        """V with columns of zeros up to a multiple of four: BLAS is a quarter slower on odd widths."""
-        missing = -V.shape[1] % 4
-        if not missing:
-            return V
-        zeros = self.xp.zeros((self.n, missing), dtype=V.dtype, **self._device)
-        return self.xp.concat([V, zeros], axis=1)
+        return [self.backend.buffer(size * size, 1, self._like) for _ in range(slots)]
 
     def _tile(self, place: tuple[int, int], buffer: Array) -> Array:
         K = self._kept.get(place)

@@ -1,0 +1,235 @@
+"""The k smallest distances of each row, out of tiles of dot products that are rounded and rows that are not.
+
+A tile gives ‖a − b‖² = ‖a‖² + ‖b‖² − 2⟨a, b⟩ to within e (‖a‖² + ‖b‖²). With aa = (1 − e)‖a‖² it lies between
+low = aa + bb − 2⟨a, b⟩ and high = low + width (aa + bb), width = 2e / (1 − e). A row keeps the entries whose low is at
+most its k-th smallest high: all that can be among its k nearest. Those few are then computed coordinate by coordinate,
+so the answer does not depend on the precision of the tiles. A row that collects more of them than its buffer holds
+(copies, clusters far from the centre) is settled on the spot in the same way.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit, types
+from numba.extending import overload
+
+_RUN = 64  # entries that are looked at together: most runs hold nothing near, and that is seen by vector code
+_TINY = 1e-30  # below this a sum of squares in float32 tells nothing: terms may have vanished
+
+
+def square(A: Any, i: int, B: Any, j: int, inverse: float) -> float:
+    """‖Aᵢ − Bⱼ‖² · inverse², for dense rows or for CSR rows as (data, indices, indptr)."""
+    raise NotImplementedError
+
+
+@overload(square)
+def _square_by_type(A, i, B, j, inverse):
+    return _sparse_square if isinstance(A, types.BaseTuple) else _dense_square
+
+
+def _dense_square(A, i, B, j, inverse):
+    a, b = A[i], B[j]
+    even = odd = third = last = 0.0  # four sums, so that additions need not wait for one another
+    width = a.shape[0] // 4 * 4
+    for c in range(0, width, 4):
+        p = np.float64(a[c]) * inverse - np.float64(b[c]) * inverse
+        q = np.float64(a[c + 1]) * inverse - np.float64(b[c + 1]) * inverse
+        r = np.float64(a[c + 2]) * inverse - np.float64(b[c + 2]) * inverse
+        s = np.float64(a[c + 3]) * inverse - np.float64(b[c + 3]) * inverse
+        even += p * p
+        odd += q * q
+        third += r * r
+        last += s * s
+    for c in range(width, a.shape[0]):
+        p = np.float64(a[c]) * inverse - np.float64(b[c]) * inverse
+        even += p * p
+    return (even + odd) + (third + last)
+
+
+def _sparse_square(A, i, B, j, inverse):
+    values, columns, starts = A
+    others, places, begins = B
+    p, q, total = starts[i], begins[j], 0.0
+    while p < starts[i + 1] or q < begins[j + 1]:
+        difference = 0.0
+        left = columns[p] if p < starts[i + 1] else np.int64(2**62)
+        right = places[q] if q < begins[j + 1] else np.int64(2**62)
+        if left <= right:
+            difference += np.float64(values[p]) * inverse
+            p += 1
+        if right <= left:
+            difference -= np.float64(others[q]) * inverse
+            q += 1
+        total += difference * difference
+    return total
+
+
+@njit(nogil=True, cache=True)
+def _kth(values, n, k, scratch):
+    """The k-th smallest of the first n values (Hoare's selection)."""
+    scratch[:n] = values[:n]
+    left, right = 0, n - 1
+    while left < right:
+        pivot = scratch[(left + right) >> 1]
+        i, j = left, right
+        while i <= j:
+            while scratch[i] < pivot:
+                i += 1
+            while scratch[j] > pivot:
+                j -= 1
+            if i <= j:
+                scratch[i], scratch[j] = scratch[j], scratch[i]
+                i += 1
+                j -= 1
+        if k - 1 <= j:
+            right = j
+        elif k - 1 >= i:
+            left = i
+        else:
+            break
+    return scratch[k - 1]
+
+
+@njit(nogil=True, cache=True)
+def _sort(keys, index, n):
+    """Heap sort of pairs by key, then by index."""
+    for start in range(n // 2 - 1, -1, -1):
+        _sift(keys, index, start, n)
+    for stop in range(n - 1, 0, -1):
+        keys[0], keys[stop] = keys[stop], keys[0]
+        index[0], index[stop] = index[stop], index[0]
+        _sift(keys, index, 0, stop)
+
+
+@njit(nogil=True, cache=True)
+def _sift(keys, index, root, n):
+    key, place = keys[root], index[root]
+    while 2 * root + 1 < n:
+        child = 2 * root + 1
+        if child + 1 < n and (
+            keys[child + 1] > keys[child] or (keys[child + 1] == keys[child] and index[child + 1] > index[child])
+        ):
+            child += 1
+        if keys[child] < key or (keys[child] == key and index[child] < place):
+            break
+        keys[root], index[root] = keys[child], index[child]
+        root = child
+    keys[root], index[root] = key, place
+
+
+@njit(nogil=True, cache=True)
+def _settle(low, high, index, n, k, row, A, extra, B, extras, inverse):
+    """Every interval made a number, and the k smallest of them in order; how many numbers were computed, and kept."""
+    computed = 0
+    for s in range(n):
+        if high[s] > low[s]:
+            j = index[s]
+            low[s] = high[s] = square(A, row, B, j, inverse) + extra + extras[j]
+            computed += 1
+    _sort(low, index, n)
+    kept = min(n, k)
+    high[:kept] = low[:kept]
+    return computed, kept
+
+
+@njit(nogil=True, cache=True)
+def _shrink(low, high, index, n, k, scratch):
+    """Only the entries that may be among the k nearest: their number, and the bound that they obey."""
+    bound = _kth(high, n, k, scratch)
+    kept = 0
+    for s in range(n):
+        if low[s] <= bound:
+            low[kept], high[kept], index[kept] = low[s], high[s], index[s]
+            kept += 1
+    return kept, bound
+
+
+@njit(nogil=True, cache=True)
+def scan(dots, aa, bb, width, rows, columns, own, groups, k, state, A, extra, B, extras, inverse):
+    """Take the tile of rows × columns into `state` = low, high, index, count, bound, computed; each a row of arrays.
+
+    own, groups : a pair whose row's `own` equals its column's `groups` is passed over.
+    """
+    low, high, index, count, bound, computed = state
+    capacity = low.shape[1]
+    scratch, hits = np.empty(capacity), np.empty(_RUN + 1, np.int64)
+    two = dots.dtype.type(2)
+    m, n = dots.shape
+    for i in range(m):
+        a = np.float64(aa[i])
+        limit = dots.dtype.type(bound[i] - a + width / 12 * (a + bound[i]) + _TINY)  # a little more, for its rounding
+        entries = dots[i]
+        for start in range(0, n, _RUN):
+            stop = min(start + _RUN, n)
+            near = 0
+            for j in range(start, stop):
+                near += bb[j] - two * entries[j] <= limit
+            if near == 0:
+                continue
+            near = 0
+            for j in range(start, stop):  # without a branch, which would be guessed wrong
+                hits[near] = j
+                near += bb[j] - two * entries[j] <= limit
+            for s in range(near):
+                j = hits[s]
+                if groups[columns[j]] == own[i]:
+                    continue
+                both = a + np.float64(bb[j])
+                lowest = both - 2 * np.float64(entries[j]) - _TINY
+                if lowest > bound[i]:
+                    continue
+                at = count[i]
+                low[i, at], high[i, at], index[i, at] = lowest, lowest + width * both + 2 * _TINY, columns[j]
+                count[i] = at + 1
+                if at + 1 < capacity:
+                    continue
+                count[i], bound[i] = _shrink(low[i], high[i], index[i], capacity, k, scratch)
+                if count[i] > (capacity + k) // 2:
+                    number, count[i] = _settle(
+                        low[i], high[i], index[i], count[i], k, rows[i], A, extra[i], B, extras, inverse
+                    )
+                    computed[i] += number
+                    bound[i] = low[i, count[i] - 1]
+                limit = dots.dtype.type(bound[i] - a + width / 12 * (a + bound[i]) + _TINY)
+
+
+@njit(nogil=True, cache=True)
+def finish(rows, k, state, A, extra, B, extras, inverse, places, squares):
+    """The k nearest of each row in order; −1 and infinity where there are fewer."""
+    low, high, index, count, bound, computed = state
+    scratch = np.empty(low.shape[1])
+    for i in range(len(rows)):
+        if count[i] > k:
+            count[i], bound[i] = _shrink(low[i], high[i], index[i], count[i], k, scratch)
+        number, kept = _settle(low[i], high[i], index[i], count[i], k, rows[i], A, extra[i], B, extras, inverse)
+        computed[i] += number
+        places[i, :kept], squares[i, :kept] = index[i, :kept], low[i, :kept]
+        places[i, kept:], squares[i, kept:] = -1, np.inf
+
+
+@njit(nogil=True, cache=True)
+def collect(dots, aa, bb, rows, columns, own, limit, A, extra, B, extras, inverse, found_rows, found, squares):
+    """All pairs of a tile with ‖a − b‖² ≤ limit, computed coordinate by coordinate; their number."""
+    number = 0
+    for i in range(dots.shape[0]):
+        a = np.float64(aa[i])
+        for j in range(dots.shape[1]):
+            if a + np.float64(bb[j]) - 2 * np.float64(dots[i, j]) - _TINY > limit:
+                continue
+            if columns[j] == own[i]:
+                continue
+            value = square(A, rows[i], B, columns[j], inverse) + extra[i] + extras[columns[j]]
+            if value <= limit:
+                found_rows[number], found[number], squares[number] = i, columns[j], value
+                number += 1
+    return number
+
+
+@njit(nogil=True, cache=True)
+def table(A, rows, extra, B, others, extras, inverse, out):
+    """‖a − b‖² for each of the rows with each of the others, coordinate by coordinate."""
+    for i in range(len(rows)):
+        for j in range(len(others)):
+            out[i, j] = square(A, rows[i], B, others[j], inverse) + extra[i] + extras[j]

@@ -1,0 +1,470 @@
+"""Isomap: coordinates whose distances are those along a graph of neighbours."""
+
+from __future__ import annotations
+
+import sys
+import time
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import _fit_context
+from sklearn.neighbors import BallTree, KDTree, NearestNeighbors
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.backends import is_foreign
+from mercer.estimators.base import Estimator
+from mercer.estimators.components import Settings
+from mercer.estimators.connection import WAYS, connect
+from mercer.estimators.kernel_pca import KernelPCA
+from mercer.estimators.planning import DEFAULT_SHARE, SolverReport
+from mercer.estimators.unfolding import Unfolded, place_links, plan_unfolding, unfold, unfold_landmarks
+from mercer.exceptions import MemoryLimitError
+from mercer.graph.geodesics import Geodesics
+from mercer.graph.neighbors import build_index
+from mercer.kernels import Kernel
+from mercer.linalg.eigen import SMALL, as_generator, default_tol
+from mercer.memory import available_bytes, format_bytes, parse_bytes
+
+
+class Isomap(Estimator):
+    """Isomap: the coordinates that best keep the distances along a graph of nearest neighbours.
+
+    With d the length of the shortest path between two points in the graph, and H = I − 11ᵀ/n, the coordinates are the
+    top eigenvectors of −½ H D² H, each times the root of its eigenvalue. A new point is linked to its neighbours, and
+    placed by its distances along the graph.
+
+    Everything of `sklearn.manifold.Isomap` is here under the same name. What is new comes last in the list.
+
+    Parameters
+    ----------
+    n_neighbors : int or None, default 5
+        Neighbours of each point in the graph. `mercer.diagnose_neighbors` helps to choose.
+    radius : float or None
+        Instead of n_neighbors, which must then be None: link all points at most this far apart.
+    n_components : int, default 2
+    eigen_solver : "auto", "dense", "arpack" or "krylov"
+    tol : float, default 0
+        Largest residual, relative to the largest eigenvalue; 0 is 1e-10 for float64 data and 1e-6 for float32.
+    max_iter : int or None
+        Most passes over the distances (krylov), or iterations (arpack).
+    path_method : "auto", "FW" or "D"
+        Kept for scikit-learn's sake: paths are found by the same method for all of them.
+    neighbors_algorithm : "auto", "brute", "kd_tree", "ball_tree" or "approximate"
+        "auto" is exact unless the data is both large and wide; `recall_` says what was measured.
+    n_jobs : int or None
+        Threads; None is all cores.
+    metric : str, callable or Kernel, default "minkowski"
+        A name that scikit-learn knows, a function of two rows, "precomputed" (a matrix of distances, or a sparse graph
+        of them), or a kernel: the distance is then that of its feature space, √(k(x, x) − 2k(x, y) + k(y, y)).
+    p : float, default 2
+        Of the Minkowski metric.
+    metric_params : dict or None
+    landmarks : int, array of row numbers, or None
+        Keep distances to these points only (de Silva & Tenenbaum). A number is chosen by max–min: each is the farthest
+        along the graph from those before it. n log n work and memory n × landmarks, instead of n².
+    disconnected : "join", "largest" or "error"
+        What to do with a graph that falls apart: add the shortest connections between its parts (the minimum spanning
+        tree), with a warning that names their sizes; map the largest part and place the other rows as new points;
+        or refuse.
+    random_state : int, Generator or None
+        Of the first landmark and of the eigensolver's start. None is a fixed seed.
+    memory_limit : bytes, text such as "4GB", or None
+        None is half of what is free. A fit that would need more is refused before it starts.
+    verbose : bool, default False
+        Say on standard error what is being done.
+
+    Attributes
+    ----------
+    embedding_ : (n, k)
+    eigenvalues_, residuals_, eigenvalue_error_ : (k,)
+        γ, ‖−½HD²Hv − γv‖ recomputed from the vectors given, and the bound on γ that follows.
+    residual_variance_ : (k,)
+        1 − R² between distances along the graph and in the first 1 … k coordinates: what Tenenbaum plots to find
+        the dimension.
+    geodesics_, dist_matrix_ : (n, n)
+        The distances along the graph, computed when asked for and not kept.
+    graph_ : (n, n) CSR
+        The graph, every edge in both directions, added connections included.
+    n_connected_components_ : int
+        Before anything was joined; `component_labels_` (n,) says which row was in which.
+    added_edges_ : list of (i, j, distance)
+    fitted_rows_ : (m,)
+        Rows that the map was made of: all, unless disconnected="largest" left some out.
+    landmarks_ : (m,) row numbers, or None
+    recall_ : float
+        Share of the true nearest neighbours in the graph; 1 unless they are approximate.
+    kernel_pca_ : KernelPCA
+        Of the precomputed kernel −½d².
+    solver_ : SolverReport
+        Which solver ran and why, passes, bytes, seconds.
+
+    Cost: neighbours, n shortest-path trees of O(nk) each (0.1 ms at n = 10,000 on two cores), 2n² bytes, and a few
+    passes over these. With m landmarks: m trees and 4nm bytes. Above 2048 rows distances are summed in float32: right
+    to about √h · 6e-8 for a path of h edges.
+
+    References
+    ----------
+    Tenenbaum, de Silva & Langford, A global geometric framework for nonlinear dimensionality reduction, Science 2000.
+    de Silva & Tenenbaum, Sparse multidimensional scaling using landmark points, 2004.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_swiss_roll
+    >>> from mercer import Isomap
+    >>> X, along = make_swiss_roll(1000, random_state=0)
+    >>> isomap = Isomap(n_neighbors=10).fit(X)
+    >>> bool(abs(np.corrcoef(isomap.embedding_[:, 0], along)[0, 1]) > 0.99)
+    True
+    >>> bool(isomap.residual_variance_[1] < 0.01)  # two coordinates keep the distances
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_neighbors": [Interval(Integral, 1, None, closed="left"), None],
+        "radius": [Interval(Real, 0, None, closed="both"), None],
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "eigen_solver": [StrOptions({"auto", "dense", "arpack", "krylov"})],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left"), None],
+        "path_method": [StrOptions({"auto", "FW", "D"})],
+        "neighbors_algorithm": [StrOptions({"auto", "brute", "kd_tree", "ball_tree", "approximate"})],
+        "n_jobs": [Integral, None],
+        "metric": [str, callable],
+        "p": [Interval(Real, 1, None, closed="left")],
+        "metric_params": [dict, None],
+        "landmarks": [Interval(Integral, 1, None, closed="left"), "array-like", None],
+        "disconnected": [StrOptions(set(WAYS))],
+        "random_state": ["random_state"],
+        "memory_limit": [Interval(Real, 0, None, closed="neither"), str, None],
+        "verbose": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        *,
+        n_neighbors=5,
+        radius=None,
+        n_components=2,
+        eigen_solver="auto",
+        tol=0,
+        max_iter=None,
+        path_method="auto",
+        neighbors_algorithm="auto",
+        n_jobs=None,
+        metric="minkowski",
+        p=2,
+        metric_params=None,
+        landmarks=None,
+        disconnected="join",
+        random_state=None,
+        memory_limit=None,
+        verbose=False,
+    ):
+        self.n_neighbors = n_neighbors
+        self.radius = radius
+        self.n_components = n_components
+        self.eigen_solver = eigen_solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.path_method = path_method
+        self.neighbors_algorithm = neighbors_algorithm
+        self.n_jobs = n_jobs
+        self.metric = metric
+        self.p = p
+        self.metric_params = metric_params
+        self.landmarks = landmarks
+        self.disconnected = disconnected
+        self.random_state = random_state
+        self.memory_limit = memory_limit
+        self.verbose = verbose
+
+    # --- fitting ---------------------------------------------------------------------------------------
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X, y=None):
+        """Map the rows of X, (n, d), dense or CSR; distances or a graph of them for metric="precomputed"."""
+        self._fit(X)
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit_transform(self, X, y=None):
+        """Map the rows of X and return their coordinates, (n, k)."""
+        self._fit(X)
+        return self.embedding_
+
+    def _fit(self, X: Any) -> None:
+        started = time.perf_counter()
+        self._refuse_both()
+        X = self._rows_of(X, reset=True)
+        self._X = X
+        self.index_ = self._index(X)
+        self._say(f"neighbours by {self.index_.method} ({self.index_.reason})")
+        graph = self._neighborhood()
+        measurable = not (self._is_precomputed() and sp.issparse(X))
+        connection = connect(self.index_, graph, self.disconnected, measurable=measurable)
+        self.n_connected_components_, self.component_labels_ = connection.count, connection.labels
+        self.added_edges_, self.fitted_rows_ = connection.added, connection.rows
+        result = self._unfolded(connection.graph)
+        self._keep(result, started)
+        if len(connection.rows) < X.shape[0]:
+            self._restrict(X, measurable)
+
+    def _unfolded(self, graph: sp.csr_array) -> Unfolded:
+        """Coordinates of the rows of a connected graph."""
+        n = graph.shape[0]
+        count = min(self.n_components, n)
+        m = None if self.landmarks is None else self._landmark_count(n)
+        self._plan = plan_unfolding(
+            n,
+            count,
+            solver=self.eigen_solver,
+            landmarks=m,
+            limit=self.memory_limit,
+            given=self.memory_limit is not None,
+        )
+        self._geodesics = Geodesics(graph, dtype=np.float64 if n <= SMALL else np.float32, n_jobs=self.n_jobs)
+        self._refuse_units()
+        self._say(f"{self._plan.needed_bytes / 1e9:.2g} GB, {n} points, {m or n} sources")
+        self.landmarks_ = None if m is None else self._chosen(n, m)
+        if self.landmarks_ is None:
+            return unfold(self._geodesics, self._plan, self._settings(count))
+        return unfold_landmarks(self._geodesics, self._local(self.landmarks_), self._plan, self._settings(count))
+
+    def _settings(self, count: int) -> Settings:
+        bits = 32 if self._X.dtype == np.float32 else 64
+        return Settings(
+            k=count,
+            share=None,
+            tol=float(self.tol) or default_tol(bits),
+            bits=bits,
+            max_iter=self.max_iter,
+            n_iter="auto",
+            rank=0,
+            drop_zero=False,
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+            monitor=self._say_pass if self.verbose else None,
+            subject="−½HD²H of these distances",
+            may_be_indefinite=True,
+        )
+
+    def _keep(self, result: Unfolded, started: float) -> None:
+        found = result.components
+        settings = self._settings(len(found.values))
+        report = SolverReport(
+            self._plan.solver,
+            self._plan.reason,
+            found.passes,
+            self._plan.needed_bytes,
+            settings.tol,
+            found.converged,
+            time.perf_counter() - started,
+        )
+        self._say(str(report))
+        self.kernel_pca_ = KernelPCA(
+            n_components=self.n_components,
+            kernel="precomputed",
+            eigen_solver=self.eigen_solver,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            n_jobs=self.n_jobs,
+        )._adopt(found, report)
+        self.eigenvalues_ = self.kernel_pca_.eigenvalues_
+        self.residuals_ = self.kernel_pca_.residuals_
+        self.eigenvalue_error_ = self.kernel_pca_.eigenvalue_error_
+        self.embedding_, self.residual_variance_ = result.embedding, result.residual_variance
+        self.solver_ = report
+        self._left_over = result.left_over
+
+    def _restrict(self, X: Any, measurable: bool) -> None:
+        """After a fit on some of the rows: index those alone, and place the others, where they have distances."""
+        rows = self.fitted_rows_
+        self.index_ = self._index(X[rows][:, rows] if self._is_precomputed() else X[rows])
+        if measurable:
+            others = np.setdiff1d(np.arange(X.shape[0]), rows)
+            new = X[others][:, rows] if self._is_precomputed() else X[others]
+            whole = np.empty((X.shape[0], self.embedding_.shape[1]), self.embedding_.dtype)
+            whole[rows], whole[others] = self.embedding_, self._placed(new)
+            self.embedding_ = whole
+
+    # --- the graph -------------------------------------------------------------------------------------
+
+    def _refuse_both(self) -> None:
+        if self.n_neighbors is not None and self.radius is not None:
+            raise ValueError(
+                f"Both n_neighbors and radius are provided. Use Isomap(radius={self.radius}, n_neighbors=None) if "
+                "intended to use radius-based neighbors."
+            )
+        if self.n_neighbors is None and self.radius is None:
+            raise ValueError("n_neighbors and radius are both None: give one of them.")
+
+    def _is_precomputed(self) -> bool:
+        return isinstance(self.metric, str) and self.metric == "precomputed"
+
+    def _rows_of(self, X: Any, *, reset: bool) -> Any:
+        """The rows, checked; those of a tree or a NearestNeighbors of scikit-learn's where that is given."""
+        if isinstance(X, BallTree | KDTree):
+            X = np.asarray(X.data)
+        elif isinstance(X, NearestNeighbors):
+            X = X._fit_X
+        if is_foreign(X):
+            raise TypeError(f"Isomap reads NumPy arrays, data frames and CSR matrices, not {type(X).__name__}.")
+        finite = {
+            "ensure_all_finite": not self._is_precomputed()
+        }  # a graph may have infinite weights; NaN is refused later
+        X, _ = self._read(X, reset=reset, ensure_min_samples=2 if reset else 1, **finite)
+        if reset and self._is_precomputed() and X.shape[0] != X.shape[1]:
+            raise ValueError(f"Precomputed distances must be a square matrix (n_samples, n_samples), not {X.shape}.")
+        return X
+
+    def _index(self, X: Any) -> Any:
+        return build_index(
+            X,
+            metric=self.metric,
+            p=self.p,
+            metric_params=self.metric_params,
+            method=self.neighbors_algorithm,
+            n_jobs=self.n_jobs,
+            random_state=self.random_state,
+        )
+
+    def _neighborhood(self) -> sp.csr_array:
+        self.recall_ = 1.0
+        if self.n_neighbors is None:
+            return self.index_.within(self.radius)
+        found = self.index_.neighbors(self.n_neighbors)
+        self.recall_ = found.recall
+        return found.graph(self.index_.n)
+
+    def _refuse_units(self) -> None:
+        unit = self._geodesics.unit
+        if not 1e-120 < unit < 1e120:
+            raise ValueError(
+                f"Distances are near {unit:.0e}: their squares leave the range of float64. Multiply the data by a "
+                "number that brings them near 1."
+            )
+
+    # --- landmarks -------------------------------------------------------------------------------------
+
+    def _landmark_count(self, n: int) -> int:
+        if isinstance(self.landmarks, Integral):
+            count = min(int(self.landmarks), n)
+        else:
+            count = len(np.atleast_1d(self.landmarks))
+        if count <= self.n_components and count < n:
+            raise ValueError(
+                f"{count} landmarks span {count - 1} coordinates at most, and n_components={self.n_components} are "
+                "asked for. Take more landmarks; ten times n_components is little."
+            )
+        return count
+
+    def _chosen(self, n: int, m: int) -> np.ndarray:
+        """The landmarks as row numbers of X."""
+        if isinstance(self.landmarks, Integral):
+            first = int(as_generator(self.random_state).integers(n))
+            return self.fitted_rows_[self._geodesics.spread(m, first)]
+        given = np.atleast_1d(np.asarray(self.landmarks))
+        if not np.issubdtype(given.dtype, np.integer) or given.ndim != 1:
+            raise TypeError("landmarks must be a number, or the numbers of rows: whole numbers.")
+        if len(np.unique(given)) < len(given) or given.min() < 0 or given.max() >= self.index_.n:
+            raise ValueError(f"landmarks must be different row numbers from 0 to {self.index_.n - 1}.")
+        if not np.isin(given, self.fitted_rows_).all():
+            raise ValueError("Some landmarks are outside the largest component, which alone is mapped.")
+        return given.astype(np.int64)
+
+    def _local(self, rows: np.ndarray) -> np.ndarray:
+        """Row numbers of X as vertices of the fitted graph."""
+        return np.searchsorted(self.fitted_rows_, rows)
+
+    # --- using the map ---------------------------------------------------------------------------------
+
+    def transform(self, X):
+        """Coordinates of new rows, (m, k): by the distances along the graph from their neighbours in the fitted data.
+
+        Each row is found by one shortest-path tree, so no distances of the fit are kept for it.
+        """
+        check_is_fitted(self)
+        return self._placed(self._rows_of(X, reset=False))
+
+    def _placed(self, X: Any) -> np.ndarray:
+        if self.n_neighbors is not None:
+            links = self.index_.query(X, self.n_neighbors).graph(self.index_.n)
+        else:
+            links = self.index_.query_within(X, self.radius)
+            alone = int(np.sum(np.diff(links.indptr) == 0))
+            if alone:
+                raise ValueError(f"{alone} of the new rows have no fitted row within radius={self.radius}: raise it.")
+        landmarks = None if self.landmarks_ is None else self._local(self.landmarks_)
+        return place_links(self._geodesics, links, self.kernel_pca_.expansion_, landmarks)
+
+    def reconstruction_error(self) -> float:
+        """‖−½HD²H − its part in the map‖ / n, Frobenius; with landmarks, of the landmarks' own matrix."""
+        check_is_fitted(self)
+        n = self._geodesics.n if self.landmarks_ is None else len(self.landmarks_)
+        return float(np.sqrt(self._left_over) / n)
+
+    @property
+    def graph_(self) -> sp.csr_array:
+        check_is_fitted(self)
+        return self._geodesics.graph
+
+    @property
+    def geodesics_(self) -> np.ndarray:
+        """(n, n), computed anew, in the precision of the data."""
+        check_is_fitted(self)
+        graph, dtype = self._geodesics.graph, np.dtype(self._X.dtype)
+        need = graph.shape[0] ** 2 * dtype.itemsize
+        limit = self.memory_limit
+        bound = parse_bytes(limit) if limit is not None else int(DEFAULT_SHARE * available_bytes())
+        if need > bound:
+            raise MemoryLimitError(
+                f"All distances between {graph.shape[0]} points are {format_bytes(need)}, more than "
+                f"{format_bytes(bound)}. mercer.graph.geodesics.Geodesics(isomap.graph_).from_nodes(rows) gives those of "
+                "some rows."
+            )
+        distances = Geodesics(graph, dtype=np.float64, n_jobs=self.n_jobs).from_nodes(np.arange(graph.shape[0]))
+        return distances.astype(dtype, copy=False)
+
+    @property
+    def dist_matrix_(self) -> np.ndarray:
+        """scikit-learn's name for `geodesics_`."""
+        return self.geodesics_
+
+    @property
+    def nbrs_(self) -> NearestNeighbors:
+        """scikit-learn's index of the fitted rows, built when asked for; Mercer's own is `index_`."""
+        check_is_fitted(self)
+        if isinstance(self.metric, Kernel):
+            raise AttributeError("scikit-learn's neighbours know no kernels; index_ has Mercer's.")
+        return NearestNeighbors(
+            n_neighbors=self.n_neighbors,
+            radius=self.radius,
+            algorithm="auto" if self.neighbors_algorithm == "approximate" else self.neighbors_algorithm,
+            metric=self.metric,
+            p=self.p,
+            metric_params=self.metric_params,
+            n_jobs=self.n_jobs,
+        ).fit(self._X)
+
+    # --- scikit-learn ----------------------------------------------------------------------------------
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.embedding_.shape[1]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = self._is_precomputed()
+        return tags
+
+    def _say(self, line: str) -> None:
+        if self.verbose:
+            sys.stderr.write(f"Isomap: {line}\n")
+
+    def _say_pass(self, passes: int, residual: float) -> None:
+        self._say(f"pass {passes}, largest residual {residual:.1e}")

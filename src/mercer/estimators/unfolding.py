@@ -1,0 +1,238 @@
+"""The computation behind Isomap: from distances along a graph to coordinates, exactly or by landmarks.
+
+unfold            the top eigenpairs of −½HD²H, all n² distances kept once, in half a float32 matrix
+unfold_landmarks  those of the landmarks' own matrix; every other point follows from its distances to them
+
+Both give `Unfolded`: Components, as kernel PCA has them, of the kernel −½d², and the map of the fitted points.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from mercer.backends import cpu
+from mercer.estimators.components import Components, Settings, components_of
+from mercer.estimators.planning import DEFAULT_SHARE, Plan
+from mercer.exceptions import MemoryLimitError
+from mercer.expansion import KernelExpansion
+from mercer.graph.geodesics import Geodesics
+from mercer.kernels.discrete import Precomputed
+from mercer.linalg.eigen import SMALL, choose_solver
+from mercer.linalg.operators import Centered
+from mercer.linalg.tiled import Packed
+from mercer.memory import available_bytes, format_bytes, parse_bytes
+
+_RUN = 8192  # columns of the landmarks' distances that are turned into coordinates at a time
+
+
+@dataclass(frozen=True)
+class Unfolded:
+    """components : of −½d², over all points or over the landmarks
+    embedding : (n, k)
+    residual_variance : (k,), 1 − R² between distances along the graph and in the first 1 … k coordinates
+    left_over : ‖−½HD²H‖² less the squares of the eigenvalues that were kept; of the landmarks' matrix where there are
+    some
+    """
+
+    components: Components
+    embedding: np.ndarray
+    residual_variance: np.ndarray
+    left_over: float
+
+
+def plan_unfolding(n: int, k: int, *, solver: str, landmarks: int | None, limit: Any, given: bool) -> Plan:
+    """What a fit will need, before it starts; MemoryLimitError where it would not fit."""
+    bound = parse_bytes(limit) if given else int(DEFAULT_SHARE * available_bytes())
+    m = n if landmarks is None else landmarks
+    reason = "asked for"
+    if solver == "auto":
+        solver, reason = choose_solver(m, k)
+    small = 16 * m * m + 40 * m * k  # the matrix in float64 and LAPACK's copy
+    basis = 32 * m * max(4 * (k + max(4, k // 8)), 64)
+    paths = cpu.workers() * n * (16 * 4 + 16)
+    if landmarks is not None:
+        need = 4 * n * m + small + paths
+    elif m <= SMALL:
+        need = small + 8 * m * m + paths
+    else:
+        need = 2 * m * (m + Packed.TILE) + paths + (small if solver == "dense" else basis)
+    if need > bound:
+        raise MemoryLimitError(_refusal(n, need, bound, given, landmarks))
+    return Plan(solver, reason, need, 0, bound, Packed.TILE)
+
+
+def _refusal(n: int, need: int, bound: int, given: bool, landmarks: int | None) -> str:
+    whose = f"memory_limit of {format_bytes(bound)}" if given else f"{format_bytes(bound)} that can be spared"
+    what = f"All distances between {n} points need" if landmarks is None else f"{landmarks} landmarks need"
+    remedy = "landmarks=500, which needs 2 kB a point" if landmarks is None else "fewer landmarks"
+    return f"{what} {format_bytes(need)}, more than the {whose}. Nothing was allocated. Try {remedy}."
+
+
+def unfold(geodesics: Geodesics, plan: Plan, settings: Settings) -> Unfolded:
+    """The map by all distances. Cost: n sources, about 6 passes over n²/2 numbers, n² k steps for what is left over."""
+    n = geodesics.n
+    small = n <= SMALL
+    A: Any = _whole(geodesics) if small else _packed(geodesics)
+    largest = max(float(np.abs(tile).max()) for _, _, tile in _tiles(A))
+    centred = Centered.consuming(np.array(A)) if small else Centered(A)
+    centred.entry_error = float(np.finfo(geodesics.dtype).eps) * largest
+    found = _solved(centred, n, plan, settings)
+    scores = found.vectors * np.sqrt(found.values)
+    sums, row_sums = _moments(A, scores), centred.row_sums()
+    if small:
+        norm = float(np.sum(centred.stored() ** 2))
+    else:
+        norm = sums[0, 2] - 2 * float(row_sums @ row_sums) / n + (float(row_sums.sum()) / n) ** 2
+    left_over = max(norm - float(np.sum(found.values**2)), 0.0)
+    place = slice(None) if small else geodesics.place  # a packed matrix is in places
+    found = _reordered(found, place)
+    return _in_units(Unfolded(found, scores[place], _unexplained(sums, n * n), left_over), geodesics.unit)
+
+
+def unfold_landmarks(geodesics: Geodesics, landmarks: np.ndarray, plan: Plan, settings: Settings) -> Unfolded:
+    """The map by distances to landmarks. Cost: m sources, an m × m eigenproblem, n m numbers."""
+    n, m = geodesics.n, len(landmarks)
+    K = np.empty((m, n), geodesics.dtype)  # −½d², columns in places
+    half_squares = import_module("mercer.backends.paths").half_squares
+
+    def use(rows: np.ndarray, distances: np.ndarray) -> None:
+        for lane, row in enumerate(rows):
+            half_squares(distances[:, lane : lane + 1], K[row : row + 1])
+
+    geodesics.each(geodesics.links_to(landmarks), use)
+    among = K[:, geodesics.place[landmarks]].astype(np.float64)
+    centred = Centered.consuming((among + among.T) / 2)
+    found = _solved(centred, m, plan, settings)
+    left_over = max(float(np.sum(centred.stored() ** 2) - np.sum(found.values**2)), 0.0)
+    coefs, offset = found.expansion.coefs[:, :-1], found.expansion.offset[:-1]
+    embedding = np.empty((n, coefs.shape[1]), coefs.dtype)
+    for start in range(0, n, _RUN):
+        run = slice(start, min(start + _RUN, n))
+        embedding[run] = K[:, run].T.astype(coefs.dtype) @ coefs - offset
+    sums = np.zeros((coefs.shape[1] + 1, 3))
+    at = embedding[geodesics.place[landmarks]]
+    import_module("mercer.backends.paths").distance_moments(K, at.astype(K.dtype), _columns(embedding, K.dtype), sums)
+    result = Unfolded(found, embedding[geodesics.place], _unexplained(sums, n * m), left_over)
+    return _in_units(result, geodesics.unit)
+
+
+def place_links(
+    geodesics: Geodesics, links: Any, expansion: KernelExpansion, landmarks: np.ndarray | None
+) -> np.ndarray:
+    """(m, k), the coordinates of points with links to the graph. Cost: m sources."""
+    coefs, unit = expansion.coefs, geodesics.unit
+    coefs = (coefs if landmarks is not None else coefs[geodesics.order]).astype(np.float64) * unit**2
+    at = slice(None) if landmarks is None else geodesics.place[landmarks]
+    out = np.empty((links.shape[0], coefs.shape[1]), expansion.coefs.dtype)
+
+    def use(rows: np.ndarray, distances: np.ndarray) -> None:
+        near = distances[at].astype(np.float64)
+        out[rows] = (-0.5 * near * near).T @ coefs - expansion.offset
+
+    geodesics.each(links, use)
+    return out
+
+
+# --- the matrix of −½d² ----------------------------------------------------------------------------------
+
+
+def _whole(geodesics: Geodesics) -> np.ndarray:
+    """In float64 units, in the order of the vertices, symmetric to the last bit."""
+    D = geodesics.from_nodes(np.arange(geodesics.n)) / geodesics.unit
+    D = np.triu(D, 1)
+    D += D.T
+    D *= D
+    D *= -0.5
+    return D
+
+
+def _packed(geodesics: Geodesics) -> Packed:
+    """In float32 units, in the order of places."""
+    A = Packed(geodesics.n, n_jobs=geodesics.n_jobs)
+    half_squares = import_module("mercer.backends.paths").half_squares
+
+    def use(rows: np.ndarray, distances: np.ndarray) -> None:
+        for J, part in A.room(slice(rows[0], rows[-1] + 1)):  # rows come by place, sixteen in a row
+            half_squares(distances[J], part)
+
+    geodesics.each(geodesics.links_to(geodesics.order), use)
+    A.symmetrize()
+    return A
+
+
+def _tiles(A: Any) -> list[tuple[slice, slice, np.ndarray]]:
+    whole = slice(None)
+    return A.tiles() if isinstance(A, Packed) else [(whole, whole, A)]
+
+
+def _solved(A: Centered, n: int, plan: Plan, settings: Settings) -> Components:
+    nobody = np.empty((n, 0), np.float64 if settings.bits == 64 else np.float32)  # the samples are known by −½d² alone
+    with cpu.one_thread():
+        return components_of(A, Precomputed(), nobody, plan, settings)
+
+
+# --- how well the map keeps the distances ----------------------------------------------------------------
+
+
+def _moments(A: Any, scores: np.ndarray) -> np.ndarray:
+    """Sums over all pairs of what the correlations need; see `distance_moments`."""
+    tiles = _tiles(A)
+    dtype = tiles[0][2].dtype
+    rows, columns = scores.astype(dtype), _columns(scores, dtype)
+    moments = import_module("mercer.backends.paths").distance_moments
+    slots = [np.zeros((scores.shape[1] + 1, 3)) for _ in range(cpu.workers())]
+
+    def work(job: tuple[slice, slice, np.ndarray], slot: int) -> None:
+        I, J, tile = job
+        part = np.zeros_like(slots[slot])
+        moments(tile, rows[I], columns[:, J], part)
+        slots[slot] += part if I == J else 2 * part
+
+    cpu.for_each(tiles, work)
+    return np.sum(slots, axis=0)
+
+
+def _columns(scores: np.ndarray, dtype: Any) -> np.ndarray:
+    return np.ascontiguousarray(scores.T.astype(dtype))
+
+
+def _unexplained(sums: np.ndarray, count: int) -> np.ndarray:
+    """1 − R² between distances d and e for each number of coordinates; 1 where either does not vary."""
+    d, dd = sums[0, 0] / count, sums[0, 1] / count
+    e, ee, de = (sums[1:, i] / count for i in range(3))
+    spread = (dd - d * d) * (ee - e * e)
+    safe = np.where(spread > 0, spread, 1.0)
+    return np.clip(np.where(spread > 0, 1 - (de - d * e) ** 2 / safe, 1.0), 0.0, 1.0)
+
+
+# --- order and units -------------------------------------------------------------------------------------
+
+
+def _reordered(found: Components, place: Any) -> Components:
+    old = found.expansion
+    expansion = KernelExpansion(old.kernel, old.anchors, old.coefs[place], old.offset, old.n_jobs)
+    return replace(found, vectors=found.vectors[place], expansion=expansion)
+
+
+def _in_units(result: Unfolded, unit: float) -> Unfolded:
+    """The same result for distances that are `unit` times as long."""
+    found, square = result.components, unit * unit
+    old = found.expansion
+    coefs, offset = old.coefs.copy(), old.offset.copy()
+    coefs[:, :-1] /= unit
+    offset[:-1] *= unit
+    components = replace(
+        found,
+        values=found.values * square,
+        residuals=found.residuals * square,
+        errors=found.errors * square,
+        total=found.total * square,
+        mean_norm=found.mean_norm * square,
+        expansion=KernelExpansion(old.kernel, old.anchors, coefs, offset, old.n_jobs),
+    )
+    embedding = (result.embedding * unit).astype(coefs.dtype, copy=False)
+    return Unfolded(components, embedding, result.residual_variance, result.left_over * square**2)

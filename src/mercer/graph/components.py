@@ -1,0 +1,81 @@
+"""What is connected in a graph of distances, and the shortest edges that connect the rest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
+
+from mercer.graph.index import Index
+
+Edge = tuple[int, int, float]
+
+
+def connected(graph: Any) -> tuple[int, np.ndarray]:
+    """The number of connected components, and which one each row is in, (n,).
+
+    Every stored entry is an edge in both directions, a stored zero too; +∞ is none.
+
+    >>> count, labels = connected(sp.csr_array(np.array([[0, 2.0, 0], [0, 0, 0], [0, 0, 0]])))
+    >>> count, labels.tolist()
+    (2, [0, 0, 1])
+    """
+    graph = sp.coo_array(graph)
+    rows, columns = graph.coords
+    edge = np.isfinite(graph.data)
+    ones = np.ones(np.count_nonzero(edge), np.int8)
+    pattern = sp.csr_array((ones, (rows[edge], columns[edge])), shape=graph.shape)
+    count, labels = connected_components(pattern, directed=False)
+    return int(count), labels
+
+
+def join_components(index: Index, graph: Any, labels: np.ndarray) -> tuple[sp.csr_array, list[Edge]]:
+    """The graph with the minimum spanning tree of its components added, and the edges (i, j, distance) of that tree.
+
+    The distance of two components is that of their closest rows. Borůvka's algorithm: every component but the largest
+    finds its nearest other; those that found each other are one from then on. At most log₂ of their number of rounds,
+    each a search from all rows outside the largest component.
+    """
+    labels = np.unique(labels, return_inverse=True)[1]
+    added: list[Edge] = []
+    while labels.max(initial=0) > 0:
+        counts = np.bincount(labels)
+        rows = np.flatnonzero(labels != counts.argmax())
+        found = _forest(labels, *index.closest_pairs(labels, rows))
+        added += found
+        ends = np.array([(labels[i], labels[j]) for i, j, _ in found])
+        merged = sp.csr_array((np.ones(len(ends), np.int8), (ends[:, 0], ends[:, 1])), shape=(len(counts),) * 2)
+        labels = connected_components(merged, directed=False)[1][labels]
+    return _with_edges(graph, added), added
+
+
+def _forest(labels: np.ndarray, i: np.ndarray, j: np.ndarray, distances: np.ndarray) -> list[Edge]:
+    """The edges from the shortest on, without those that would close a circle: found from both sides, or tied."""
+    parent = np.arange(labels.max() + 1)
+
+    def root(label: int) -> int:
+        while parent[label] != label:
+            parent[label] = label = parent[parent[label]]
+        return label
+
+    edges = []
+    for at in np.lexsort((np.maximum(i, j), np.minimum(i, j), distances)):
+        one, other = root(labels[i[at]]), root(labels[j[at]])
+        if one != other:
+            parent[one] = other
+            edges.append((int(i[at]), int(j[at]), float(distances[at])))
+    return edges
+
+
+def _with_edges(graph: Any, edges: list[Edge]) -> sp.csr_array:
+    """The graph and the edges, from a list of entries: a sum of sparse matrices would drop stored zeros."""
+    graph = sp.coo_array(graph)
+    if not edges:
+        return graph.tocsr()
+    i, j, distances = (np.array(column) for column in zip(*edges, strict=True))
+    rows, columns = graph.coords
+    values = np.concatenate([graph.data, distances.astype(graph.dtype)])
+    places = np.concatenate([rows, i]).astype(np.int32), np.concatenate([columns, j]).astype(np.int32)
+    return sp.coo_array((values, places), shape=graph.shape).tocsr()

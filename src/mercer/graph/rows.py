@@ -1,0 +1,41 @@
+"""Reading rows: what they must be, and that new ones are like the old."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_array
+
+from mercer.backends import is_foreign
+
+FLOATS = (np.float64, np.float32)
+
+
+def refuse_foreign(X: Any) -> None:
+    if is_foreign(X):
+        kind = type(X).__module__.partition(".")[0]
+        raise TypeError(f"Neighbours are found among NumPy and SciPy arrays, not {kind}'s; convert the data first.")
+
+
+def check_rows(X: Any, like: Any = None, **checks: Any) -> Any:
+    """X as a dense array in C order or a CSR array with sorted columns; as wide and as precise as `like`."""
+    refuse_foreign(X)
+    dtype = FLOATS if like is None else like.dtype
+    X = check_array(X, accept_sparse="csr", dtype=dtype, order="C", **checks)
+    if like is not None and X.shape[1] != like.shape[1]:
+        raise ValueError(f"X has {X.shape[1]} features, but the index was built on {like.shape[1]} features.")
+    if sp.issparse(X):
+        X = sp.csr_array(X, copy=not X.has_canonical_format)
+        X.sum_duplicates()  # and sorts the columns
+    else:
+        X = X.view(np.ndarray)
+    return _as_like(X, like)
+
+
+def _as_like(X: Any, like: Any) -> Any:
+    """Sparse where the indexed rows are, dense where they are."""
+    if like is None or sp.issparse(X) == sp.issparse(like):
+        return X
+    return sp.csr_array(X) if sp.issparse(like) else X.toarray()

@@ -1,0 +1,142 @@
+"""Symmetric matrices in tiles on and above the diagonal, each used for both of its places."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from copy import copy
+from typing import Any
+
+import numpy as np
+
+from mercer.backends import cpu, namespace
+from mercer.linalg.operators import Array, Operator
+
+
+class Tiled(Operator):
+    """A matrix that is visited tile by tile (abstract). Products are summed in float64, whatever the tiles are."""
+
+    backend: Any
+    precision: Any  # of the tiles
+    runs: list[slice]
+
+    def _cut(self, size: int) -> None:
+        """Lay out the tiles: runs of rows, and the pairs of runs on and above the diagonal."""
+        self.runs = [slice(i, min(i + size, self.n)) for i in range(0, self.n, size)]
+        self._tiles = [(i, j) for i in range(len(self.runs)) for j in range(i, len(self.runs))]
+
+    def _shape(self, place: tuple[int, int]) -> tuple[int, int]:
+        I, J = self.runs[place[0]], self.runs[place[1]]
+        return I.stop - I.start, J.stop - J.start
+
+    @abstractmethod
+    def _tile(self, place: tuple[int, int], buffer: Array) -> Array:
+        """The tile at a place; `buffer` is room for it, where it must be computed."""
+
+    def _buffers(self, slots: int) -> list[Array]:
+        """Room for one tile in each thread."""
+        return [None] * slots
+
+    def matmat(self, V: Array) -> Array:
+        b = V.shape[1]
+        V = self._padded(self.xp.astype(V, self.precision, copy=False))
+        slots = min(self.backend.workers(self.n_jobs), len(self._tiles))
+        sums = [self.xp.zeros(V.shape, dtype=self.dtype, **self._place()) for _ in range(slots)]
+        buffers = self._buffers(slots)
+
+        def work(place: tuple[int, int], slot: int) -> None:
+            I, J = self.runs[place[0]], self.runs[place[1]]
+            K = self._tile(place, buffers[slot])
+            sums[slot][I, :] += K @ V[J, :]
+            if I != J:
+                sums[slot][J, :] += K.T @ V[I, :]
+
+        self.backend.for_each(self._tiles, work, self.n_jobs)
+        self._count(V)
+        for more in sums[1:]:
+            sums[0] += more
+        return sums[0][:, :b]
+
+    def _padded(self, V: Array) -> Array:
+        """V with columns of zeros up to a multiple of four: BLAS is a quarter slower on odd widths."""
+        missing = -V.shape[1] % 4
+        if not missing:
+            return V
+        zeros = self.xp.zeros((self.n, missing), dtype=V.dtype, **self._place())
+        return self.xp.concat([V, zeros], axis=1)
+
+
+class Packed(Tiled):
+    """A symmetric matrix of NumPy floats that is kept as its tiles on and above the diagonal: half of n² numbers.
+
+    It is made empty and filled by runs of rows: `room(rows)` gives the parts to write to. Products are in float64,
+    however the tiles are stored; the ladder starts with products in the tiles' own precision.
+    """
+
+    TILE = 1024
+
+    def __init__(self, n: int, *, stored: Any = np.float32, tile: int | None = None, n_jobs: int | None = None) -> None:
+        self.n, self.backend, self.n_jobs = n, cpu, n_jobs
+        self.xp = namespace(np.empty(0))
+        self.dtype, self.precision, self.stored_as = np.float64, np.dtype(np.float64), np.dtype(stored)
+        self._cut(min(tile or self.TILE, n))
+        self._kept = {place: np.empty(self._shape(place), self.stored_as) for place in self._tiles}
+
+    def room(self, rows: slice) -> Iterator[tuple[slice, np.ndarray]]:
+        """(columns, part) for a run of rows inside one run of tiles: from the diagonal's tile on to the right."""
+        run = rows.start // self.runs[0].stop
+        I = self.runs[run]
+        if rows.stop > I.stop:
+            raise ValueError(f"Rows {rows.start} to {rows.stop} cross the border of tiles at {I.stop}.")
+        inside = slice(rows.start - I.start, rows.stop - I.start)
+        for j in range(run, len(self.runs)):
+            yield self.runs[j], self._kept[run, j][inside]
+
+    def symmetrize(self) -> None:
+        """Make the tiles on the diagonal symmetric, by what stands above it."""
+        for i in range(len(self.runs)):
+            tile = self._kept[i, i]
+            tile[...] = np.triu(tile) + np.triu(tile, 1).T
+
+    def ladder(self, tol: float) -> list[Operator]:
+        if self.stored_as == self.precision:
+            return [self]
+        coarse = copy(self)
+        coarse.precision = self.stored_as
+        return [coarse, self]
+
+    def _buffers(self, slots: int) -> list[Array]:
+        if self.stored_as == self.precision:
+            return [None] * slots
+        size = self.runs[0].stop
+        return [np.empty(size * size, self.precision) for _ in range(slots)]
+
+    def _tile(self, place: tuple[int, int], buffer: Array) -> np.ndarray:
+        tile = self._kept[place]
+        if buffer is None:
+            return tile
+        out = buffer[: tile.size].reshape(tile.shape)
+        out[...] = tile
+        return out
+
+    def tiles(self) -> list[tuple[slice, slice, np.ndarray]]:
+        """(rows, columns, tile) for every tile on and above the diagonal."""
+        return [(self.runs[i], self.runs[j], tile) for (i, j), tile in self._kept.items()]
+
+    def rows(self, index: Array) -> np.ndarray:
+        index = np.asarray(index)
+        out = np.empty((len(index), self.n), self.stored_as)
+        run = index // self.runs[0].stop
+        for r in np.unique(run):
+            where = np.flatnonzero(run == r)
+            inside = index[where] - self.runs[r].start
+            for j, J in enumerate(self.runs):
+                out[where, J] = self._kept[r, j][inside] if j >= r else self._kept[j, r].T[inside]
+        return out
+
+    def diagonal(self) -> np.ndarray:
+        return np.concatenate([self._kept[i, i].diagonal() for i in range(len(self.runs))])
+
+    @property
+    def kept_bytes(self) -> int:
+        return sum(tile.nbytes for tile in self._kept.values())
