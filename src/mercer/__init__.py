@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mercer.estimators.classical_mds import ClassicalMDS
     from mercer.estimators.isomap import Isomap
     from mercer.estimators.kernel_cca import KernelCCA
     from mercer.estimators.kernel_discriminant import KernelDiscriminantAnalysis
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "PCA",
+    "ClassicalMDS",
     "Isomap",
     "KernelCCA",
     "KernelDiscriminantAnalysis",
@@ -27,6 +29,7 @@ __all__ = [
 
 _HOMES = {
     "PCA": "mercer.estimators.pca",
+    "ClassicalMDS": "mercer.estimators.classical_mds",
     "Isomap": "mercer.estimators.isomap",
     "KernelCCA": "mercer.estimators.kernel_cca",
     "KernelDiscriminantAnalysis": "mercer.estimators.kernel_discriminant",

@@ -3,13 +3,13 @@
 `from_lanes` keeps the distances from sixteen sources side by side, a vector register or two a vertex, and corrects
 labels: a vertex is taken up again when any of its sixteen distances has fallen. Sources that are neighbours see the
 graph in nearly the same order, so a vertex is taken up 1.4 to 1.8 times for all sixteen together, and each edge costs
-one vector addition, comparison and store. The queue is a ring of buckets with linked lists: order within a bucket does
-not matter to a method that corrects its labels, so no heap is kept in order.
+one vector addition, comparison and store.
 
 On a swiss roll of 10,000 points with 10 neighbours, for each source: 2.4 to 4.5 ms for SciPy's Dijkstra, 1.0 ms for
-`from_seeds` (a heap with four children), 0.26 ms with sixteen lanes on such a heap, 0.19 ms with lanes on buckets.
-Starting a group from the distances of the group before, which are upper bounds, was tried: 6 % of them are final, but
-hardly a vertex has all sixteen, and nothing is gained.
+`from_seeds` (a heap with four children), 0.26 ms with sixteen lanes on the same heap. Also tried: a ring of buckets for
+a heap, 0.19 ms, but a few edges much longer than the rest put all others into one bucket, and the work explodes; and
+starting a group from the distances of the group before, which are upper bounds: 6 % of them are final, but hardly a
+vertex has all sixteen, and nothing is gained.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from numba import njit, types
 from numba.extending import intrinsic
 
 LANES = 16
-BUCKETS = 256  # in the ring: a power of two
 
 
 @intrinsic
@@ -57,81 +56,6 @@ def _relax(typingctx: Any, distances: Any, target: Any, source: Any, weight: Any
         return builder.icmp_unsigned("!=", builder.bitcast(fell, ir.IntType(LANES)), ir.Constant(ir.IntType(LANES), 0))
 
     return types.boolean(distances, types.int64, types.int64, distances.dtype), build
-
-
-@njit(nogil=True, cache=True)
-def _unlink(v, head, after, before, bucket_of):
-    if before[v] >= 0:
-        after[before[v]] = after[v]
-    else:
-        head[bucket_of[v]] = after[v]
-    if after[v] >= 0:
-        before[after[v]] = before[v]
-    bucket_of[v] = -1
-
-
-@njit(nogil=True, cache=True)
-def _link(v, bucket, head, after, before, bucket_of):
-    first = head[bucket]
-    after[v], before[v], bucket_of[v] = first, -1, bucket
-    if first >= 0:
-        before[first] = v
-    head[bucket] = v
-
-
-@njit(nogil=True, cache=True)
-def from_lanes(indptr, indices, weights, seed_ptr, seed_nodes, seed_distances, per_bucket, distances, key, lists, head):
-    """Distances from up to LANES sources, lane l in distances[v · LANES + l].
-
-    A source is given by its seeds, vertices and the distances to them; lane l's begin at seed_ptr[l].
-    per_bucket is one over the width of a bucket; key (n,), lists (3, n) and head (BUCKETS,) are room to work in.
-    """
-    after, before, bucket_of = lists[0], lists[1], lists[2]
-    bucket_of[:] = -1
-    head[:] = -1
-    distances[:] = np.inf
-    key[:] = np.inf
-    waiting, nearest = 0, np.inf
-    for s in range(seed_ptr[len(seed_ptr) - 1]):
-        nearest = min(nearest, seed_distances[s])
-    now = np.int64(nearest * per_bucket) if nearest < np.inf else 0
-    for lane in range(len(seed_ptr) - 1):
-        for s in range(seed_ptr[lane], seed_ptr[lane + 1]):
-            v, d = seed_nodes[s], seed_distances[s]
-            distances[v * LANES + lane] = min(distances[v * LANES + lane], d)
-            if d < key[v]:
-                key[v] = d
-                if bucket_of[v] >= 0:
-                    _unlink(v, head, after, before, bucket_of)
-                else:
-                    waiting += 1
-                bucket = min(max(np.int64(d * per_bucket), now), now + BUCKETS - 1)
-                _link(v, bucket & (BUCKETS - 1), head, after, before, bucket_of)
-    while waiting > 0:
-        u = head[now & (BUCKETS - 1)]
-        if u < 0:
-            now += 1
-            continue
-        _unlink(u, head, after, before, bucket_of)
-        waiting -= 1
-        reached = key[u]
-        for e in range(indptr[u], indptr[u + 1]):
-            v, w = indices[e], weights[e]
-            if _relax(distances, v, u, w):  # type: ignore[call-arg]
-                d = reached + w
-                # Beyond the ring is the last bucket: taken up too early costs work, never correctness.
-                bucket = min(max(np.int64(d * per_bucket), now), now + BUCKETS - 1) & (BUCKETS - 1)
-                if bucket_of[v] < 0:
-                    waiting += 1
-                elif key[v] <= d:
-                    continue
-                elif bucket_of[v] == bucket:
-                    key[v] = d
-                    continue
-                else:
-                    _unlink(v, head, after, before, bucket_of)
-                key[v] = d
-                _link(v, bucket, head, after, before, bucket_of)
 
 
 @njit(nogil=True, cache=True)
@@ -175,6 +99,47 @@ def _take(heap, size, place, distances):
 
 
 @njit(nogil=True, cache=True)
+def _lower(v, d, distances, heap, size, place):
+    """Let v wait with distance d if that is less than its own; the new size of the heap."""
+    if d < distances[v]:
+        distances[v] = d
+        i = place[v]
+        if i < 0:
+            i = size
+            size += 1
+        _rise(v, i, heap, place, distances)
+    return size
+
+
+@njit(nogil=True, cache=True)
+def from_lanes(indptr, indices, weights, seed_ptr, seed_nodes, seed_distances, distances, key, heap, place):
+    """Distances from up to LANES sources, lane l in distances[v · LANES + l].
+
+    A source is given by its seeds, vertices and the distances to them; lane l's begin at seed_ptr[l]. key, heap and
+    place are room to work in, (n,) each. A vertex waits with the smallest distance that may have fallen since it was
+    last taken.
+    """
+    distances[:] = np.inf
+    key[:] = np.inf
+    place[:] = -1
+    size = 0
+    for lane in range(len(seed_ptr) - 1):
+        for s in range(seed_ptr[lane], seed_ptr[lane + 1]):
+            v, d = seed_nodes[s], seed_distances[s]
+            distances[v * LANES + lane] = min(distances[v * LANES + lane], d)
+            size = _lower(v, d, key, heap, size, place)
+    while size > 0:
+        u = _take(heap, size, place, key)
+        size -= 1
+        reached = key[u]
+        key[u] = np.inf
+        for e in range(indptr[u], indptr[u + 1]):
+            v, w = indices[e], weights[e]
+            if _relax(distances, v, u, w):  # type: ignore[call-arg]
+                size = _lower(v, reached + w, key, heap, size, place)
+
+
+@njit(nogil=True, cache=True)
 def from_seeds(indptr, indices, weights, seed_nodes, seed_distances, distances, heap, place):
     """Lower `distances` (n,) to those from the seeds where these are nearer, and look no further where they are not.
 
@@ -184,27 +149,13 @@ def from_seeds(indptr, indices, weights, seed_nodes, seed_distances, distances, 
     size = 0
     place[:] = -1
     for s in range(len(seed_nodes)):
-        v = seed_nodes[s]
-        if seed_distances[s] < distances[v]:
-            distances[v] = seed_distances[s]
-            if place[v] < 0:
-                size += 1
-                _rise(v, size - 1, heap, place, distances)
-            else:
-                _rise(v, place[v], heap, place, distances)
+        size = _lower(seed_nodes[s], seed_distances[s], distances, heap, size, place)
     while size > 0:
         u = _take(heap, size, place, distances)
         size -= 1
         reached = distances[u]
         for e in range(indptr[u], indptr[u + 1]):
-            v, d = indices[e], reached + weights[e]
-            if d < distances[v]:
-                distances[v] = d
-                i = place[v]
-                if i < 0:
-                    i = size
-                    size += 1
-                _rise(v, i, heap, place, distances)
+            size = _lower(indices[e], reached + weights[e], distances, heap, size, place)
 
 
 @njit(nogil=True, cache=True)

@@ -20,7 +20,7 @@ from mercer.estimators.components import Settings
 from mercer.estimators.connection import WAYS, connect
 from mercer.estimators.kernel_pca import KernelPCA
 from mercer.estimators.planning import DEFAULT_SHARE, SolverReport
-from mercer.estimators.unfolding import Unfolded, place_links, plan_unfolding, unfold, unfold_landmarks
+from mercer.estimators.unfolding import Unfolded, place_links, plan_unfolding, refuse_units, unfold, unfold_landmarks
 from mercer.exceptions import MemoryLimitError
 from mercer.graph.geodesics import Geodesics
 from mercer.graph.neighbors import build_index
@@ -226,7 +226,7 @@ class Isomap(Estimator):
             given=self.memory_limit is not None,
         )
         self._geodesics = Geodesics(graph, dtype=np.float64 if n <= SMALL else np.float32, n_jobs=self.n_jobs)
-        self._refuse_units()
+        refuse_units(self._geodesics.unit)
         self._say(f"{self._plan.needed_bytes / 1e9:.2g} GB, {n} points, {m or n} sources")
         self.landmarks_ = None if m is None else self._chosen(n, m)
         if self.landmarks_ is None:
@@ -339,14 +339,6 @@ class Isomap(Estimator):
         self.recall_ = found.recall
         return found.graph(self.index_.n)
 
-    def _refuse_units(self) -> None:
-        unit = self._geodesics.unit
-        if not 1e-120 < unit < 1e120:
-            raise ValueError(
-                f"Distances are near {unit:.0e}: their squares leave the range of float64. Multiply the data by a "
-                "number that brings them near 1."
-            )
-
     # --- landmarks -------------------------------------------------------------------------------------
 
     def _landmark_count(self, n: int) -> int:
@@ -404,7 +396,7 @@ class Isomap(Estimator):
         """‖−½HD²H − its part in the map‖ / n, Frobenius; with landmarks, of the landmarks' own matrix."""
         check_is_fitted(self)
         n = self._geodesics.n if self.landmarks_ is None else len(self.landmarks_)
-        return float(np.sqrt(self._left_over) / n)
+        return self._left_over / n
 
     @property
     def graph_(self) -> sp.csr_array:
@@ -422,8 +414,8 @@ class Isomap(Estimator):
         if need > bound:
             raise MemoryLimitError(
                 f"All distances between {graph.shape[0]} points are {format_bytes(need)}, more than "
-                f"{format_bytes(bound)}. mercer.graph.geodesics.Geodesics(isomap.graph_).from_nodes(rows) gives those of "
-                "some rows."
+                f"{format_bytes(bound)}. mercer.graph.geodesics.Geodesics(isomap.graph_).from_nodes(rows) gives those "
+                "of some rows."
             )
         distances = Geodesics(graph, dtype=np.float64, n_jobs=self.n_jobs).from_nodes(np.arange(graph.shape[0]))
         return distances.astype(dtype, copy=False)

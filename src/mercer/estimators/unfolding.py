@@ -34,8 +34,7 @@ class Unfolded:
     """components : of −½d², over all points or over the landmarks
     embedding : (n, k)
     residual_variance : (k,), 1 − R² between distances along the graph and in the first 1 … k coordinates
-    left_over : ‖−½HD²H‖² less the squares of the eigenvalues that were kept; of the landmarks' matrix where there are
-    some
+    left_over : √(‖−½HD²H‖² − Σγ²) over the eigenvalues γ kept; of the landmarks' matrix where there are some
     """
 
     components: Components
@@ -65,6 +64,15 @@ def plan_unfolding(n: int, k: int, *, solver: str, landmarks: int | None, limit:
     return Plan(solver, reason, need, 0, bound, Packed.TILE)
 
 
+def refuse_units(unit: float) -> None:
+    """ValueError where squares of distances of this size, or their products, would leave the range of float64."""
+    if not 1e-140 < unit < 1e140:
+        raise ValueError(
+            f"Distances are near {unit:.0e}: their squares leave the range of float64. Multiply the data by a number "
+            "that brings them near 1."
+        )
+
+
 def _refusal(n: int, need: int, bound: int, given: bool, landmarks: int | None) -> str:
     whose = f"memory_limit of {format_bytes(bound)}" if given else f"{format_bytes(bound)} that can be spared"
     what = f"All distances between {n} points need" if landmarks is None else f"{landmarks} landmarks need"
@@ -87,7 +95,7 @@ def unfold(geodesics: Geodesics, plan: Plan, settings: Settings) -> Unfolded:
         norm = float(np.sum(centred.stored() ** 2))
     else:
         norm = sums[0, 2] - 2 * float(row_sums @ row_sums) / n + (float(row_sums.sum()) / n) ** 2
-    left_over = max(norm - float(np.sum(found.values**2)), 0.0)
+    left_over = _left_over(norm, found.values)
     place = slice(None) if small else geodesics.place  # a packed matrix is in places
     found = _reordered(found, place)
     return _in_units(Unfolded(found, scores[place], _unexplained(sums, n * n), left_over), geodesics.unit)
@@ -107,7 +115,7 @@ def unfold_landmarks(geodesics: Geodesics, landmarks: np.ndarray, plan: Plan, se
     among = K[:, geodesics.place[landmarks]].astype(np.float64)
     centred = Centered.consuming((among + among.T) / 2)
     found = _solved(centred, m, plan, settings)
-    left_over = max(float(np.sum(centred.stored() ** 2) - np.sum(found.values**2)), 0.0)
+    left_over = _left_over(float(np.sum(centred.stored() ** 2)), found.values)
     coefs, offset = found.expansion.coefs[:, :-1], found.expansion.offset[:-1]
     embedding = np.empty((n, coefs.shape[1]), coefs.dtype)
     for start in range(0, n, _RUN):
@@ -196,6 +204,10 @@ def _moments(A: Any, scores: np.ndarray) -> np.ndarray:
     return np.sum(slots, axis=0)
 
 
+def _left_over(norm: float, values: np.ndarray) -> float:
+    return float(np.sqrt(max(norm - float(np.sum(values**2)), 0.0)))
+
+
 def _columns(scores: np.ndarray, dtype: Any) -> np.ndarray:
     return np.ascontiguousarray(scores.T.astype(dtype))
 
@@ -235,4 +247,4 @@ def _in_units(result: Unfolded, unit: float) -> Unfolded:
         expansion=KernelExpansion(old.kernel, old.anchors, coefs, offset, old.n_jobs),
     )
     embedding = (result.embedding * unit).astype(coefs.dtype, copy=False)
-    return Unfolded(components, embedding, result.residual_variance, result.left_over * square**2)
+    return Unfolded(components, embedding, result.residual_variance, result.left_over * square)

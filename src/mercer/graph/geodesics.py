@@ -25,7 +25,6 @@ import scipy.sparse as sp
 from mercer.backends import cpu
 from mercer.linalg.inner import power_of_two
 
-_BUCKET = 0.3  # of the mean weight: from 0.05 to 1 the time hardly changes
 _FAR_APART = 64  # n/m from which sources see the graph in orders of their own, and one at a time is faster
 
 
@@ -90,8 +89,6 @@ class Geodesics:
         self.place = np.empty(self.n, np.int32)  # of each vertex
         self.place[self.order] = np.arange(self.n, dtype=np.int32)
         self.edges = _renumbered(graph, self.order, self.place, self.unit, self.dtype)
-        mean = float(self.edges[2].mean()) if self.edges[2].size else 1.0
-        self._per_bucket = self.dtype.type(1 / (_BUCKET * mean) if mean > 0 else 1.0)
 
     def from_nodes(self, sources: Any) -> np.ndarray:
         """(m, n), the distances from the given vertices; infinity where there is no path."""
@@ -132,7 +129,7 @@ class Geodesics:
                 room[slot] = _Room(self.n, lanes, self.dtype)
             seeds = np.concatenate([np.arange(ptr[row], ptr[row + 1]) for row in rows])
             lengths = np.concatenate([[0], np.cumsum(ptr[rows + 1] - ptr[rows])])
-            use(rows, room[slot].run(self.edges, lengths, nodes[seeds], weights[seeds], self._per_bucket))
+            use(rows, room[slot].run(self.edges, lengths, nodes[seeds], weights[seeds]))
 
         cpu.for_each(groups, work, self.n_jobs)
 
@@ -159,17 +156,15 @@ class _Room:
     def __init__(self, n: int, lanes: int, dtype: np.dtype) -> None:
         self.n, self.lanes = n, lanes
         self.distances = _aligned(n * lanes, dtype)
-        self.lists = np.empty((3 if lanes > 1 else 2, n), np.int32)
+        self.heap, self.place = np.empty(n, np.int32), np.empty(n, np.int32)
         self.key = np.empty(n if lanes > 1 else 0, dtype)
-        self.head = np.empty(_paths().BUCKETS, np.int32)
 
-    def run(self, edges: tuple, ptr: np.ndarray, nodes: np.ndarray, weights: np.ndarray, per_bucket: Any) -> np.ndarray:
+    def run(self, edges: tuple, ptr: np.ndarray, nodes: np.ndarray, weights: np.ndarray) -> np.ndarray:
         if self.lanes > 1:
-            work = (self.distances, self.key, self.lists, self.head)
-            _paths().from_lanes(*edges, ptr, nodes, weights, per_bucket, *work)
+            _paths().from_lanes(*edges, ptr, nodes, weights, self.distances, self.key, self.heap, self.place)
         else:
             self.distances[:] = np.inf
-            _paths().from_seeds(*edges, nodes, weights, self.distances, self.lists[0], self.lists[1])
+            _paths().from_seeds(*edges, nodes, weights, self.distances, self.heap, self.place)
         return self.distances.reshape(self.n, self.lanes)[:, : len(ptr) - 1]
 
 

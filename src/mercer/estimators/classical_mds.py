@@ -1,0 +1,178 @@
+"""Classical multidimensional scaling: coordinates from distances, in closed form."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import _fit_context
+from sklearn.metrics import pairwise_distances
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, check_symmetric
+
+from mercer.backends import is_foreign
+from mercer.estimators.base import Estimator
+from mercer.estimators.kernel_pca import KernelPCA
+from mercer.estimators.unfolding import refuse_units
+from mercer.kernels import Kernel
+from mercer.kernels.metric import HalfSquaredDistance
+from mercer.kernels.products import Linear
+from mercer.linalg.inner import power_of_two
+
+
+class ClassicalMDS(Estimator):
+    """Classical scaling: the coordinates whose distances are nearest to the given ones in the sense of −½HD²H.
+
+    With D the matrix of distances and H = I − 11ᵀ/n, the coordinates are the top eigenvectors of −½ H D² H, each times
+    the root of its eigenvalue. Euclidean distances give PCA. It is kernel PCA of the kernel −½d², and so it streams
+    that matrix, certifies its eigenpairs and places new points, none of which `sklearn.manifold.ClassicalMDS` does.
+
+    Parameters
+    ----------
+    n_components : int, default 2
+    metric : str or callable, default "euclidean"
+        A name that scikit-learn's pairwise_distances knows, a function of two rows, or "precomputed".
+    metric_params : dict or None
+    eigen_solver, tol, random_state, n_jobs, memory_limit
+        As KernelPCA has them.
+
+    Attributes
+    ----------
+    embedding_ : (n, k)
+    eigenvalues_, residuals_, eigenvalue_error_ : (k,)
+        γ, ‖−½HD²Hv − γv‖ recomputed from the vectors given, and the bound on γ that follows.
+    dissimilarity_matrix_ : (n, n)
+        The distances, computed when asked for and not kept.
+    kernel_pca_ : KernelPCA
+        Of the kernel −½d², or of the linear one for Euclidean distances.
+
+    Cost: that of KernelPCA, with distances in place of a kernel's entries. For a metric that is Euclidean in no space
+    some eigenvalues are negative, which a warning says.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from mercer import PCA, ClassicalMDS
+    >>> X = load_iris().data
+    >>> mds = ClassicalMDS().fit(X)
+    >>> bool(np.allclose(np.abs(mds.embedding_), np.abs(PCA(2).fit_transform(X))))
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "metric": [str, callable],
+        "metric_params": [dict, None],
+        "eigen_solver": [StrOptions({"auto", "dense", "arpack", "krylov"})],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+        "memory_limit": [Interval(Real, 0, None, closed="neither"), str, None],
+    }
+
+    def __init__(
+        self,
+        n_components=2,
+        *,
+        metric="euclidean",
+        metric_params=None,
+        eigen_solver="auto",
+        tol=0,
+        random_state=None,
+        n_jobs=None,
+        memory_limit=None,
+    ):
+        self.n_components = n_components
+        self.metric = metric
+        self.metric_params = metric_params
+        self.eigen_solver = eigen_solver
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.memory_limit = memory_limit
+
+    def fit(self, X, y=None):
+        """Find coordinates of the rows of X, (n, d), or of distances (n, n) for metric="precomputed"."""
+        self.fit_transform(X)
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit_transform(self, X, y=None):
+        """Find coordinates and return them, (n, k)."""
+        if is_foreign(X):
+            raise TypeError(f"ClassicalMDS reads NumPy arrays, data frames and CSR matrices, not {type(X).__name__}.")
+        X, _ = self._read(X, reset=True, ensure_min_samples=2, accept_sparse=False if self._precomputed() else "csr")
+        self._X = X
+        kernel = self._kernel()
+        self._unit = 1.0
+        if kernel == "precomputed":
+            _refuse_no_distances(X)
+            self._unit = power_of_two(float(np.abs(X).max()))
+            refuse_units(self._unit)
+            X = _half_squares(check_symmetric(X, raise_exception=True) / self._unit)
+        self.kernel_pca_ = KernelPCA(
+            n_components=min(self.n_components, X.shape[0]),
+            kernel=kernel,
+            eigen_solver=self.eigen_solver,
+            tol=self.tol,
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+            memory_limit=self.memory_limit,
+            copy_X=False,
+        )
+        self.embedding_ = self.kernel_pca_.fit_transform(X) * self.kernel_pca_.eigenvectors_.dtype.type(self._unit)
+        for name in ("eigenvalues_", "residuals_", "eigenvalue_error_"):
+            setattr(self, name, getattr(self.kernel_pca_, name) * self._unit**2)
+        self.solver_ = self.kernel_pca_.solver_
+        return self.embedding_
+
+    def transform(self, X):
+        """Coordinates of new rows, (m, k); of distances (m, n) to the fitted ones for metric="precomputed"."""
+        check_is_fitted(self)
+        X, _ = self._read(X, reset=False)
+        if self._precomputed():
+            _refuse_no_distances(X)
+            X = _half_squares(X / self._unit)
+        return self.kernel_pca_.transform(X) * self.embedding_.dtype.type(self._unit)
+
+    @property
+    def dissimilarity_matrix_(self) -> np.ndarray:
+        """(n, n), computed anew."""
+        check_is_fitted(self)
+        if self._precomputed():
+            return self._X
+        return pairwise_distances(self._X, metric=self.metric, **(self.metric_params or {}))
+
+    def _precomputed(self) -> bool:
+        return isinstance(self.metric, str) and self.metric == "precomputed"
+
+    def _kernel(self) -> Kernel | str:
+        """−½d², or for Euclidean distances the linear kernel: the same once centred, and cheaper."""
+        params = dict(self.metric_params or {})
+        euclidean = self.metric in ("euclidean", "l2") and not params
+        if euclidean or (self.metric == "minkowski" and {"p": 2, **params} == {"p": 2}):
+            return Linear()
+        return "precomputed" if self._precomputed() else HalfSquaredDistance(self.metric, params)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.embedding_.shape[1]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.input_tags.sparse = not self._precomputed()
+        tags.input_tags.pairwise = self._precomputed()
+        return tags
+
+
+def _half_squares(D: np.ndarray) -> np.ndarray:
+    D *= D
+    D *= -0.5
+    return D
+
+
+def _refuse_no_distances(D: np.ndarray) -> None:
+    if (D < 0).any():
+        raise ValueError("Precomputed distances must not be negative, and some are.")
