@@ -22,6 +22,7 @@ GROUPS = {
     "kda-direct": "Kernel discriminants against the direct eigenproblem",
     "kcca": "Kernel CCA, the left and the right halves of images",
     "pca": "PCA, a million rows",
+    "isomap": "Isomap, swiss rolls",
     "solvers": "Eigensolvers on the same matrix",
     "faces": "Is it a face, and whose?",
     "gpu": "On a GPU",
@@ -47,7 +48,7 @@ class Case:
 
     id: str
     group: str
-    kind: str  # kpca, pca, transform, kda, kcca, solve or quality: which measurement and which judge
+    kind: str  # kpca, pca, transform, kda, kcca, isomap, solve or quality: which measurement and which judge
     n: int
     d: int
     k: int
@@ -71,6 +72,7 @@ def all_cases() -> list[Case]:
         *_kda_direct(5000),
         *_kcca(50_000, 2000, 10_000),
         *_pca(1_000_000),
+        *_isomap(10_000, 30_000, 1_000_000, 200),
         *_solvers(10_000, (10, 50)),
         *_faces(quick=False),
     ]
@@ -89,6 +91,7 @@ def quick_cases() -> list[Case]:
         *_kda_direct(600),
         *_kcca(3000, 100, 1000),
         *_pca(20_000),
+        *_isomap(2200, 2500, 5000, 50),
         *_solvers(3200, (5,)),
         *_faces(quick=True),
     ]
@@ -267,6 +270,23 @@ def _pca(n: int) -> list[Case]:
         )
         for dtype, tol in (("float64", 1e-6), ("float32", 1e-4))
     ]
+
+
+def _isomap(n: int, large: int, huge: int, landmarks: int) -> list[Case]:
+    """The roll that scikit-learn can still do, one that it cannot, and one that nobody could without landmarks."""
+    given = {"n_components": 2, "n_neighbors": 10}
+    estimator = "sklearn.manifold.Isomap"
+    mercer = Competitor(MERCER, MERCER, "mercer.Isomap", given)
+    peers = (
+        Competitor(f"{SKLEARN} auto", SKLEARN, estimator, {**given, "n_jobs": -1}),
+        Competitor(f"{SKLEARN} arpack", SKLEARN, estimator, {**given, "eigen_solver": "arpack", "n_jobs": -1}),
+    )
+    few = replace(mercer, params={**given, "landmarks": landmarks})
+    words = "{:,} points in 3 dimensions, 10 neighbours"
+    whole = Case("isomap-roll", "isomap", "isomap", n, 3, 2, (mercer, *peers), tol=1e-6, settings=words.format(n))
+    alone = replace(whole, id="isomap-large", n=large, competitors=(mercer,), tol=None, settings=words.format(large))
+    settings = f"{words.format(huge)}, {landmarks} landmarks"
+    return [whole, alone, replace(alone, id="isomap-landmarks", n=huge, competitors=(few,), settings=settings)]
 
 
 def _solvers(n: int, counts: tuple[int, ...]) -> list[Case]:

@@ -29,9 +29,14 @@ def main() -> None:
     if job.get("may_exhaust") and Path("/proc/meminfo").exists():
         _limit_memory()
     try:
-        result = {"fit": fit, "transform": transform, "kcca": correlate, "kda": discriminate, "solve": solve}[
-            job["kind"]
-        ](job)
+        result = {
+            "fit": fit,
+            "transform": transform,
+            "kcca": correlate,
+            "kda": discriminate,
+            "solve": solve,
+            "isomap": unroll,
+        }[job["kind"]](job)
     except MemoryError:
         result = {"error": "ran out of memory"}
     except ModuleNotFoundError as missing:
@@ -104,6 +109,21 @@ def discriminate(job: dict[str, Any]) -> Result:
     if hasattr(model, "predict"):
         _save(job, predicted=model.predict(new))
     return {"seconds": seconds, "before_bytes": before, "peak_bytes": peak}
+
+
+def unroll(job: dict[str, Any]) -> Result:
+    """Fit Isomap, and keep its map."""
+    X = np.load(job["data"])
+    estimator = _estimator(job["what"])
+    estimator(**job["params"]).fit(X[: _WARM_ROWS : len(X) // _WARM_ROWS or 1] if len(X) < 50_000 else X[:_WARM_ROWS])
+    before = memory("VmRSS")
+    seconds, model = timed(lambda: estimator(**job["params"]).fit(X))
+    peak = memory("VmHWM")
+    _save(job, embedding=model.embedding_)
+    found = {"seconds": seconds, "before_bytes": before, "peak_bytes": peak, **_report(model)}
+    if hasattr(model, "residual_variance_"):
+        found["unexplained"] = float(model.residual_variance_[-1])
+    return found
 
 
 def _two_views(path: str) -> tuple[np.ndarray, np.ndarray]:

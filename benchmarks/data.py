@@ -14,6 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
+from sklearn.datasets import make_swiss_roll
 
 ROOT = Path(__file__).resolve().parents[1]
 IMAGES = ROOT / "data" / "mnist_train_images.npy"
@@ -36,6 +37,14 @@ def dataset(n: int, d: int, dtype: str, seed: int = 0) -> Path:
             part = scores[index[run]]
             rows[run] = part + NOISE * rng.standard_normal(part.shape) if repeated else part
         _save(path, rows)
+    return path
+
+
+def swiss_roll(n: int) -> Path:
+    """The .npy file of n points of scikit-learn's swiss roll, (n, 3)."""
+    path = FOLDER / f"swiss-roll-{n}.npy"
+    if not path.exists():
+        _save(path, make_swiss_roll(n, random_state=0)[0])
     return path
 
 

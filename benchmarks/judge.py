@@ -1,7 +1,7 @@
 """One judge for all: how good an answer is, recomputed in float64 by NumPy alone, in tiles.
 
-Nothing here is shared with Mercer. The judge runs in the process that starts the measurements, never in one that is
-measured.
+Nothing here is shared with Mercer (SciPy and scikit-learn do for Isomap). The judge runs in the process that starts
+the measurements, never in one that is measured.
 """
 
 from __future__ import annotations
@@ -11,6 +11,10 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+from scipy.sparse.csgraph import shortest_path
+from scipy.sparse.linalg import eigsh
+from scipy.spatial import procrustes
+from sklearn.neighbors import kneighbors_graph
 
 _TILE = 1000  # rows at a time
 _SAMPLE_ABOVE = 200_000  # rows beyond which the residual is estimated from a sample
@@ -104,6 +108,30 @@ def held_out_correlation(first: np.ndarray, second: np.ndarray) -> float:
     """The mean over components of the correlation between the scores of two views of rows that no fit has seen."""
     a, b = (scores.astype(np.float64) - scores.mean(axis=0, dtype=np.float64) for scores in (first, second))
     return float(np.mean(np.sum(a * b, axis=0) / (np.linalg.norm(a, axis=0) * np.linalg.norm(b, axis=0))))
+
+
+def isomap(X: np.ndarray, n_neighbors: int, k: int) -> np.ndarray:
+    """The map by the textbook: SciPy's shortest paths, the doubly centred matrix of their squares, its top vectors."""
+    graph = kneighbors_graph(X, n_neighbors, mode="distance")
+    K = shortest_path(graph, method="D", directed=False)
+    K **= 2
+    K *= -0.5
+    means = K.mean(axis=0)
+    K -= means
+    K -= (means - means.mean())[:, None]
+    values, vectors = eigsh(K, k, v0=np.ones(len(X)) + np.arange(len(X)) / len(X))
+    return (vectors * np.sqrt(values))[:, ::-1]
+
+
+def unrolled(X: np.ndarray) -> np.ndarray:
+    """The sheet that scikit-learn's swiss roll (t cos t, y, t sin t) was rolled from: arc length and y."""
+    t = np.hypot(X[:, 0], X[:, 2])
+    return np.column_stack([(t * np.sqrt(1 + t**2) + np.arcsinh(t)) / 2, X[:, 1]])
+
+
+def procrustes_distance(A: np.ndarray, B: np.ndarray) -> float:
+    """‖A − B‖/‖B‖ of two maps after the best shift, rotation and scale: the root of SciPy's disparity."""
+    return float(np.sqrt(max(procrustes(A, B)[2], 0.0)))
 
 
 def score_error(

@@ -53,6 +53,9 @@ _NOTES = {
     "over the median squared distance. In place of a residual, the mean correlation of the ten pairs of scores on "
     "10,000 images that no fit has seen.",
     "pca": "The residual is ‖Sv − λv‖/λ₁ with S the covariance.",
+    "isomap": "Everyone finds the same exact neighbours. In place of a residual, ‖A − B‖/‖B‖ of the map to one by "
+    "SciPy's shortest paths and ARPACK, after the best shift, rotation and scale; the same to the sheet that was "
+    "rolled up; and the residual variance, as Mercer gives it.",
     "solvers": "All but the streamed one are given the centred kernel matrix in float64. A pass is one visit of the "
     "matrix, a product one vector multiplied by it.",
     "faces": "The face space is fitted to faces alone; the measure is the area under the curve of the distance from "
@@ -182,6 +185,8 @@ def _details(cases: dict[str, Figures]) -> str:
         "residual": "largest residual",
         "held_out": "held-out correlation",
         "wrong": "new rows wrong",
+        "off_sheet": "off the true sheet",
+        "unexplained": "residual variance",
         "passes": "passes",
         "products": "products",
         "shortfall": "eigenvalues short by",
@@ -246,6 +251,8 @@ _FORMATS: dict[str, Callable[[float], str]] = {
     "residual": "{:.1e}".format,
     "held_out": "{:.3f}".format,
     "wrong": "{:.2%}".format,
+    "off_sheet": "{:.1e}".format,
+    "unexplained": "{:.1e}".format,
 }
 
 

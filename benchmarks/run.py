@@ -77,7 +77,7 @@ def summary(one: Competitor, taken: list[Measurement]) -> dict[str, Any]:
         row["residual"] = max(found["residual"] for found in judged)
     kept = ("passes", "products", "solver", "converged", "certificate", "eigenvalue_error", "reason")
     row |= {name: last[name] for name in kept if last.get(name) is not None}
-    row |= {name: taken[0][name] for name in ("held_out", "wrong") if name in taken[0]}
+    row |= {name: taken[0][name] for name in ("held_out", "wrong", "off_sheet", "unexplained") if name in taken[0]}
     return row | ({"values": judged[0]["values"]} if judged and "values" in judged[0] else {})
 
 
@@ -158,6 +158,9 @@ class _Jobs:
         if case.kind == "kcca":
             self.data, self.new = data.halves(case.n, case.dtype)
             return
+        if case.kind == "isomap":
+            self.data = data.swiss_roll(case.n)
+            return
         self.data = data.dataset(case.n, case.d, case.dtype)
         self.gamma = data.gamma_of(self.data)
         if case.kind == "solve":
@@ -196,6 +199,8 @@ class _Jobs:
                 "data": str(self.data),
                 "new": str(self.new),
             }
+        if case.kind == "isomap":
+            return {"kind": "isomap", "what": one.what, "params": one.params, "data": str(self.data)}
         params = one.params if case.kind == "pca" else {**one.params, "gamma": self.gamma}
         fit = {"kind": "fit", "what": one.what, "params": params, "data": str(self.data)}
         if case.kind != "transform":
@@ -232,6 +237,16 @@ class _Jobs:
             found["residual"] = judge.largest_sine(np.load(out / "scores.npy"), self._reference)
         return found
 
+    def _map_verdict(self, embedding: np.ndarray) -> dict[str, Any]:
+        """How far a map is from the true sheet, and where a tolerance is asked for, from the map by SciPy alone."""
+        X = np.load(self.data)
+        found = {"off_sheet": judge.procrustes_distance(embedding, judge.unrolled(X))}
+        if self.case.tol is not None:
+            if not hasattr(self, "_reference"):
+                self._reference = judge.isomap(X, self.case.competitors[0].params["n_neighbors"], self.case.k)
+            found["residual"] = judge.procrustes_distance(embedding, self._reference)
+        return found
+
     def verdict(self, out: Path) -> dict[str, Any]:
         """The largest residual of an answer (for a transform, the largest error of its scores), and its values.
 
@@ -243,6 +258,8 @@ class _Jobs:
         if case.kind == "kcca":
             scores = (np.load(out / f"{name}.npy") for name in ("first", "second"))
             return {"held_out": judge.held_out_correlation(*scores)}
+        if case.kind == "isomap":
+            return self._map_verdict(np.load(out / "embedding.npy"))
         values, vectors = np.load(out / "values.npy").astype(np.float64), np.load(out / "vectors.npy")
         if case.kind == "transform":
             X, new, scores = np.load(self.data), np.load(self.new), np.load(out / "scores.npy")

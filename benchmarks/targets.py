@@ -179,6 +179,14 @@ TARGETS = [
     ),
     Target("kcca", "plain CCA never slower", _one("kcca-linear", _grid(1.0, 1.0))),
     Target("pca", "never slower", _grid(1.0, 1.0)),
+    Target("isomap", "10,000 points at least 4× as fast, the same map to 1e-6", _one("isomap-roll", _grid(4.0, 4.0))),
+    Target("isomap", "10,000 points in at most 0.3× the memory", _one("isomap-roll", _memory_share(0.3))),
+    Target("isomap", "30,000 points in less than 6 GB", _one("isomap-large", _within(None, 6, False))),
+    Target(
+        "isomap",
+        "a million points by 200 landmarks in 180 s and 4 GB",
+        _one("isomap-landmarks", _within(180, 4, False)),
+    ),
     Target(
         "faces", "kernel PCA tells faces from other patches no worse than PCA", _no_worse("faces-pixels", "faces-light")
     ),
