@@ -24,6 +24,7 @@ GROUPS = {
     "pca": "PCA, a million rows",
     "isomap": "Isomap, swiss rolls",
     "solvers": "Eigensolvers on the same matrix",
+    "neighbors": "Nearest neighbours",
     "faces": "Is it a face, and whose?",
     "gpu": "On a GPU",
 }
@@ -48,7 +49,7 @@ class Case:
 
     id: str
     group: str
-    kind: str  # kpca, pca, transform, kda, kcca, isomap, solve or quality: which measurement and which judge
+    kind: str  # kpca, pca, transform, kda, kcca, isomap, solve, neighbors or quality: which measurement and judge
     n: int
     d: int
     k: int
@@ -74,6 +75,7 @@ def all_cases() -> list[Case]:
         *_pca(1_000_000),
         *_isomap(10_000, 30_000, 1_000_000, 200),
         *_solvers(10_000, (10, 50)),
+        *_neighbors((70_000, 1_000_000), (15, 90)),
         *_faces(quick=False),
     ]
 
@@ -93,6 +95,7 @@ def quick_cases() -> list[Case]:
         *_pca(20_000),
         *_isomap(2200, 2500, 5000, 50),
         *_solvers(3200, (5,)),
+        *_neighbors((4000,), (15,)),
         *_faces(quick=True),
     ]
     return [replace(case, most_fits=min(case.most_fits, 3)) for case in cases]
@@ -311,6 +314,46 @@ def _solvers(n: int, counts: tuple[int, ...]) -> list[Case]:
             tol=1e-6,
             settings=f"n = {n:,}, k = {k}, tol = 1e-6",
         )
+        for k in counts
+    ]
+
+
+def _neighbors(sizes: tuple[int, ...], counts: tuple[int, ...]) -> list[Case]:
+    """Everyone exact who can be, up to 100,000 rows; beyond that the approximate ones, each at two settings."""
+    exact = (
+        Competitor(f"{MERCER} tiles (exact)", MERCER, "mercer", {"method": "tiles"}),
+        Competitor(f"{SKLEARN} brute (exact)", SKLEARN, "sklearn"),
+        Competitor("faiss Flat (exact)", "faiss", "faiss_flat"),
+    )
+    graphs = [
+        Competitor(f"{library}, {16 * c} links, breadth {50 * c}", library, library, params)
+        for library in ("hnswlib", "usearch")
+        for c in (1, 2)
+        for params in [{"links": 16 * c, "build": 100 * c, "breadth": 50 * c}]
+    ]
+    near = (
+        Competitor(f"{MERCER} approximate", MERCER, "mercer", {"method": "approximate"}),
+        *(
+            Competitor(f"faiss IVF, {probes} of √n cells", "faiss", "faiss_cells", {"cells": 1, "probes": probes})
+            for probes in (8, 16)
+        ),
+        *graphs,
+        Competitor("pynndescent", "pynndescent", "pynndescent"),
+        Competitor("pynndescent, more rounds", "pynndescent", "pynndescent", {"n_iters": 15, "delta": 1e-4}),
+    )
+    return [
+        Case(
+            f"neighbors-{n}-k{k}",
+            "neighbors",
+            "neighbors",
+            n,
+            50,
+            k,
+            (*exact, *near) if n <= 100_000 else near,
+            dtype="float32",
+            settings=f"n = {n:,}, k = {k}",
+        )
+        for n in sizes
         for k in counts
     ]
 

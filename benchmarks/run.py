@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import data, faces, judge
+from benchmarks import data, faces, judge, neighbors
 from benchmarks.cases import AUTO_POWER, SLACK, Case, Competitor
 
 RESULTS = data.ROOT / "benchmarks" / "results"
@@ -77,7 +77,8 @@ def summary(one: Competitor, taken: list[Measurement]) -> dict[str, Any]:
         row["residual"] = max(found["residual"] for found in judged)
     kept = ("passes", "products", "solver", "converged", "certificate", "eigenvalue_error", "reason")
     row |= {name: last[name] for name in kept if last.get(name) is not None}
-    row |= {name: taken[0][name] for name in ("held_out", "wrong", "off_sheet", "unexplained") if name in taken[0]}
+    measures = ("held_out", "wrong", "off_sheet", "unexplained", "recall")
+    row |= {name: taken[0][name] for name in measures if name in taken[0]}
     return row | ({"values": judged[0]["values"]} if judged and "values" in judged[0] else {})
 
 
@@ -161,6 +162,9 @@ class _Jobs:
         if case.kind == "isomap":
             self.data = data.swiss_roll(case.n)
             return
+        if case.kind == "neighbors":
+            self.data = neighbors.rows(case.n, case.d)
+            return
         self.data = data.dataset(case.n, case.d, case.dtype)
         self.gamma = data.gamma_of(self.data)
         if case.kind == "solve":
@@ -175,6 +179,8 @@ class _Jobs:
 
     def job(self, one: Competitor) -> dict[str, Any]:
         case = self.case
+        if case.kind == "neighbors":
+            return {"kind": "neighbors", "what": one.what, "params": one.params, "k": case.k, "data": str(self.data)}
         if case.kind == "solve":
             matrix = self.data if one.what == "krylov_streamed" else self.matrix
             numbers = {"k": case.k, "tol": case.tol, "gamma": self.gamma, "largest": self.largest}
@@ -255,6 +261,8 @@ class _Jobs:
         case = self.case
         if case.kind == "kda":
             return self._discriminant_verdict(out)
+        if case.kind == "neighbors":
+            return {"recall": neighbors.recall(self.data, np.load(out / "places.npy"))}
         if case.kind == "kcca":
             scores = (np.load(out / f"{name}.npy") for name in ("first", "second"))
             return {"held_out": judge.held_out_correlation(*scores)}
@@ -278,6 +286,7 @@ def _say(case: Case, one: Competitor, turn: int, found: Measurement) -> None:
         f"{statistics.median(found['seconds']):.3g} s, {found['peak_bytes'] / 1e9:.2f} GB"
         + (f", residual {found['residual']:.1e}" if "residual" in found else "")
         + (f", held-out correlation {found['held_out']:.3f}" if "held_out" in found else "")
+        + (f", recall {found['recall']:.4f}" if "recall" in found else "")
         + (f", wrong {found['wrong']:.2%}" if "wrong" in found else "")
     )
     label = "trial" if turn < 0 else f"turn {turn + 1}"

@@ -10,7 +10,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import faces, judge, report, run, targets
+from benchmarks import faces, judge, neighbors, report, run, targets
 from benchmarks.cases import GROUPS, MERCER, SKLEARN, Competitor, all_cases, chosen, quick_cases
 
 
@@ -257,3 +257,43 @@ def test_tables_are_rectangular():
 
 def test_the_page_is_the_rendering_of_the_figures():
     assert report.render(report.load()) == report.DOCS.read_text(), "run `python -m benchmarks --render`"
+
+
+# --- neighbours ----------------------------------------------------------------------------------------
+
+
+def test_recall_is_the_share_of_the_true_neighbors(tmp_path):
+    X = np.random.default_rng(0).standard_normal((60, 4)).astype(np.float32)
+    np.save(tmp_path / "rows.npy", X)
+    D = np.linalg.norm(X[:, None].astype(np.float64) - X[None, :], axis=2)
+    np.fill_diagonal(D, np.inf)
+    true = np.argsort(D, axis=1)[:, :4]
+    assert neighbors.recall(tmp_path / "rows.npy", true) == 1.0
+    half = true.copy()
+    half[:, :2] = np.arange(60)[:, None]  # a row is no neighbour of its own
+    assert neighbors.recall(tmp_path / "rows.npy", half) == 0.5
+
+
+def test_a_row_is_dropped_from_its_own_neighbors():
+    places = np.array([[0, 2, 1], [2, 0, 3]])  # the second row was not found at all
+    kept, distances = neighbors._without_self(places, np.array([[0.0, 1.0, 2.0], [1.0, 2.0, 3.0]]))
+    assert kept.tolist() == [[2, 1], [2, 0]] and distances.tolist() == [[1.0, 2.0], [1.0, 2.0]]
+
+
+@pytest.mark.parametrize(
+    "what, params", [("mercer", {"method": "tiles"}), ("mercer", {"method": "approximate"}), ("sklearn", {})]
+)
+def test_searches_leave_the_row_itself_out(what, params):
+    X = np.random.default_rng(0).standard_normal((500, 5)).astype(np.float32)
+    places, distances = neighbors.SEARCHES[what](X, 6, **params)
+    assert places.shape == distances.shape == (500, 6)
+    assert not np.any(places == np.arange(500)[:, None])
+
+
+def test_no_library_may_be_faster_at_the_same_recall():
+    verdict = targets._no_faster("a")
+    assert verdict({}) is None
+    good = figures(row(MERCER, 2.0, recall=0.98), row("faiss", 1.0, recall=0.9), row("faiss", 3.0, recall=0.99))
+    bad = figures(row(MERCER, 2.0, recall=0.98), row("faiss", 1.0, recall=0.979))
+    assert verdict({"a": good})[1] and "3 s at 0.990" in verdict({"a": good})[0]
+    assert not verdict({"a": bad})[1]

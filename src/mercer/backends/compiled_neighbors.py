@@ -147,20 +147,20 @@ def _shrink(low, high, index, n, k, scratch):
 
 
 @njit(nogil=True, cache=True)
-def scan(dots, aa, bb, width, rows, columns, own, groups, k, state, A, extra, B, extras, inverse):
-    """Take the tile of rows × columns into `state` = low, high, index, count, bound, computed; each a row of arrays.
+def scan(dots, aa, bb, width, which, rows, columns, own, groups, k, state, A, extra, B, extras, inverse):
+    """Take a tile into `state` = low, high, index, count, bound, computed, arrays with an entry for each of `rows`.
 
+    which : the places in `rows` of the rows of the tile
     own, groups : a pair whose row's `own` equals its column's `groups` is passed over.
     """
     low, high, index, count, bound, computed = state
     capacity = low.shape[1]
     scratch, hits = np.empty(capacity), np.empty(_RUN + 1, np.int64)
     two = dots.dtype.type(2)
-    m, n = dots.shape
-    for i in range(m):
+    for t in range(dots.shape[0]):
+        i, entries, n = which[t], dots[t], dots.shape[1]
         a = np.float64(aa[i])
         limit = dots.dtype.type(bound[i] - a + width / 12 * (a + bound[i]) + _TINY)  # a little more, for its rounding
-        entries = dots[i]
         for start in range(0, n, _RUN):
             stop = min(start + _RUN, n)
             near = 0
@@ -174,19 +174,24 @@ def scan(dots, aa, bb, width, rows, columns, own, groups, k, state, A, extra, B,
                 near += bb[j] - two * entries[j] <= limit
             for s in range(near):
                 j = hits[s]
-                if groups[columns[j]] == own[i]:
-                    continue
                 both = a + np.float64(bb[j])
                 lowest = both - 2 * np.float64(entries[j]) - _TINY
-                if lowest > bound[i]:
+                if lowest > bound[i] or groups[columns[j]] == own[i]:
                     continue
-                at = count[i]
-                low[i, at], high[i, at], index[i, at] = lowest, lowest + width * both + 2 * _TINY, columns[j]
+                at, highest = count[i], lowest + width * both + 2 * _TINY
+                settled = computed[i] > 0  # the first k are numbers in order: only what comes before the last counts
+                if settled:
+                    lowest = highest = square(A, rows[i], B, columns[j], inverse) + extra[i] + extras[columns[j]]
+                    computed[i] += 1
+                    if lowest > bound[i] or (lowest == bound[i] and columns[j] > index[i, k - 1]):
+                        continue
+                low[i, at], high[i, at], index[i, at] = lowest, highest, columns[j]
                 count[i] = at + 1
                 if at + 1 < capacity:
                     continue
-                count[i], bound[i] = _shrink(low[i], high[i], index[i], capacity, k, scratch)
-                if count[i] > (capacity + k) // 2:
+                if not settled:
+                    count[i], bound[i] = _shrink(low[i], high[i], index[i], capacity, k, scratch)
+                if settled or count[i] > (capacity + k) // 2:
                     number, count[i] = _settle(
                         low[i], high[i], index[i], count[i], k, rows[i], A, extra[i], B, extras, inverse
                     )

@@ -40,6 +40,15 @@ class Frame:
         reach = 0.0 if self.angles else _reach(Y, self.centre)
         return self if reach <= _FAR * self.unit else replace(self, unit=power_of_two(reach))
 
+    def classes(self, Y: Any) -> list[np.ndarray]:
+        """The rows of Y in groups that can share a unit: those not far from the indexed ones, and others by size."""
+        if self.angles:
+            return [np.arange(Y.shape[0])]
+        sizes, middle = _sizes(Y), 0.0 if self.centre is None else float(np.abs(self.centre).max(initial=0.0))
+        far = sizes > _FAR * max(self.unit, middle)
+        kinds = np.where(far, np.log2(sizes) // 256 + 100, 0)
+        return [np.flatnonzero(kinds == kind) for kind in np.unique(kinds)]
+
     def rounding(self, dtype: Any) -> float:
         """e with |computed − true| ≤ e (‖a‖² + ‖b‖²) for ‖a − b‖² = ‖a‖² + ‖b‖² − 2⟨a, b⟩ from rows in `dtype`.
 
@@ -98,7 +107,9 @@ def make_coarse(ready: Ready, frame: Frame, dtype: Any) -> Coarse:
     """Rows for tiles in `dtype`."""
     rows = ready.rows
     if sp.issparse(rows):
-        rows = sp.csr_array(((rows.data / frame.unit).astype(dtype), rows.indices, rows.indptr), shape=rows.shape)
+        rows = sp.csr_array(
+            ((rows.data.astype(np.float64) / frame.unit).astype(dtype), rows.indices, rows.indptr), shape=rows.shape
+        )
     elif frame.centre is None:
         rows = (rows / frame.unit).astype(dtype, copy=False)
     else:
@@ -113,7 +124,7 @@ def _centred(X: np.ndarray, frame: Frame, dtype: Any) -> np.ndarray:
     centre = np.asarray(frame.centre) * (1 / frame.unit)
     for start in range(0, len(X), 4096):
         run = slice(start, start + 4096)
-        out[run] = X[run] * (1 / frame.unit) - centre
+        out[run] = np.asarray(X[run], np.float64) * (1 / frame.unit) - centre
     return out
 
 

@@ -60,6 +60,7 @@ class Index(ABC):
         k = _whole(k)
         if k >= self.n:
             raise ValueError(_too_many("<", k, self.n, self.n))
+        _refuse_too_large(self.n, k)
         return self._neighbors(k)
 
     def query(self, Y: Any, k: int) -> Neighbors:
@@ -67,6 +68,7 @@ class Index(ABC):
         k, Y = _whole(k), self._samples(Y)
         if k > self.n:
             raise ValueError(_too_many("<=", k, self.n, Y.shape[0]))
+        _refuse_too_large(Y.shape[0], k)
         return self._query(Y, k)
 
     def within(self, radius: float) -> sp.csr_array:
@@ -134,6 +136,15 @@ def refuse_too_many_pairs(pairs: float, size: int) -> None:
         raise MemoryLimitError(
             f"A graph of {pairs:.3g} pairs would take {format_bytes(needed)}, and {format_bytes(available_bytes())} "
             "are free; take a smaller radius, or a number of neighbours instead."
+        )
+
+
+def _refuse_too_large(m: int, k: int) -> None:
+    needed = 20 * m * k  # indices, distances, and their squares
+    if needed > available_bytes():
+        raise MemoryLimitError(
+            f"{k:,} neighbours of {m:,} rows would take {format_bytes(needed)}, and {format_bytes(available_bytes())} "
+            "are free; take fewer."
         )
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import scipy.sparse as sp
 from sklearn.neighbors import VALID_METRICS, VALID_METRICS_SPARSE
 
+from mercer.graph.approximate import ApproximateIndex
 from mercer.graph.index import Index, Neighbors
 from mercer.graph.metrics import KernelIndex, MetricIndex
 from mercer.graph.precomputed import GraphIndex, MatrixIndex
@@ -27,6 +28,8 @@ from mercer.kernels import Kernel
 __all__ = ["METHODS", "Index", "Neighbors", "build_index", "choose_method"]
 
 METHODS = ("auto", "tiles", "kd_tree", "ball_tree", "brute", "approximate")
+_EXACT_FLOPS = 2.5e12  # n²d up to which all pairs are compared: about half a minute on a core of today
+_TREE_WIDTH_ELSE = 15  # columns up to which a tree beats all pairs by a metric that has no tiles
 _POWERS = {"euclidean": 2.0, "l2": 2.0, "manhattan": 1.0, "l1": 1.0, "cityblock": 1.0, "chebyshev": float("inf")}
 
 
@@ -40,8 +43,10 @@ def choose_method(
     """
     metric, p = _canonical(metric, p, weighted)
     if metric in TILED and (metric == "sqeuclidean" or metric not in _POWERS or sparse or d > _tree_width(n)):
+        if n * n * d > _EXACT_FLOPS and not sparse:
+            return "approximate", f"all pairs of {n:,} rows of {d} columns would take too long; the recall is measured"
         return "tiles", f"products of matrices are fastest for {n:,} rows of {d} columns, and exact"
-    if metric in (*_POWERS, "minkowski") and p >= 1 and d <= max(_tree_width(n), 8) and not sparse and not weighted:
+    if metric in (*_POWERS, "minkowski") and p >= 1 and d <= _TREE_WIDTH_ELSE and not sparse and not weighted:
         return "kd_tree", f"a tree is fastest for {n:,} rows of {d} columns, and exact"
     if metric == "haversine":
         return "ball_tree", "distances on a sphere need a ball tree"
@@ -49,7 +54,7 @@ def choose_method(
 
 
 def _tree_width(n: int) -> int:
-    """The most columns for which a tree beats tiles."""
+    """The most columns for which a tree beats tiles: measured on Gaussian rows, where trees are at their worst."""
     return 6 if n < 20_000 else 8
 
 
@@ -106,6 +111,8 @@ def _built(
         method, reason = "tiles", reason if reason != "asked for" else "asked for (brute force by tiles)"
     if method == "tiles":
         return TileIndex(X, metric, n_jobs, reason)
+    if method == "approximate":
+        return ApproximateIndex(X, metric, n_jobs, reason, seed)
     whole = TileIndex(X, metric, n_jobs, reason) if tiled else _metric_index(X, metric, p, params, n_jobs, reason)
     if method == "kd_tree":
         if not (isinstance(metric, str) and metric in (*_POWERS, "minkowski") and p >= 1 and not params):

@@ -29,6 +29,8 @@ def check_rows(X: Any, like: Any = None, **checks: Any) -> Any:
     if sp.issparse(X):
         X = sp.csr_array(X, copy=not X.has_canonical_format)
         X.sum_duplicates()  # and sorts the columns
+        if X.nnz < 2**31 and X.indices.dtype != np.int32:
+            X = sp.csr_array((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
     else:
         X = X.view(np.ndarray)
     return _as_like(X, like)

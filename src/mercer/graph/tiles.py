@@ -47,6 +47,11 @@ class TileIndex(BlockIndex):
         return check_rows(Y, like=self.X)
 
     def _nearest(self, Y: Any, own: np.ndarray, k: int) -> Neighbors:
+        if Y is not None and len(classes := self.frame.classes(Y)) > 1:
+            answers = [self._nearest(Y[rows], own[rows], k) for rows in classes]
+            back = np.argsort(np.concatenate(classes))
+            indices, far = (np.concatenate([getattr(a, name) for a in answers]) for name in ("indices", "distances"))
+            return Neighbors(indices[back], far[back], self.method)
         if self._is_small(len(own)):
             return super()._nearest(Y, own, k)
         places, distances = self.search(Y, np.arange(len(own)), own, np.arange(self.n), k)
@@ -61,17 +66,17 @@ class TileIndex(BlockIndex):
 
     def between(self, rows: Any, others: Any) -> np.ndarray:
         left, right = self.ready.take(np.asarray(rows)), self.ready.take(np.asarray(others))
-        return self._distances(_table(left, right, self.frame), self.frame)
+        return self.distances(_table(left, right, self.frame), self.frame)
 
     def _block(self, Y: Any, run: Any) -> np.ndarray:
         frame = self.frame if Y is None else self.frame.reaching(Y)
         left = self.ready.take(run) if Y is None else make_ready(Y[run], frame)
-        return self._distances(_table(left, self.ready, frame), frame)
+        return self.distances(_table(left, self.ready, frame), frame)
 
     def _is_small(self, m: int) -> bool:
         return m * self.n < _COMPILED_ABOVE and not sp.issparse(self.X)
 
-    def _distances(self, squares: np.ndarray, frame: Frame) -> np.ndarray:
+    def distances(self, squares: np.ndarray, frame: Frame) -> np.ndarray:
         """From ‖x − y‖² in the frame's unit to the metric, in the data's precision."""
         if frame.angles:
             squares *= 0.5  # 1 − cos = ‖u − v‖² / 2 for unit vectors
@@ -96,7 +101,7 @@ class TileIndex(BlockIndex):
         left = self.ready if Y is None else make_ready(Y, frame)
         dtype = self._precision(left, frame, rows, own, groups, k)
         places, squares, _ = self._sweep(left, frame, rows, own, groups, k, dtype)
-        return places, self._distances(squares, frame)
+        return places, self.distances(squares, frame)
 
     def _precision(
         self, left: Ready, frame: Frame, rows: np.ndarray, own: np.ndarray, groups: np.ndarray, k: int
@@ -114,21 +119,21 @@ class TileIndex(BlockIndex):
         self, left: Ready, frame: Frame, rows: np.ndarray, own: np.ndarray, groups: np.ndarray, k: int, dtype: Any
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Places, squared distances, and how many pairs of each row were computed one by one."""
-        kernels, right, coarse = _kernels(), self.ready, self._coarse_in(dtype, frame)
+        compiled, right, coarse = kernels(), self.ready, self._coarse_in(dtype, frame)
         places, squares = np.empty((len(rows), k), np.int32), np.empty((len(rows), k))
         computed = np.zeros(len(rows), np.int64)
         columns = np.arange(self.n, dtype=np.int32)
 
         def work(run: slice, slot: int) -> None:
-            part = rows[run]
+            part, which = rows[run], np.arange(run.stop - run.start)
             block, extra = make_coarse(left.take(part), frame, dtype), left.extra[part]
             state, room = new_state(len(part), k, computed[run]), np.empty(_ROWS * _COLUMNS, dtype)
             pairs = left.exact, extra, right.exact, right.extra, 1 / frame.unit
             for tile in slices(self.n, _COLUMNS):
                 dots = products(block.rows, coarse.rows[tile], room)
                 norms = block.norms, coarse.norms[tile], coarse.width
-                kernels.scan(dots, *norms, part, columns[tile], own[run], groups, k, state, *pairs)
-            kernels.finish(part, k, state, *pairs, places[run], squares[run])
+                compiled.scan(dots, *norms, which, part, columns[tile], own[run], groups, k, state, *pairs)
+            compiled.finish(part, k, state, *pairs, places[run], squares[run])
 
         backend_of(squares).for_each(slices(len(rows), _ROWS), work, self.n_jobs)
         return places, squares, computed
@@ -144,6 +149,9 @@ class TileIndex(BlockIndex):
     # --- all within a radius ---------------------------------------------------------------------------
 
     def _within(self, Y: Any, radius: float) -> sp.csr_array:
+        if Y is not None and len(classes := self.frame.classes(Y)) > 1:
+            graphs = [self._within(Y[rows], radius) for rows in classes]
+            return sp.csr_array(sp.vstack(graphs, format="csr"))[np.argsort(np.concatenate(classes))]
         m = self.n if Y is None else Y.shape[0]
         if self._is_small(m) or not np.isfinite(radius):
             return super()._within(Y, radius)
@@ -154,7 +162,7 @@ class TileIndex(BlockIndex):
 
         def work(job: int, slot: int) -> None:
             rows, columns, squares = self._pairs_within(left, frame, runs[job], self._square(radius, frame), Y is None)
-            distances = self._distances(squares, frame)
+            distances = self.distances(squares, frame)
             near = distances <= radius
             refuse_too_many_pairs(len(rows) * (len(runs) - job), self.dtype.itemsize)
             parts[job] = rows[near] + runs[job].start, columns[near], distances[near]
@@ -174,7 +182,7 @@ class TileIndex(BlockIndex):
     def _pairs_within(
         self, left: Ready, frame: Frame, run: slice, limit: float, is_own: bool
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        kernels, right, coarse = _kernels(), self.ready, self._coarse_in(np.float32, frame)
+        compiled, right, coarse = kernels(), self.ready, self._coarse_in(np.float32, frame)
         part = np.arange(run.start, run.stop)
         block, extra = make_coarse(left.take(run), frame, np.float32), left.extra[run]
         own = part if is_own else np.full(len(part), -1)
@@ -185,7 +193,7 @@ class TileIndex(BlockIndex):
             dots = products(block.rows, coarse.rows[tile], room)
             columns = np.arange(tile.start, tile.stop, dtype=np.int32)
             norms, pairs = (block.norms, coarse.norms[tile]), (left.exact, extra, right.exact, right.extra)
-            number = kernels.collect(dots, *norms, part, columns, own, limit, *pairs, 1 / frame.unit, *buffers)
+            number = compiled.collect(dots, *norms, part, columns, own, limit, *pairs, 1 / frame.unit, *buffers)
             found.append([buffer[:number].copy() for buffer in buffers])
         rows, places, squares = (np.concatenate(column) for column in zip(*found, strict=True))
         return rows, places, squares
@@ -209,9 +217,9 @@ def _table(left: Ready, right: Ready, frame: Frame) -> np.ndarray:
         return cdist(A, B, "sqeuclidean") + left.extra[:, None] + right.extra[None, :]
     out = np.empty((left.rows.shape[0], right.rows.shape[0]))
     rows, others = np.arange(out.shape[0]), np.arange(out.shape[1])
-    _kernels().table(left.exact, rows, left.extra, right.exact, others, right.extra, 1 / frame.unit, out)
+    kernels().table(left.exact, rows, left.extra, right.exact, others, right.extra, 1 / frame.unit, out)
     return out
 
 
-def _kernels() -> Any:
+def kernels() -> Any:
     return import_module("mercer.backends.compiled_neighbors")

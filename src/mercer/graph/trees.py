@@ -12,6 +12,7 @@ from sklearn.neighbors import BallTree
 
 from mercer.backends import backend_of
 from mercer.graph.blocks import BlockIndex
+from mercer.graph.boxes import Boxes
 from mercer.graph.index import Neighbors, graph_of_pairs, refuse_too_many_pairs
 from mercer.graph.metrics import MetricIndex
 from mercer.graph.rows import check_rows
@@ -21,6 +22,8 @@ from mercer.linalg.inner import power_of_two
 _ROWS = 4096  # that a thread asks a tree for at once
 _SPARE = 2  # neighbours beyond k + 1: they show whether the k-th is tied with the next
 _MOST_TIES = 8  # times k: beyond that many neighbours at one distance, a search of all rows is faster
+_BOXES_ABOVE = 2**22  # distances above which a hierarchy of boxes earns the time it takes to load
+_FAR = 2.0**100
 _SLACK = 1e-12  # what radii are enlarged by before distances are compared with them
 
 
@@ -92,6 +95,7 @@ class KDTreeIndex(TreeIndex):
         self.X, self.p, self._whole, self.n_jobs, self.reason = X, p, whole, n_jobs, reason
         self.n, self.dtype = X.shape[0], X.dtype
         self.unit = power_of_two(float(np.abs(X).max()), 500)
+        self._boxes: Boxes | None = None
         self.tree = cKDTree(self._scaled(X), leafsize=16, balanced_tree=False, compact_nodes=False)
 
     def _scaled(self, X: np.ndarray) -> np.ndarray:
@@ -101,8 +105,18 @@ class KDTreeIndex(TreeIndex):
         distances, places = self.tree.query(self._scaled(Y), k=np.arange(1, k + 1), p=self.p)
         return distances * self.unit, places
 
+    def closest_pairs(self, labels: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        if len(rows) * self.n < _BOXES_ABOVE:
+            return super().closest_pairs(labels, rows)
+        if self._boxes is None:
+            self._boxes = Boxes(self.tree.data, self.tree.indices)
+        i, j, distances = self._boxes.closest(labels, rows, self.p, self.n_jobs)
+        return i, j, (distances * self.unit).astype(self.dtype)
+
     def _within(self, Y: Any, radius: float) -> sp.csr_array:
         m = self.n if Y is None else Y.shape[0]
+        if Y is not None and np.abs(Y).max() > _FAR * self.unit:
+            return self._whole._within(Y, radius)  # powers of its distances would overflow
         bound = min(radius / self.unit * (1 + _SLACK), 2.0**600)
         tree = self.tree if Y is None else cKDTree(self._scaled(Y))
         refuse_too_many_pairs(float(tree.count_neighbors(self.tree, bound, p=self.p)), 32)
