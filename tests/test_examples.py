@@ -21,8 +21,12 @@ SMALL = {
     "novelty.py": ["--output", "out"],
     "eigenfaces.py": ["--quick", "--output", "out"],
     "denoise_digits.py": ["--rows", "400", "--quick", "--output", "out"],
+    "swiss_roll.py": ["--rows", "800", "--output", "out"],
+    "isomap_pitfalls.py": ["--output", "out"],
 }
-PICTURES = {"kernelize.py": 1, "novelty.py": 1, "eigenfaces.py": 1}  # where it is not two
+PICTURES = dict.fromkeys(  # where it is not two
+    ["kernelize.py", "novelty.py", "eigenfaces.py", "swiss_roll.py", "isomap_pitfalls.py"], 1
+)
 FACES = [ROOT / "data" / "lfw_subset.npy", ROOT / "data" / "orl_faces.npy"]
 SAYS = {
     "circles.py": ["PCA: the rings overlap", "kernel PCA: the rings stand apart"],
@@ -39,6 +43,12 @@ SAYS = {
     ],
     "kernelize.py": ["1.00 with a kernel", "0.99 with a kernel"],
     "novelty.py": ["false alarms on new rows", "kernel PCA, 30 components: area under the curve 1.000"],
+    "swiss_roll.py": ["Isomap, 10 neighbours  r = 1.000", "two coordinates leave 0."],
+    "isomap_pitfalls.py": [
+        "1 edge looks like a shortcut",
+        "of all distance runs over this edge",
+        "r = 1.000 with the true",
+    ],
     "eigenfaces.py": ["in even light, kernel PCA: area", "kernel PCA: 9"],
 }
 GUIDES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs" / "guide").glob("*.md"))

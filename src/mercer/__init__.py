@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from mercer.estimators.kernelized import Kernelized
     from mercer.estimators.novelty import NoveltyDetector
     from mercer.estimators.pca import PCA
+    from mercer.selection.neighbors import diagnose_neighbors
 
 __version__ = "0.1.0"
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "KernelPCA",
     "Kernelized",
     "NoveltyDetector",
+    "diagnose_neighbors",
 ]
 
 _HOMES = {
@@ -37,6 +39,7 @@ _HOMES = {
     "KernelPCA": "mercer.estimators.kernel_pca",
     "Kernelized": "mercer.estimators.kernelized",
     "NoveltyDetector": "mercer.estimators.novelty",
+    "diagnose_neighbors": "mercer.selection.neighbors",
 }
 
 

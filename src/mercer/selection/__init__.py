@@ -3,6 +3,7 @@
 median_distance, median_gamma    the typical distance between rows, and the width that goes with it
 alignment, hsic                  how well a kernel agrees with a target; whether two things depend on each other
 select_kernel                    the best of some kernels by a criterion, as a table, a picture and a kernel to use
+diagnose_neighbors               how many neighbours for Isomap: components, shortcuts, residual variance
 parallel_analysis                how many components are more than independent variables would give
 ContributionsDisplay             how much each variable moves each component, as a picture
 """
@@ -14,6 +15,9 @@ from mercer.selection.candidates import default_candidates
 from mercer.selection.display import ContributionsDisplay, RankingDisplay
 from mercer.selection.hsic import HSIC, hsic
 from mercer.selection.loo import LeaveOneOut, leave_one_out
+from mercer.selection.neighbors import diagnose_neighbors
+from mercer.selection.neighbors_display import NeighborsDisplay, ShortcutsDisplay
+from mercer.selection.neighbors_result import NeighborsDiagnosis
 from mercer.selection.reconstruction import Reconstruction, reconstruction_error
 from mercer.selection.result import KernelSelection, ScoredKernel
 from mercer.selection.select import CRITERIA, select_kernel
@@ -25,12 +29,16 @@ __all__ = [
     "DistanceSummary",
     "KernelSelection",
     "LeaveOneOut",
+    "NeighborsDiagnosis",
+    "NeighborsDisplay",
     "ParallelAnalysis",
     "RankingDisplay",
     "Reconstruction",
     "ScoredKernel",
+    "ShortcutsDisplay",
     "alignment",
     "default_candidates",
+    "diagnose_neighbors",
     "distance_summary",
     "hsic",
     "leave_one_out",

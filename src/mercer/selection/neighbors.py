@@ -1,0 +1,289 @@
+"""How many neighbours for Isomap: what falls apart, what is short-circuited, and how well a map keeps the distances."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_array
+
+from mercer.backends import is_foreign
+from mercer.estimators.base import FLOATS
+from mercer.estimators.components import Settings
+from mercer.estimators.unfolding import plan_unfolding, unfold_landmarks
+from mercer.graph.components import connected, join_components
+from mercer.graph.geodesics import Geodesics
+from mercer.graph.neighbors import build_index
+from mercer.graph.shortcuts import Edges, Loads, loads, shortcuts
+from mercer.linalg.eigen import SMALL, as_generator, default_tol
+from mercer.selection.data import one_seed
+from mercer.selection.neighbors_choice import choose
+from mercer.selection.neighbors_result import NeighborsDiagnosis, records
+
+COUNTS = range(4, 31, 2)
+_REFERENCE = 15  # neighbours at least of the graph in which shortcuts are looked for: a thinner one has cracks
+_TOGETHER = 16  # sources whose distances are in memory at once
+
+
+def diagnose_neighbors(
+    X: Any,
+    n_neighbors: Iterable[int] = COUNTS,
+    *,
+    n_components: int = 2,
+    metric: Any = "minkowski",
+    p: float = 2,
+    metric_params: dict | None = None,
+    detour: float = 5.0,
+    sources: int = 200,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> NeighborsDiagnosis:
+    """What each number of neighbours does to Isomap's graph, which to take, and why.
+
+        k is sound  ⇔  the graph of k neighbours is in one piece, and has no edge whose ends are more than `detour`
+                       times its length apart along the rest of the data (`mercer.graph.shortcuts`)
+
+    The number recommended is the smallest sound one whose residual variance is close to the least of the sound ones.
+    Where none is sound, it is the lesser evil, and the reason says what is wrong with it and what to try.
+
+    Parameters
+    ----------
+    X : (n, d), dense or CSR; distances or a sparse graph of them for metric="precomputed"
+    n_neighbors : numbers to look at, each below n; those of the default that are not are left out
+    n_components : of the map whose residual variance is taken
+    metric, p, metric_params : as for Isomap
+    detour : how many times its length the ends of an edge must be apart for it to be a shortcut
+    sources : points from which distances are taken, for the residual variance (landmarks) and for what hangs on
+        shortcuts; chosen by max–min, all rows where n is smaller
+    random_state : of the first source; None is a fixed seed
+    n_jobs : threads; None is all cores
+
+    Cost: the neighbours once, for the largest k; a search for shortcuts, in which most edges need only a look at common
+    neighbours; and for each k `sources` shortest-path trees of O(nk), three times as many where it has shortcuts.
+    Memory: 4 · n · sources bytes and about 100 bytes an edge.
+
+    References
+    ----------
+    Balasubramanian & Schwartz, The Isomap algorithm and topological stability, Science 2002.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_swiss_roll
+    >>> from mercer import diagnose_neighbors
+    >>> X, _ = make_swiss_roll(600, random_state=0)
+    >>> print(diagnose_neighbors(X, [4, 8, 12, 16]))  # doctest: +SKIP
+    """
+    detour, sources, n_components = _checked(detour, sources, n_components)
+    precomputed = isinstance(metric, str) and metric == "precomputed"
+    X = _rows(X, precomputed)
+    n, graph_given = X.shape[0], precomputed and sp.issparse(X)
+    counts = _counts(n_neighbors, n)
+    seed = one_seed(random_state)
+    index = build_index(X, metric=metric, p=p, metric_params=metric_params, n_jobs=n_jobs, random_state=seed)
+    most = counts[-1] if graph_given else min(max(counts[-1], _REFERENCE), n - 1)
+    found = index.neighbors(most)
+    _refuse_units(found.distances)
+
+    edges = Edges.of(_first(found, most))
+    cut = shortcuts(edges, detour=detour, n_jobs=n_jobs)
+    first = _first_at(found.indices, edges.i[cut], edges.j[cut])
+    ways = _ways(edges, cut, sources, n_jobs)
+    judge = _Judge(index, not graph_given, n_components, sources, seed, n_jobs, np.dtype(X.dtype))
+    rows = []
+    for k in counts:
+        seen = np.flatnonzero(first <= k)
+        row, hanging = judge(_first(found, k), edges.i[cut[seen]], edges.j[cut[seen]])
+        table = records(
+            edges.i[cut[seen]], edges.j[cut[seen]], edges.length[cut[seen]], ways[seen], hanging.share, first[seen]
+        )
+        rows.append((*row, table, hanging.together, hanging.growth))
+    components, sizes, variance, tables, together, growth = zip(*rows, strict=True)
+    result = NeighborsDiagnosis(
+        n_neighbors=np.array(counts),
+        components=np.array(components),
+        sizes=tuple(sizes),
+        residual_variance=np.array(variance),
+        shortcuts=tuple(tables),
+        share=np.array(together),
+        growth=np.array(growth),
+        n_components=n_components,
+        recall=float(found.recall),
+    )
+    recommended, reason = choose(result)
+    return replace(result, recommended=recommended, reason=reason)
+
+
+# --- what was asked for ------------------------------------------------------------------------------------
+
+
+def _checked(detour: Any, sources: Any, n_components: Any) -> tuple[float, int, int]:
+    if not isinstance(detour, Real) or not 1 < float(detour) < np.inf:
+        raise ValueError(
+            f"detour={detour!r} must be a number above 1: how many times longer a way round is than a shortcut."
+        )
+    if not isinstance(n_components, Integral) or n_components < 1:
+        raise ValueError(f"n_components={n_components!r} must be a whole number ≥ 1.")
+    if not isinstance(sources, Integral) or sources <= n_components:
+        raise ValueError(
+            f"sources={sources!r} must be a whole number above n_components={n_components}; some hundred are good."
+        )
+    return float(detour), int(sources), int(n_components)
+
+
+def _rows(X: Any, precomputed: bool) -> Any:
+    if is_foreign(X):
+        raise TypeError(f"diagnose_neighbors reads NumPy arrays, data frames and CSR matrices, not {type(X).__name__}.")
+    X = check_array(X, accept_sparse="csr", dtype=FLOATS, ensure_min_samples=3, ensure_all_finite=not precomputed)
+    if precomputed and X.shape[0] != X.shape[1]:
+        raise ValueError(f"Precomputed distances must be a square matrix (n_samples, n_samples), not {X.shape}.")
+    return X
+
+
+def _counts(n_neighbors: Any, n: int) -> list[int]:
+    """The numbers asked for, in order, once each."""
+    default = n_neighbors is COUNTS
+    given = [n_neighbors] if isinstance(n_neighbors, Integral) else list(n_neighbors)
+    if not given or not all(isinstance(k, Integral) and not isinstance(k, bool) and int(k) >= 1 for k in given):
+        raise ValueError(f"n_neighbors={n_neighbors!r} must be whole numbers ≥ 1, such as range(4, 31, 2).")
+    counts = sorted({int(k) for k in given})
+    if default:
+        counts = [k for k in counts if k < n] or [n - 1]
+    if counts[-1] >= n:
+        raise ValueError(
+            f"Expected n_neighbors < n_samples_fit, but n_neighbors = {counts[-1]}, n_samples_fit = {n}: a row has "
+            f"only {n - 1} others."
+        )
+    return counts
+
+
+def _refuse_units(distances: np.ndarray) -> None:
+    largest = float(distances.max(initial=0.0))
+    if largest == 0:
+        raise ValueError(
+            "Every row has only copies of itself as neighbours: there is no graph to look at. Remove the copies."
+        )
+    if not 1e-120 < largest < 1e120:
+        raise ValueError(
+            f"Distances are near {largest:.0e}: their squares leave the range of float64. Multiply the data by a "
+            "number that brings them near 1."
+        )
+
+
+# --- the graphs --------------------------------------------------------------------------------------------
+
+
+def _first(found: Any, k: int) -> sp.csr_array:
+    """The graph of the first k neighbours."""
+    part = replace(found, indices=found.indices[:, :k], distances=found.distances[:, :k])
+    return part.graph(found.indices.shape[0])
+
+
+def _first_at(indices: np.ndarray, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+    """The least k at which i and j are neighbours, either of the other."""
+    places = []
+    for a, b in ((i, j), (j, i)):
+        hit = indices[a] == b[:, None]
+        places.append(np.where(hit.any(axis=1), hit.argmax(axis=1) + 1, indices.shape[1] + 1))
+    return np.minimum(*places)
+
+
+def _ways(edges: Edges, cut: np.ndarray, sources: int, n_jobs: int | None) -> np.ndarray:
+    """(s,) the distance between the ends of each shortcut along all other edges, relative to its length.
+
+    Exact for shortcuts at the `sources` vertices that have most; |d(s, i) − d(s, j)| over these s, which is never more,
+    for others.
+    """
+    i, j = edges.i[cut], edges.j[cut]
+    ways = np.zeros(len(cut))
+    if not len(cut):
+        return ways
+    busy = np.bincount(np.concatenate([i, j]), minlength=edges.n)
+    at = np.argsort(-busy, kind="stable")[: min(sources, np.count_nonzero(busy))]
+    keep = np.ones(len(edges.i), bool)
+    keep[cut] = False
+    along = Geodesics(edges.graph(keep), n_jobs=n_jobs)
+    for start in range(0, len(at), _TOGETHER):
+        D = along.from_nodes(at[start : start + _TOGETHER])
+        with np.errstate(invalid="ignore"):  # infinity less infinity: a part that the source is not in
+            apart = np.nan_to_num(np.abs(D[:, i] - D[:, j]), nan=0.0)
+        np.maximum(ways, apart.max(axis=0), out=ways)
+    return ways / edges.length[cut]
+
+
+class _Judge:
+    """Components, residual variance and what hangs on shortcuts, for the graph of one k after the other."""
+
+    def __init__(
+        self,
+        index: Any,
+        measurable: bool,
+        n_components: int,
+        sources: int,
+        seed: int | None,
+        n_jobs: int | None,
+        dtype: Any,
+    ) -> None:
+        self.index, self.measurable, self.n_components, self.sources = index, measurable, n_components, sources
+        self.seed, self.n_jobs, self.bits = seed, n_jobs, 32 if dtype == np.float32 else 64
+
+    def __call__(
+        self, graph: sp.csr_array, i: np.ndarray, j: np.ndarray
+    ) -> tuple[tuple[int, np.ndarray, float], Loads]:
+        count, labels = connected(graph)
+        sizes = np.sort(np.bincount(labels))[::-1]
+        graph, rows = self._whole(graph, count, labels)
+        n = graph.shape[0]
+        geodesics = Geodesics(graph, dtype=np.float64 if n <= SMALL else np.float32, n_jobs=self.n_jobs)
+        first = int(as_generator(self.seed).integers(n))
+        landmarks = geodesics.spread(min(self.sources, n), first)
+        variance = self._residual_variance(geodesics, landmarks)
+        hanging = Loads(np.zeros(len(i)), 0.0, 0.0)
+        if len(i):
+            hanging = self._hanging(geodesics.graph, rows, i, j, landmarks)
+        return (int(count), sizes, variance), hanging
+
+    def _whole(self, graph: sp.csr_array, count: int, labels: np.ndarray) -> tuple[sp.csr_array, np.ndarray]:
+        """A connected graph: joined, or the largest part where rows of different parts have no distance."""
+        rows = np.arange(graph.shape[0])
+        if count > 1 and self.measurable:
+            graph = join_components(self.index, graph, labels)[0]
+        elif count > 1:
+            rows = np.flatnonzero(labels == np.bincount(labels).argmax())
+            graph = graph[rows][:, rows]
+        return graph, rows
+
+    def _residual_variance(self, geodesics: Geodesics, landmarks: np.ndarray) -> float:
+        k = min(self.n_components, len(landmarks))
+        plan = plan_unfolding(geodesics.n, k, solver="auto", landmarks=len(landmarks), limit=None, given=False)
+        tol = default_tol(self.bits)
+        settings = Settings(
+            k,
+            None,
+            tol,
+            self.bits,
+            None,
+            "auto",
+            0,
+            False,
+            self.seed,
+            self.n_jobs,
+            None,
+            "−½HD²H of these distances",
+            True,
+        )
+        return float(unfold_landmarks(geodesics, landmarks, plan, settings).residual_variance[-1])
+
+    def _hanging(
+        self, graph: sp.csr_array, rows: np.ndarray, i: np.ndarray, j: np.ndarray, sources: np.ndarray
+    ) -> Loads:
+        edges = Edges.of(graph)
+        inside = np.isin(i, rows) & np.isin(j, rows)
+        numbers = edges.find(np.searchsorted(rows, i[inside]), np.searchsorted(rows, j[inside]))
+        found = loads(edges, numbers, sources, n_jobs=self.n_jobs)
+        share = np.zeros(len(i))
+        share[inside] = found.share
+        return replace(found, share=share)
