@@ -34,7 +34,8 @@ test-torch: $(VENV)/.installed-test
 	$(BIN)/python -c 'import torch' 2>/dev/null || $(BIN)/pip install --quiet torch==2.13.0
 	$(BIN)/pytest -m torch tests
 
-# primme, a competitor, comes without wheels: install it yourself to have it in the comparison of solvers.
+# primme, a competitor, comes without wheels: install it yourself to have it in the comparison of solvers. The search for
+# neighbours is compared with faiss-cpu, hnswlib, usearch and pynndescent, those of them that are installed.
 bench: $(VENV)/.installed
 	$(BIN)/python -m benchmarks
 

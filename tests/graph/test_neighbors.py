@@ -398,6 +398,14 @@ def test_approximate_with_more_neighbors_than_a_cell_holds():
     assert np.mean(found.distances <= true.distances[:, -1:]) > 0.95
 
 
+def test_approximate_where_neighbors_are_everywhere():
+    """In many dimensions without structure no few cells hold the neighbours of a row: all rows are compared."""
+    X = data(3000, 60, dtype=np.float32)
+    found = build_index(X, method="approximate").neighbors(5)
+    assert found.method == "tiles" and found.recall == 1.0
+    agree(found, cdist(X.astype(np.float64), X.astype(np.float64)), 5, 2e-7)
+
+
 def test_approximate_on_copies():
     X = np.repeat(clusters(40), 50, axis=0)
     found = build_index(X, method="approximate").neighbors(20)

@@ -24,6 +24,7 @@ from mercer.linalg.eigen import as_generator
 AIM = 0.98  # share of the true neighbours that should be in the cells that are looked into
 _TRIED = 200  # rows whose true neighbours are found: some to choose the number of cells, others to measure the recall
 _WIDE = 8  # times as many cells are thought of for the rows of a cell as each row is compared with
+_SHARE = 0.4  # of all cells beyond which all rows are compared instead
 _ROWS = 1024  # of one cell that are searched at once
 
 
@@ -91,7 +92,10 @@ class ApproximateIndex(Index):
         k: int,
     ) -> Neighbors:
         """The search, what it could not find found exactly, and its recall on the rows `test`."""
-        places, squares = self._search(left, coarse, place, labels, own, k, self._probes(k))
+        probes = self._probes(k)
+        if probes > _SHARE * len(self.cells.centres):  # neighbours are everywhere: cells would save nothing
+            return self.exact._nearest(Y, own, k)
+        places, squares = self._search(left, coarse, place, labels, own, k, probes)
         distances = self.exact.distances(squares, self.exact.frame)
         everyone = np.arange(self.n)
         if len(short := np.flatnonzero(places[:, -1] < 0)):  # its cells held fewer than k rows
