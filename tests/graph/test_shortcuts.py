@@ -104,6 +104,9 @@ def clean(name, n, rng):
         "square": lambda: rng.random((n, 2)),
         "circle": lambda: np.column_stack([np.cos(even), np.sin(even)]),
         "annulus": lambda: ring * np.sqrt(rng.uniform(0.4, 1, n))[:, None],
+        "knot": lambda: np.column_stack(
+            [np.sin(angle) + 2 * np.sin(2 * angle), np.cos(angle) - 2 * np.cos(2 * angle), -np.sin(3 * angle)]
+        ),
         "sphere": lambda: turned,
         "ball of noise": lambda: rng.standard_normal((n, 5)),
         "two groups": lambda: rng.standard_normal((n, 3)) + 8 * (np.arange(n) % 2)[:, None],
@@ -115,7 +118,8 @@ def clean(name, n, rng):
 
 
 @pytest.mark.parametrize(
-    "name", ["square", "circle", "annulus", "sphere", "ball of noise", "two groups", "copies", "near copies", "roll"]
+    "name",
+    ["square", "circle", "annulus", "knot", "sphere", "ball of noise", "two groups", "copies", "near copies", "roll"],
 )
 @pytest.mark.parametrize("seed", [0, 1])
 def test_clean_data_has_no_shortcuts(name, seed):

@@ -9,9 +9,10 @@ copies and near copies of a point have no shorter way to each other than by its 
 
 1. The core: edges no longer than the local spacing. That is the distance to the CORE-th neighbour, its median over the
    neighbours of a vertex, so that an outlier or a point of noise between two sheets is measured by the sheets; times
-   the factor at which nearly all vertices are in large parts, times MARGIN, for a core that only just holds together
-   has cracks. An edge of the core without another short way along the core is put back, unless it runs between parts
-   that nothing else holds together: this finds a single false edge however short it is, and cuts no thin ring.
+   the factor at which nearly all vertices are in large parts and these are joined, times MARGIN, for a core that only
+   just holds together has cracks. An edge of the core without another short way along the core is put back, unless it
+   runs between parts that nothing else holds together: this finds a single false edge however short it is, and cuts
+   no thin ring.
 2. Every edge with a short way along what is trusted is trusted too, again and again until there is none. Order does not
    matter: more edges never make a way longer, so there is one smallest such set.
 3. Parts that are still apart are joined by the shortest edges between them (Kruskal), and step 2 is done again.
@@ -26,6 +27,7 @@ edges across the one wide gap of a thin ring; they look the same as those betwee
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import pairwise
@@ -42,6 +44,7 @@ from mercer.linalg.inner import power_of_two
 CORE = 8  # neighbours that give the spacing
 MARGIN = 1.4  # above the spacing at which the data begins to hold together
 _HOLDS, _PART = 0.95, 100  # the share of vertices, and in parts of how many, that make it do so
+_MOST = 1.8  # times more, to join such parts
 _FACTORS = 0.4 * 1.05 ** np.arange(80)  # that are tried
 _FEW = 0.01  # of edges accepted by a look at common neighbours, below which searches begin
 _JOBS = 64  # parts that searches are dealt to threads in, so that one slow part does not decide
@@ -129,17 +132,33 @@ def _spacing(edges: Edges) -> np.ndarray:
 
 
 def _holding(edges: Edges, relative: np.ndarray) -> float:
-    """The factor of the spacing at which nearly all vertices are in large parts."""
+    """The factor of the spacing at which the data holds together.
+
+    Nearly all vertices are in large parts, and these are no more than in the whole graph. The second may need long
+    edges where groups lie apart, so it raises the factor to MOST times the first at most.
+    """
     part = min(_PART, edges.n // 4)
-    first, last = 0, len(_FACTORS) - 1
-    while first < last:
-        middle = (first + last) // 2
-        labels = _labels(edges, relative <= _FACTORS[middle])
-        if np.mean(np.bincount(labels)[labels] >= part) >= _HOLDS:
-            last = middle
-        else:
-            first = middle + 1
-    return float(_FACTORS[first])
+    whole = _large(_labels(edges, np.ones(len(relative), bool)), part)[1]
+
+    def first(enough: Callable[[float, int], bool]) -> float:
+        low, high = 0, len(_FACTORS) - 1
+        while low < high:
+            middle = (low + high) // 2
+            if enough(*_large(_labels(edges, relative <= _FACTORS[middle]), part)):
+                high = middle
+            else:
+                low = middle + 1
+        return float(_FACTORS[low])
+
+    bulk = first(lambda share, _: share >= _HOLDS)
+    return min(first(lambda share, count: share >= _HOLDS and count <= whole), _MOST * bulk)
+
+
+def _large(labels: np.ndarray, part: int) -> tuple[float, int]:
+    """The share of vertices in parts of at least so many, and the number of these parts."""
+    sizes = np.bincount(labels)
+    large = sizes >= part
+    return float(sizes[large].sum() / len(labels)), int(large.sum())
 
 
 def _confirmed(search: _Search, core: np.ndarray) -> np.ndarray:

@@ -73,7 +73,8 @@ class NeighborsDiagnosis:
     def without_shortcuts(self, graph: Any) -> sp.csr_array:
         """A graph of the same rows, such as `Isomap.graph_`, without its edges that look like shortcuts.
 
-        Isomap(metric="precomputed", n_neighbors=None, radius=np.inf) maps it.
+        Isomap(metric="precomputed", n_neighbors=None, radius=np.inf) maps it. Edges of more neighbours than were
+        looked at stay as they are.
         """
         graph = undirected(graph).tocoo()
         rows, columns = (part.astype(np.int64) for part in graph.coords)
