@@ -48,6 +48,7 @@ pictures: $(VENV)/.installed
 	$(BIN)/python examples/novelty.py --output docs/pictures
 	$(BIN)/python examples/eigenfaces.py --output docs/pictures
 	$(BIN)/python examples/denoise_digits.py --output docs/pictures
+	$(BIN)/python examples/crowding.py --output docs/pictures
 
 clean:
 	rm -rf $(VENV) demo build dist

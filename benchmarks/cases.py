@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 MERCER, SKLEARN, DIRECT = "Mercer", "scikit-learn", "the direct eigenproblem"
+OPENTSNE = "openTSNE"
 PEERS = (SKLEARN, DIRECT)
 POWERS = (4, 7, 10, 15, 20)  # iterated_power of scikit-learn's randomized solver, raised until it is exact enough
 AUTO_POWER = 7  # what its "auto" stands for when k < n / 10
@@ -25,6 +26,7 @@ GROUPS = {
     "isomap": "Isomap, swiss rolls",
     "solvers": "Eigensolvers on the same matrix",
     "neighbors": "Nearest neighbours",
+    "embedding": "SNE and t-SNE",
     "faces": "Is it a face, and whose?",
     "gpu": "On a GPU",
 }
@@ -49,7 +51,7 @@ class Case:
 
     id: str
     group: str
-    kind: str  # kpca, pca, transform, kda, kcca, isomap, solve, neighbors or quality: which measurement and judge
+    kind: str  # kpca, pca, transform, kda, kcca, isomap, solve, neighbors, embedding, quality: measurement and judge
     n: int
     d: int
     k: int
@@ -76,6 +78,7 @@ def all_cases() -> list[Case]:
         *_isomap(10_000, 30_000, 1_000_000, 200),
         *_solvers(10_000, (10, 50)),
         *_neighbors((70_000, 1_000_000), (15, 90)),
+        *_embedding(10_000, 70_000, 1_000_000),
         *_faces(quick=False),
     ]
 
@@ -96,6 +99,7 @@ def quick_cases() -> list[Case]:
         *_isomap(2200, 2500, 5000, 50),
         *_solvers(3200, (5,)),
         *_neighbors((4000,), (15,)),
+        *_embedding(1000, 1500, 2000),
         *_faces(quick=True),
     ]
     return [replace(case, most_fits=min(case.most_fits, 3)) for case in cases]
@@ -355,6 +359,27 @@ def _neighbors(sizes: tuple[int, ...], counts: tuple[int, ...]) -> list[Case]:
         )
         for n in sizes
         for k in counts
+    ]
+
+
+def _embedding(small: int, middle: int, large: int) -> list[Case]:
+    """From rows to a map in the plane, end to end; nobody else has SNE beyond n²."""
+    mercer = (
+        Competitor(f"{MERCER}, 600 steps", MERCER, "mercer", {"steps": 600}),
+        Competitor(f"{MERCER}, 1000 steps (its default)", MERCER, "mercer"),
+    )
+    peer = Competitor(f"{OPENTSNE}, FFT, 750 steps (its default)", OPENTSNE, "openTSNE")
+    sklearn = Competitor(f"{SKLEARN} Barnes–Hut, 1000 steps (its default)", SKLEARN, "sklearn")
+    sne = (Competitor(f"{MERCER} SNE, 600 steps", MERCER, "mercer", {"estimator": "SNE", "steps": 600}),)
+    few = Case("embedding-small", "embedding", "embedding", small, 50, 2, (*mercer, peer, sklearn), dtype="float32")
+    return [
+        replace(case, settings=f"n = {case.n:,}" + (", SNE" if case.competitors == sne else ""))
+        for case in (
+            few,
+            replace(few, id="embedding-middle", n=middle, competitors=(*mercer, peer)),
+            replace(few, id="embedding-sne", n=middle, competitors=sne),
+            replace(few, id="embedding-large", n=large, competitors=mercer[:1]),
+        )
     ]
 
 

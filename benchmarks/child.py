@@ -21,7 +21,7 @@ import numpy as np
 _WARM_ROWS = 3500  # enough for every path of a large kernel fit: tiles, both precisions, the low-rank start
 _WARM_ROWS_PCA = 50_000  # enough for every thread to be started
 _LEAST_FITS, _SECONDS = 5, 1.0  # where a fit may be repeated: at least so often, and until so much time is spent
-_OPTIONAL = ("primme", "faiss", "hnswlib", "usearch", "pynndescent")  # competitors that are no dependencies
+_OPTIONAL = ("primme", "faiss", "hnswlib", "usearch", "pynndescent", "openTSNE")  # competitors that are no dependencies
 Result = dict[str, Any]
 
 
@@ -38,7 +38,11 @@ def main() -> None:
             "solve": solve,
             "isomap": unroll,
         }
-        result = kinds[job["kind"]](job) if job["kind"] in kinds else import_module("benchmarks.neighbors").search(job)
+        if job["kind"] == "neighbors":
+            kinds["neighbors"] = import_module("benchmarks.neighbors").search
+        if job["kind"] == "embedding":
+            kinds["embedding"] = import_module("benchmarks.embedding").embed
+        result = kinds[job["kind"]](job)
     except MemoryError:
         result = {"error": "ran out of memory"}
     except ModuleNotFoundError as missing:

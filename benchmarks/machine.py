@@ -11,7 +11,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_info
 
-_PACKAGES = ("mercer", "numpy", "scipy", "scikit-learn", "numba", "primme")
+_PACKAGES = ("mercer", "numpy", "scipy", "scikit-learn", "numba", "primme", "openTSNE")
 
 
 def describe() -> dict[str, Any]:

@@ -15,12 +15,22 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import data, faces, judge, neighbors
+from benchmarks import data, embedding, faces, judge, neighbors
 from benchmarks.cases import AUTO_POWER, SLACK, Case, Competitor
 
 RESULTS = data.ROOT / "benchmarks" / "results"
 _TIMEOUT = 3600.0
 _JUDGE_ALWAYS = 20_000  # up to so many samples every answer is judged, beyond only the first of each competitor
+_JUDGED = (
+    "held_out",
+    "wrong",
+    "off_sheet",
+    "unexplained",
+    "recall",
+    "kl",
+    "map_recall",
+    "first_call",
+)  # of the first measurement
 Measurement = dict[str, Any]
 
 
@@ -77,8 +87,7 @@ def summary(one: Competitor, taken: list[Measurement]) -> dict[str, Any]:
         row["residual"] = max(found["residual"] for found in judged)
     kept = ("passes", "products", "solver", "converged", "certificate", "eigenvalue_error", "reason")
     row |= {name: last[name] for name in kept if last.get(name) is not None}
-    measures = ("held_out", "wrong", "off_sheet", "unexplained", "recall")
-    row |= {name: taken[0][name] for name in measures if name in taken[0]}
+    row |= {name: taken[0][name] for name in _JUDGED if name in taken[0]}
     return row | ({"values": judged[0]["values"]} if judged and "values" in judged[0] else {})
 
 
@@ -162,7 +171,7 @@ class _Jobs:
         if case.kind == "isomap":
             self.data = data.swiss_roll(case.n)
             return
-        if case.kind == "neighbors":
+        if case.kind in ("neighbors", "embedding"):
             self.data = neighbors.rows(case.n, case.d)
             return
         self.data = data.dataset(case.n, case.d, case.dtype)
@@ -179,6 +188,8 @@ class _Jobs:
 
     def job(self, one: Competitor) -> dict[str, Any]:
         case = self.case
+        if case.kind == "embedding":
+            return {"kind": "embedding", "what": one.what, "params": one.params, "data": str(self.data)}
         if case.kind == "neighbors":
             return {"kind": "neighbors", "what": one.what, "params": one.params, "k": case.k, "data": str(self.data)}
         if case.kind == "solve":
@@ -263,6 +274,8 @@ class _Jobs:
             return self._discriminant_verdict(out)
         if case.kind == "neighbors":
             return {"recall": neighbors.recall(self.data, np.load(out / "places.npy"))}
+        if case.kind == "embedding":
+            return embedding.verdict(self.data, np.load(out / "map.npy"), case.id == "embedding-sne")
         if case.kind == "kcca":
             scores = (np.load(out / f"{name}.npy") for name in ("first", "second"))
             return {"held_out": judge.held_out_correlation(*scores)}
@@ -288,6 +301,8 @@ def _say(case: Case, one: Competitor, turn: int, found: Measurement) -> None:
         + (f", held-out correlation {found['held_out']:.3f}" if "held_out" in found else "")
         + (f", recall {found['recall']:.4f}" if "recall" in found else "")
         + (f", wrong {found['wrong']:.2%}" if "wrong" in found else "")
+        + (f", KL {found['kl']:.4f}" if "kl" in found else "")
+        + (f", recall of the map {found['map_recall']:.3f}" if "map_recall" in found else "")
     )
     label = "trial" if turn < 0 else f"turn {turn + 1}"
     sys.stderr.write(f"{case.id}: {one.name}, {label}: {said}\n")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.cases import MERCER, PEERS, SLACK
+from benchmarks.cases import MERCER, OPENTSNE, PEERS, SKLEARN, SLACK
 
 Figures = dict[str, Any]  # a case of figures.json
 Row = dict[str, Any]
@@ -176,6 +176,41 @@ def _no_faster(name: str) -> Callable[[dict[str, Figures]], Verdict | None]:
     return verdict
 
 
+def _map_as_good(name: str, library: str, times: float) -> Callable[[dict[str, Figures]], Verdict | None]:
+    """So many times as fast as another library, a divergence of at most 1.01 of its own, no fewer neighbours kept."""
+
+    def verdict(cases: dict[str, Figures]) -> Verdict | None:
+        rows = cases[name]["rows"] if name in cases else []
+        mine, other = (next((row for row in rows if row["library"] == one), None) for one in (MERCER, library))
+        if mine is None or other is None or "error" in mine or "error" in other:
+            return None
+        ratio, kl = other["seconds"] / mine["seconds"], mine["kl"] / other["kl"]
+        kept = f"{mine['map_recall']:.3f} to {other['map_recall']:.3f}"
+        good = ratio >= times and kl <= 1.01 and mine["map_recall"] >= other["map_recall"] - 0.005
+        return f"{ratio:.1f}×, divergence {kl:.3f}×, neighbours kept {kept}", good
+
+    return verdict
+
+
+def _sne_beside_tsne(cases: dict[str, Figures]) -> Verdict | None:
+    rows = [mercer_row(cases[name]) for name in ("embedding-sne", "embedding-middle") if name in cases]
+    if len(rows) < 2 or any(row is None or "error" in row for row in rows):
+        return None
+    ratio = rows[0]["seconds"] / rows[1]["seconds"]  # type: ignore[index]
+    return f"{ratio:.2f}×", ratio <= 2
+
+
+def _first_call(most: float) -> Callable[[dict[str, Figures]], Verdict | None]:
+    """What Mercer's first call in a process costs beyond the second, at most."""
+
+    def verdict(cases: dict[str, Figures]) -> Verdict | None:
+        rows = [row for case in cases.values() for row in case["rows"] if row["library"] == MERCER]
+        found = [row["first_call"] for row in rows if "first_call" in row]
+        return (f"{max(found):.2g} s", max(found) <= most) if found else None
+
+    return verdict
+
+
 def _one(name: str, target: Callable[[dict[str, Figures]], Verdict | None]) -> Any:
     """The verdict on a single case of a group."""
     return lambda cases: target({name: cases[name]}) if name in cases else None
@@ -213,6 +248,18 @@ TARGETS = [
     Target(
         "neighbors", "a million rows, k = 15: no library is faster at its recall", _no_faster("neighbors-1000000-k15")
     ),
+    *(
+        Target("embedding", f"{n} rows: at least {times}× as fast as {library}, as good a map", target)
+        for n, name, library, times in (
+            ("10,000", "embedding-small", OPENTSNE, 5),
+            ("10,000", "embedding-small", SKLEARN, 5),
+            ("70,000", "embedding-middle", OPENTSNE, 4),
+        )
+        for target in [_map_as_good(name, library, times)]
+    ),
+    Target("embedding", "a million rows: less than 720 s and 6 GB", _one("embedding-large", _within(720, 6, False))),
+    Target("embedding", "SNE of 70,000 rows: at most twice the time of t-SNE", _sne_beside_tsne),
+    Target("embedding", "the first call in a process takes at most 3 s more", _first_call(3.0)),
     Target(
         "faces", "kernel PCA tells faces from other patches no worse than PCA", _no_worse("faces-pixels", "faces-light")
     ),

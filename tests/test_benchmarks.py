@@ -10,7 +10,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import faces, judge, neighbors, report, run, targets
+from benchmarks import embedding, faces, judge, neighbors, report, run, targets
 from benchmarks.cases import GROUPS, MERCER, SKLEARN, Competitor, all_cases, chosen, quick_cases
 
 
@@ -209,6 +209,31 @@ def test_judge_of_two_views():
     a, b = rng.standard_normal((2, 300, 3))
     expected = np.mean([np.corrcoef(a[:, i], b[:, i] + a[:, i])[0, 1] for i in range(3)])
     assert judge.held_out_correlation(a + 5, 1e3 * (a + b)) == pytest.approx(expected)
+
+
+def test_judge_of_maps(tmp_path):
+    """KL(P ‖ Q) pair by pair, and a map that is the data itself keeps every neighbour."""
+    X = np.random.default_rng(0).standard_normal((150, 2)).astype(np.float32)
+    path = tmp_path / "rows.npy"
+    np.save(path, X)
+    P = embedding._shared_affinities(str(path)).toarray().astype(np.float64)
+    D2 = ((X[:, None].astype(np.float64) - X[None]) ** 2).sum(axis=2)
+    for gaussian, W in ((False, 1 / (1 + D2)), (True, np.exp(-D2))):
+        Q = W * (1 - np.eye(150))
+        Q /= Q.sum()
+        on = P > 0
+        wanted = np.sum(P[on] * np.log(P[on] / P.sum() / Q[on])) / P.sum()
+        assert embedding.divergence(path, X, gaussian) == pytest.approx(wanted, rel=1e-6)
+    assert embedding.map_recall(X, 5 * X) == 1.0
+    assert embedding.map_recall(X, np.random.default_rng(1).permutation(X)) < 0.2
+
+
+@pytest.mark.parametrize(("kl", "met"), [(2.80, "yes"), (2.85, "no")])
+def test_maps_are_compared_in_time_divergence_and_neighbours(kl, met):
+    mine, other = (row(name, t, kl=v, map_recall=0.3) for name, t, v in ((MERCER, 10.0, kl), ("openTSNE", 50.0, 2.81)))
+    case = figures(mine, other, group="embedding", tol=None)
+    lines = [line for line in targets.scoreboard({"embedding-middle": case}) if line[1].startswith("70,000")]
+    assert [line[3] for line in lines] == [met]
 
 
 # --- the page ------------------------------------------------------------------------------------------

@@ -21,11 +21,12 @@ SMALL = {
     "novelty.py": ["--output", "out"],
     "eigenfaces.py": ["--quick", "--output", "out"],
     "denoise_digits.py": ["--rows", "400", "--quick", "--output", "out"],
+    "crowding.py": ["--rows", "400", "--steps", "400", "--output", "out"],
     "swiss_roll.py": ["--rows", "800", "--output", "out"],
     "isomap_pitfalls.py": ["--output", "out"],
 }
 PICTURES = dict.fromkeys(  # where it is not two
-    ["kernelize.py", "novelty.py", "eigenfaces.py", "swiss_roll.py", "isomap_pitfalls.py"], 1
+    ["kernelize.py", "novelty.py", "eigenfaces.py", "swiss_roll.py", "isomap_pitfalls.py", "crowding.py"], 1
 )
 FACES = [ROOT / "data" / "lfw_subset.npy", ROOT / "data" / "orl_faces.npy"]
 SAYS = {
@@ -43,6 +44,7 @@ SAYS = {
     ],
     "kernelize.py": ["1.00 with a kernel", "0.99 with a kernel"],
     "novelty.py": ["false alarms on new rows", "kernel PCA, 30 components: area under the curve 1.000"],
+    "crowding.py": ["SNE: KL", "t-SNE: KL", "neighbours' distances apart"],
     "swiss_roll.py": ["Isomap, 10 neighbours  r = 1.000", "two coordinates leave 0."],
     "isomap_pitfalls.py": [
         "1 edge looks like a shortcut",
@@ -113,7 +115,9 @@ def _installed(module):
     return all(path.exists() for path in FACES) if module == "faces" else find_spec(module) is not None
 
 
-@pytest.mark.parametrize("name", [*DOCUMENTS, "docs/design.md", "docs/theory/preimages.md", "CHANGELOG.md"])
+@pytest.mark.parametrize(
+    "name", [*DOCUMENTS, "docs/design.md", "docs/theory/preimages.md", "docs/theory/tsne.md", "CHANGELOG.md"]
+)
 def test_links_lead_somewhere(name):
     path = ROOT / name
     later = {"docs/benchmarks.md"}  # written by `make bench`

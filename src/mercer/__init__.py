@@ -13,11 +13,14 @@ if TYPE_CHECKING:
     from mercer.estimators.kernelized import Kernelized
     from mercer.estimators.novelty import NoveltyDetector
     from mercer.estimators.pca import PCA
+    from mercer.estimators.tsne import SNE, TSNE
     from mercer.selection.neighbors import diagnose_neighbors
 
 __version__ = "0.1.0"
 __all__ = [
     "PCA",
+    "SNE",
+    "TSNE",
     "ClassicalMDS",
     "Isomap",
     "KernelCCA",
@@ -39,6 +42,8 @@ _HOMES = {
     "KernelPCA": "mercer.estimators.kernel_pca",
     "Kernelized": "mercer.estimators.kernelized",
     "NoveltyDetector": "mercer.estimators.novelty",
+    "SNE": "mercer.estimators.tsne",
+    "TSNE": "mercer.estimators.tsne",
     "diagnose_neighbors": "mercer.selection.neighbors",
 }
 

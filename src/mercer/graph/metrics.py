@@ -30,6 +30,8 @@ class MetricIndex(BlockIndex):
         self.metric, self.n_jobs, self.reason = metric, n_jobs, reason
         self.X, self.n, self.dtype = X, X.shape[0], X.dtype
         self.params = {**_from_data(X, metric, params), **params}
+        if metric == "mahalanobis":
+            self.params.pop("V", None)  # its inverse is what is computed with
         self._ready = self._as_read(X)
 
     def between(self, rows: Any, others: Any) -> np.ndarray:
@@ -57,8 +59,9 @@ def _from_data(X: Any, metric: Any, params: dict[str, Any]) -> dict[str, Any]:
     """What a metric reads off all rows and scikit-learn would read off each pair of blocks."""
     if metric == "seuclidean" and "V" not in params:
         return {"V": np.var(np.asarray(X, np.float64), axis=0, ddof=1)}
-    if metric == "mahalanobis" and not {"V", "VI"} & params.keys():
-        return {"VI": np.linalg.inv(np.atleast_2d(np.cov(np.asarray(X, np.float64).T))).T}
+    if metric == "mahalanobis" and "VI" not in params:
+        V = params["V"] if "V" in params else np.cov(np.asarray(X, np.float64).T)
+        return {"VI": np.linalg.inv(np.atleast_2d(V)).T}
     return {}
 
 

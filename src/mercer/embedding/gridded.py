@@ -1,0 +1,169 @@
+"""The repulsive sums by way of a grid, for any map: small, large, or with points far from the rest."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mercer.embedding.exact import pair_sums
+from mercer.embedding.field import Field, compiled
+from mercer.embedding.grid import Grid, grid_over
+from mercer.embedding.points import checked, checked_pair
+from mercer.embedding.similarity import Similarity
+from mercer.embedding.spacing import error_at, spacing_for
+
+_LARGEST_GRID = 2**25  # numbers in the padded grid: half a second a call on two cores, and half a gigabyte
+_FEWEST = 16  # cells across a map: a small map gets a finer grid than w would need
+_FAR = 8  # points at each end of an axis that may be left out of a grid that would be too large
+_FEW_PAIRS = 2**12  # pairs that are summed before a grid is set up
+_MANY_PAIRS = 2**30  # pairs that take about as long as the largest grid
+_TINY = 1e-300
+_SINGLE = 1e-4  # the accuracy that float32 transforms keep with room to spare
+
+
+class GridRepulsion:
+    """G and Z by way of a grid: see `mercer.embedding.field`.
+
+    The spacing follows from the accuracy and stays as the map grows, so that the kernel's spectrum is reused. A map
+    smaller than 16 cells gets smaller cells, and one so small that w is a parabola over it needs none: its sums
+    are means. When the grid would be too large, points far from the rest (up to 8 at each end of an axis) are summed
+    exactly; if that is not enough, all pairs are where they are few, and otherwise the spacing widens.
+
+    Parameters
+    ----------
+    similarity, n_components, n_jobs : as `make_repulsion` takes them
+    accuracy : the relative error of G to stay below
+    reason : why this method was chosen
+    largest : numbers in the padded grid above which the spacing widens
+
+    Attributes
+    ----------
+    spacing : of the latest grid; 0 where the latest call needed none
+    expected_error : the relative error of G at that spacing: at most `accuracy`, unless the map outgrew the grid
+
+    The cost of a call is O(n) for the points and O(N log N) for the N nodes, about (2 diameter/spacing)^c.
+    """
+
+    method = "grid"
+
+    def __init__(
+        self,
+        similarity: Similarity,
+        n_components: int,
+        accuracy: float = 1e-3,
+        n_jobs: int | None = None,
+        reason: str = "",
+        largest: int = _LARGEST_GRID,
+    ) -> None:
+        self.similarity, self.n_components, self.n_jobs, self.reason = similarity, n_components, n_jobs, reason
+        self.accuracy, self.largest = accuracy, largest
+        self.spacing, self.expected_error = 0.0, 0.0
+        self._finest = spacing_for(accuracy, similarity, n_components)
+        self._field = Field(similarity, n_jobs, double=accuracy < _SINGLE)
+
+    def __call__(self, Y: np.ndarray) -> tuple[np.ndarray, float]:
+        """G (n, c) in the type of Y and Z."""
+        points = checked(Y, self.n_components)
+        G, rows = self._sums(points, points, same=True)
+        return G.astype(Y.dtype), float(rows.sum())
+
+    def on(self, new: np.ndarray, fixed: np.ndarray) -> tuple[np.ndarray, float, np.ndarray]:
+        """G (m, c), Z over new × fixed, and each new row's share of it (m,)."""
+        points, others = checked_pair(new, fixed, self.n_components)
+        G, rows = self._sums(points, others, same=False)
+        return G.astype(new.dtype), float(rows.sum()), rows.astype(new.dtype)
+
+    def _sums(self, new: np.ndarray, fixed: np.ndarray, *, same: bool) -> tuple[np.ndarray, np.ndarray]:
+        self.spacing, self.expected_error = 0.0, 0.0
+        if len(new) * len(fixed) <= _FEW_PAIRS:
+            return self._pairs(new, fixed, same)
+        grid = self._grid(new, fixed)
+        if grid is not None and grid.size > self.largest:
+            return self._without_the_far(new, fixed, same)
+        return self._on_grid(new, fixed, grid, same)
+
+    def _grid(self, new: np.ndarray, fixed: np.ndarray) -> Grid | None:
+        """The grid over all points, whatever its size; None for a map so small that it needs none."""
+        low, high = _corners(new, fixed)
+        return None if self._is_flat(high - low) else grid_over(low, high, self._spacing(high - low))
+
+    def _pairs(self, new: np.ndarray, fixed: np.ndarray, same: bool) -> tuple[np.ndarray, np.ndarray]:
+        return pair_sums(self.similarity, new, fixed, same=same, n_jobs=self.n_jobs)
+
+    def _on_grid(
+        self, new: np.ndarray, fixed: np.ndarray, grid: Grid | None, same: bool
+    ) -> tuple[np.ndarray, np.ndarray]:
+        if grid is None:
+            return _parabola(float(self.similarity.slope(np.zeros(()))), new, fixed, same)
+        self.spacing = grid.spacing
+        self.expected_error = max(self.accuracy, error_at(grid.spacing, self.similarity, self.n_components))
+        G, rows = self._field.sums(new, fixed, grid, same=same)
+        least = max(float(self.similarity.weight(np.square(grid.extent).sum())), _TINY)
+        return G, np.maximum(rows, (len(fixed) - same) * least, out=rows)  # rounding may not make a weight negative
+
+    def _is_flat(self, extent: np.ndarray) -> bool:
+        """Whether −w' changes so little between the corners of the map that w may be taken for a parabola."""
+        slope = self.similarity.slope(np.array([0.0, extent @ extent]))
+        return bool(1 - slope[1] / slope[0] <= self.accuracy / 100)
+
+    def _spacing(self, extent: np.ndarray) -> float:
+        """The spacing that the accuracy asks for, or a smaller one, in steps of √2, where the map is small."""
+        halvings = np.log2(self._finest * _FEWEST / extent.max())
+        return self._finest * 2.0 ** (-max(0, np.ceil(2 * halvings)) / 2)
+
+    def _without_the_far(self, new: np.ndarray, fixed: np.ndarray, same: bool) -> tuple[np.ndarray, np.ndarray]:
+        """A grid over all points but the few that are far out, and those pair by pair."""
+        near_new, near_fixed = _near(new, fixed, same)
+        if not (near_new.any() and near_fixed.any()):
+            return self._pairs(new, fixed, same)
+        core, others = new[near_new], fixed[near_fixed]
+        grid = self._grid(core, others)
+        if grid is not None and grid.size > self.largest:
+            if len(new) * len(fixed) <= _MANY_PAIRS:
+                return self._pairs(new, fixed, same)
+            grid = self._widened(core, others, grid.spacing)
+        G, rows = np.empty(new.shape), np.empty(len(new))
+        G[near_new], rows[near_new] = self._on_grid(core, others, grid, same)
+        if not near_fixed.all():
+            far = self._pairs(core, fixed[~near_fixed], same=False)
+            G[near_new] += far[0]
+            rows[near_new] += far[1]
+        if not near_new.all():
+            G[~near_new], rows[~near_new] = self._pairs(new[~near_new], fixed, same=False)
+            rows[~near_new] -= same  # a far point was among the fixed ones
+        return G, rows
+
+    def _widened(self, new: np.ndarray, fixed: np.ndarray, spacing: float) -> Grid:
+        """The finest grid that is not too large, by steps of a quarter of an octave, so that spectra are reused."""
+        low, high = _corners(new, fixed)
+        while (grid := grid_over(low, high, spacing)).size > self.largest:
+            spacing *= 2**0.25
+        return grid
+
+
+def _corners(*sets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The lowest and the highest coordinates, in float64."""
+    sets = sets[:1] if sets[0] is sets[-1] else sets
+    low, high = np.empty((2, len(sets), sets[0].shape[1]))
+    for k, Y in enumerate(sets):
+        compiled().corners(Y, low[k], high[k])
+    return low.min(axis=0), high.max(axis=0)
+
+
+def _near(new: np.ndarray, fixed: np.ndarray, same: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Which points lie in the box that all but a few reach, with a quarter of its width around it."""
+    both = fixed if same else np.concatenate([new, fixed])
+    ends = np.partition(both, (min(_FAR, len(both) - 1), max(len(both) - 1 - _FAR, 0)), axis=0).astype(np.float64)
+    low, high = ends[min(_FAR, len(both) - 1)], ends[max(len(both) - 1 - _FAR, 0)]
+    near = [(np.abs(Y - (low + high) / 2) <= 0.75 * (high - low)).all(axis=1) for Y in (new, fixed)]
+    return near[0], near[1]
+
+
+def _parabola(slope: float, new: np.ndarray, fixed: np.ndarray, same: bool) -> tuple[np.ndarray, np.ndarray]:
+    """The sums for w = 1 − slope d²: Σ_j (yᵢ − yⱼ) = n (yᵢ − ȳ) and Σ_j d²ᵢⱼ = n ‖yᵢ − ȳ‖² + Σ_j ‖yⱼ − ȳ‖²."""
+    origin = fixed[0].astype(np.float64)  # a point of the map: differences from it lose nothing, wherever the map lies
+    apart = fixed - origin
+    mean = apart.mean(axis=0)
+    away = (new - origin) - mean
+    inertia = float(np.square(apart - mean).sum())
+    rows = len(fixed) - same - slope * (len(fixed) * np.square(away).sum(axis=1) + inertia)
+    return slope * len(fixed) * away, rows

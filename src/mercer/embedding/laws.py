@@ -1,0 +1,150 @@
+"""How the distances of a row to its nearest neighbours become weights that sum to one: p_{j|i}.
+
+A law is a value: `Perplexity` (a Gaussian whose σᵢ gives i so many effective neighbours, several at once if wanted),
+`FixedWidth` (a Gaussian with one σ for all) or `Uniform` (every neighbour alike).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mercer.backends.cpu import for_each
+
+ROWS = 2048  # a job: so many rows
+
+
+class Weights(NamedTuple):
+    """p_{j|i} for the given distances, (m, k) float32, rows summing to one; and σ, (m, s), one column a perplexity."""
+
+    P: np.ndarray
+    widths: np.ndarray
+
+
+class Law(ABC):
+    """How the distances to the nearest neighbours become weights (abstract: never built itself)."""
+
+    @abstractmethod
+    def neighbors(self, n: int) -> int:
+        """How many neighbours of each row to look at, where there are n others."""
+
+    @abstractmethod
+    def refuse(self, n: int) -> None:
+        """ValueError where n samples are too few."""
+
+    @abstractmethod
+    def weights(self, D: np.ndarray, n_jobs: int | None = None) -> Weights:
+        """The weights for distances (m, k)."""
+
+
+@dataclass(frozen=True)
+class Perplexity(Law):
+    """Gaussian weights with σᵢ such that the entropy of p_{·|i} is log(perplexity), to 1e-5; of several, the mean.
+
+    A large perplexity beside a small one keeps far neighbours too: (30, 500) shows clusters and how they lie.
+
+    >>> law = Perplexity((5.0,))
+    >>> weights = law.weights(np.sqrt(np.arange(1.0, 16.0))[None, :])
+    >>> p = weights.P[0].astype(float)
+    >>> round(float(np.exp(-np.sum(p * np.log(p)))), 4)
+    5.0
+    """
+
+    values: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if not self.values or not all(np.isfinite(value) and value > 0 for value in self.values):
+            raise ValueError(f"perplexity = {self.values} must be one or more positive, finite numbers.")
+
+    def neighbors(self, n: int) -> int:
+        return max(1, min(n, int(3 * max(self.values) + 1)))
+
+    def refuse(self, n: int) -> None:
+        for value in self.values:
+            if value >= n:
+                shown = int(value) if value == int(value) else value
+                raise ValueError(
+                    f"perplexity ({shown}) must be less than n_samples ({n}): it counts neighbours. Lower it."
+                )
+
+    def weights(self, D: np.ndarray, n_jobs: int | None = None) -> Weights:
+        P, widths = np.zeros(D.shape, np.float32), np.empty((len(self.values), len(D)))
+        share = 1 / len(self.values)
+        for value, row in zip(self.values, widths, strict=True):
+
+            def fill(run: slice, _: int, value: float = value, row: np.ndarray = row) -> None:
+                _compiled().calibrate(D, np.log(value), share, P, row, run.start, run.stop)
+
+            for_each(runs(len(D)), fill, n_jobs)
+        return Weights(P, widths.T)
+
+
+@dataclass(frozen=True)
+class FixedWidth(Law):
+    """Gaussian weights with one σ for all rows, over the n_neighbors nearest (None: all of them, n² numbers)."""
+
+    sigma: float
+    n_neighbors: int | None = 90
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.sigma) and self.sigma > 0):
+            raise ValueError(f"sigma = {self.sigma} must be a positive, finite distance.")
+        _refuse_no_neighbors(self.n_neighbors)
+
+    def neighbors(self, n: int) -> int:
+        return n if self.n_neighbors is None else min(n, self.n_neighbors)
+
+    def refuse(self, n: int) -> None:
+        return None
+
+    def weights(self, D: np.ndarray, n_jobs: int | None = None) -> Weights:
+        P = np.empty(D.shape, np.float32)
+
+        def fill(run: slice, _: int) -> None:
+            scaled = D[run] / self.sigma  # in the order that overflows last
+            least = scaled.min(axis=1, keepdims=True)
+            with np.errstate(over="ignore", under="ignore"):
+                powers = np.exp(-0.5 * (scaled - least) * (scaled + least))
+            P[run] = powers / powers.sum(axis=1, keepdims=True)
+
+        for_each(runs(len(D)), fill, n_jobs)
+        return Weights(P, np.full((len(D), 1), float(self.sigma)))
+
+
+@dataclass(frozen=True)
+class Uniform(Law):
+    """Each of the n_neighbors nearest with the same weight: the map hardly differs, and no width need be found."""
+
+    n_neighbors: int = 30
+
+    def __post_init__(self) -> None:
+        _refuse_no_neighbors(self.n_neighbors)
+
+    def neighbors(self, n: int) -> int:
+        return min(n, self.n_neighbors)
+
+    def refuse(self, n: int) -> None:
+        if self.n_neighbors >= n:
+            raise ValueError(f"n_neighbors ({self.n_neighbors}) must be less than n_samples ({n}). Lower it.")
+
+    def weights(self, D: np.ndarray, n_jobs: int | None = None) -> Weights:
+        return Weights(np.full(D.shape, 1 / D.shape[1], np.float32), np.asarray(D.max(axis=1), np.float64)[:, None])
+
+
+def runs(n: int, length: int = ROWS) -> Iterator[slice]:
+    """0 … n in runs of so many."""
+    return (slice(start, min(start + length, n)) for start in range(0, n, length))
+
+
+def _refuse_no_neighbors(count: int | None) -> None:
+    if count is not None and count < 1:
+        raise ValueError(f"n_neighbors = {count} must be at least 1.")
+
+
+def _compiled() -> Any:
+    return import_module("mercer.backends.compiled_affinities")
