@@ -1,5 +1,11 @@
 """What can go wrong, by name. Errors stop before work starts; warnings leave a usable answer."""
 
+from __future__ import annotations
+
+import sys
+import warnings
+from types import FrameType
+
 
 class MemoryLimitError(MemoryError, ValueError):
     """The run would take more memory than its limit; it was refused before allocating."""
@@ -39,3 +45,13 @@ class DisconnectedGraphError(RuntimeError, ValueError):
 
 class DisconnectedGraphWarning(MercerWarning):
     """The graph of neighbours fell apart; its parts were joined, or the largest alone was used."""
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn, pointing at the line that called Mercer, through whatever wrappers of ours and of scikit-learn's."""
+    frame: FrameType | None = sys._getframe(1)
+    level = 2
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("mercer", "sklearn"):
+        frame = frame.f_back
+        level += 1
+    warnings.warn(message, category, stacklevel=level)

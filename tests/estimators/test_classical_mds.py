@@ -5,10 +5,12 @@ import pytest
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 from sklearn.datasets import load_iris
+from sklearn.metrics import pairwise_distances
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import PCA, ClassicalMDS, KernelPCA
 from mercer.exceptions import IndefiniteKernelWarning, MemoryLimitError
+from mercer.kernels import RBF
 from mercer.kernels.metric import HalfSquaredDistance
 from mercer.linalg.gram import Gram
 from mercer.testing import check_operator
@@ -49,6 +51,21 @@ def test_euclidean_distances_are_pca_and_place_new_points_like_it():
     assert np.allclose(given.transform(cdist(IRIS[100:], IRIS[:100])), mds.transform(IRIS[100:]))
 
 
+@pytest.mark.parametrize("metric", ["seuclidean", "mahalanobis"])
+def test_variances_are_read_off_all_fitted_rows(metric):
+    mds = ClassicalMDS(2, metric=metric).fit(IRIS[:100])
+    given = ClassicalMDS(2, metric="precomputed").fit(pairwise_distances(IRIS[:100], metric=metric))
+    assert np.allclose(mds.embedding_, given.embedding_, atol=1e-8)
+    assert np.allclose(mds.transform(IRIS[:100]), mds.embedding_, atol=1e-8)
+
+
+def test_the_distances_of_a_kernel_are_kernel_pca():
+    kernel = RBF(gamma=0.3)
+    assert np.allclose(
+        ClassicalMDS(2, metric=kernel).fit_transform(IRIS), KernelPCA(2, kernel=kernel).fit_transform(IRIS)
+    )
+
+
 def test_it_is_kernel_pca_of_minus_half_the_squared_distance():
     by_kernel = KernelPCA(2, kernel=HalfSquaredDistance("euclidean")).fit_transform(IRIS)
     assert np.allclose(ClassicalMDS(2).fit_transform(IRIS), by_kernel, atol=1e-9)
@@ -72,7 +89,7 @@ def test_the_kernel_keeps_the_contract_of_operators():
 def test_distances_that_fit_no_space_are_said_to_be_so():
     D = 1.0 - np.eye(12)
     D[0, 1:7] = D[1:7, 0] = 0.4  # nearer to six points than these are to each other: no triangle
-    with pytest.warns(IndefiniteKernelWarning):
+    with pytest.warns(IndefiniteKernelWarning, match="of these distances"):
         Y = ClassicalMDS(2, metric="precomputed").fit_transform(D)
     assert np.isfinite(Y).all()
 

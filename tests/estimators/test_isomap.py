@@ -25,7 +25,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import Isomap
 from mercer.exceptions import DegenerateDataWarning, DisconnectedGraphError, DisconnectedGraphWarning, MemoryLimitError
-from mercer.kernels import RBF, Linear
+from mercer.kernels import RBF, Linear, Spectrum
 
 ROLL, ALONG = make_swiss_roll(1000, random_state=0)
 CURVE = make_s_curve(300, random_state=0)[0]
@@ -242,6 +242,8 @@ def test_landmarks_are_chosen_by_max_min_along_the_graph():
         ([0, 1, 2, 300], "different row numbers"),
         ([-1, 1, 2, 3], "different row numbers"),
         ([0.5, 1, 2, 3], "whole numbers"),
+        ([[1, 2, 3]], "whole numbers"),
+        ([], "whole numbers"),
     ],
 )
 def test_landmarks_that_cannot_be(landmarks, message):
@@ -291,6 +293,34 @@ def test_a_sparse_graph_that_falls_apart_cannot_be_joined_but_its_largest_part_m
     assert np.allclose(isomap.embedding_, alone.embedding_) and np.array_equal(isomap.fitted_rows_, np.arange(20))
 
 
+def test_rows_beyond_a_radius_are_placed_by_the_nearest_row_of_the_largest_part():
+    X = apart()
+    with pytest.warns(DisconnectedGraphWarning, match="placed"):
+        isomap = Isomap(n_neighbors=None, radius=3.0, disconnected="largest").fit(X)
+    nearest = cdist(X[20:], X[:20]).argmin(axis=1)
+    assert isomap.embedding_.shape == (37, 2) and np.isfinite(isomap.embedding_).all()
+    along = np.linalg.norm(isomap.embedding_[20:] - isomap.embedding_[:20].mean(axis=0), axis=1)
+    assert (along > np.linalg.norm(isomap.embedding_[nearest], axis=1)).all()
+
+
+@pytest.mark.filterwarnings("ignore::mercer.exceptions.DisconnectedGraphWarning")
+def test_the_largest_part_of_given_distances_takes_new_rows():
+    X = apart()
+    isomap = Isomap(n_neighbors=3, metric="precomputed", disconnected="largest").fit(cdist(X, X))
+    by_rows = Isomap(n_neighbors=3, disconnected="largest").fit(X)
+    assert np.allclose(isomap.embedding_, by_rows.embedding_)
+    assert np.allclose(isomap.transform(cdist(X[:9] + 0.1, X)), by_rows.transform(X[:9] + 0.1))
+
+
+@pytest.mark.filterwarnings("ignore::mercer.exceptions.DisconnectedGraphWarning")
+def test_a_metric_with_numbers_from_the_data_keeps_those_of_all_rows():
+    X = apart()
+    isomap = Isomap(n_neighbors=3, metric=RBF(gamma="scale"), disconnected="largest").fit(X)
+    edges = isomap.graph_[[0]].data
+    assert np.isclose(isomap.index_.query(X[:1], 4).distances[0, 1], edges.min())
+    assert np.allclose(isomap.transform(X[:20]), isomap.embedding_[:20], atol=1e-6)
+
+
 def test_landmarks_outside_the_largest_part_are_refused():
     with pytest.raises(ValueError, match="outside the largest"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -318,6 +348,13 @@ def test_the_linear_kernel_is_the_euclidean_metric():
         Isomap(n_neighbors=8).fit_transform(CURVE),
         atol=1e-6,
     )
+
+
+def test_strings_by_a_kernel_of_strings():
+    words = ["banana", "bandana", "cabana", "savanna", "panama", "havana", "ananas", "manna", "anna", "nana"]
+    isomap = Isomap(n_neighbors=3, metric=Spectrum(2)).fit(words)
+    assert isomap.embedding_.shape == (10, 2)
+    assert np.allclose(isomap.transform(words[:4]), isomap.embedding_[:4])
 
 
 def test_a_precomputed_graph_is_used_as_it_is():
@@ -361,6 +398,26 @@ def test_a_point_far_from_all_others_is_linked():
     X = np.concatenate([CURVE, [[1e6, 0, 0]]])
     Y = Isomap(n_neighbors=8).fit_transform(X)
     assert np.isfinite(Y).all() and abs(Y[-1, 0] - Y[0, 0]) > 9e5
+
+
+def test_one_outlier_takes_no_digits_from_many_points():
+    X = np.concatenate([LARGE, [[1e5, 0, 0]]])
+    ours, theirs = Isomap(n_neighbors=8, n_components=3).fit(X), Peer(n_neighbors=8, n_components=3).fit(X)
+    assert np.allclose(ours.eigenvalues_, theirs.kernel_pca_.eigenvalues_, rtol=1e-6)
+    assert np.abs(ours.embedding_ - theirs.embedding_)[:, 1:].max() < 1e-5 * np.abs(theirs.embedding_[:, 1:]).max()
+
+
+def test_parameters_changed_after_a_fit_do_not_change_its_map():
+    isomap = Isomap(n_neighbors=8).fit(CURVE)
+    before = isomap.transform(CURVE[:5] + 0.1)
+    assert np.array_equal(isomap.set_params(n_neighbors=20).transform(CURVE[:5] + 0.1), before)
+
+
+def test_a_warning_points_at_the_line_that_asked():
+    for method in ("fit", "fit_transform"):
+        with pytest.warns(DisconnectedGraphWarning) as caught:
+            getattr(Isomap(n_neighbors=3), method)(apart())
+        assert caught[0].filename == __file__
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])

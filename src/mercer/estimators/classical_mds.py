@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -14,11 +15,10 @@ from sklearn.utils.validation import check_is_fitted, check_symmetric
 from mercer.backends import is_foreign
 from mercer.estimators.base import Estimator
 from mercer.estimators.kernel_pca import KernelPCA
-from mercer.estimators.unfolding import refuse_units
+from mercer.estimators.unfolding import as_kernel_pca, distance_settings, plan_unfolding, unfold_matrix
 from mercer.kernels import Kernel
 from mercer.kernels.metric import HalfSquaredDistance
 from mercer.kernels.products import Linear
-from mercer.linalg.inner import power_of_two
 
 
 class ClassicalMDS(Estimator):
@@ -31,8 +31,9 @@ class ClassicalMDS(Estimator):
     Parameters
     ----------
     n_components : int, default 2
-    metric : str or callable, default "euclidean"
-        A name that scikit-learn's pairwise_distances knows, a function of two rows, or "precomputed".
+    metric : str, callable or Kernel, default "euclidean"
+        A name that scikit-learn's pairwise_distances knows, a function of two rows, "precomputed", or a kernel, for the
+        distances in its feature space.
     metric_params : dict or None
     eigen_solver, tol, random_state, n_jobs, memory_limit
         As KernelPCA has them.
@@ -104,28 +105,40 @@ class ClassicalMDS(Estimator):
             raise TypeError(f"ClassicalMDS reads NumPy arrays, data frames and CSR matrices, not {type(X).__name__}.")
         X, _ = self._read(X, reset=True, ensure_min_samples=2, accept_sparse=False if self._precomputed() else "csr")
         self._X = X
-        kernel = self._kernel()
-        self._unit = 1.0
-        if kernel == "precomputed":
-            _refuse_no_distances(X)
-            self._unit = power_of_two(float(np.abs(X).max()))
-            refuse_units(self._unit)
-            X = _half_squares(check_symmetric(X, raise_exception=True) / self._unit)
+        if self._precomputed():
+            self._scale_matrix(X, time.perf_counter())
+        else:
+            self._scale_rows(X)
+        for name in ("eigenvalues_", "residuals_", "eigenvalue_error_", "solver_"):
+            setattr(self, name, getattr(self.kernel_pca_, name))
+        return self.embedding_
+
+    def _scale_rows(self, X: Any) -> None:
         self.kernel_pca_ = KernelPCA(
             n_components=min(self.n_components, X.shape[0]),
-            kernel=kernel,
-            eigen_solver=self.eigen_solver,
-            tol=self.tol,
-            random_state=self.random_state,
-            n_jobs=self.n_jobs,
+            kernel=self._kernel(),
             memory_limit=self.memory_limit,
             copy_X=False,
+            **self._given(),
         )
-        self.embedding_ = self.kernel_pca_.fit_transform(X) * self.kernel_pca_.eigenvectors_.dtype.type(self._unit)
-        for name in ("eigenvalues_", "residuals_", "eigenvalue_error_"):
-            setattr(self, name, getattr(self.kernel_pca_, name) * self._unit**2)
-        self.solver_ = self.kernel_pca_.solver_
-        return self.embedding_
+        self.embedding_ = self.kernel_pca_.fit_transform(X)
+
+    def _scale_matrix(self, D: np.ndarray, started: float) -> None:
+        _refuse_no_distances(D)
+        D = check_symmetric(D, raise_exception=True)
+        k, bits = min(self.n_components, len(D)), 32 if D.dtype == np.float32 else 64
+        plan = plan_unfolding(
+            len(D), k, solver=self.eigen_solver, limit=self.memory_limit, n_jobs=self.n_jobs, itemsize=16
+        )
+        settings = distance_settings(
+            k, bits, tol=self.tol, random_state=self.random_state, n_jobs=self.n_jobs, may_be_indefinite=False
+        )
+        result = unfold_matrix(D.astype(np.float64, copy=False), plan, settings)
+        self.kernel_pca_ = as_kernel_pca(result, plan, settings.tol, started, n_components=k, **self._given())
+        self.embedding_ = result.embedding
+
+    def _given(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("eigen_solver", "tol", "random_state", "n_jobs")}
 
     def transform(self, X):
         """Coordinates of new rows, (m, k); of distances (m, n) to the fitted ones for metric="precomputed"."""
@@ -133,8 +146,8 @@ class ClassicalMDS(Estimator):
         X, _ = self._read(X, reset=False)
         if self._precomputed():
             _refuse_no_distances(X)
-            X = _half_squares(X / self._unit)
-        return self.kernel_pca_.transform(X) * self.embedding_.dtype.type(self._unit)
+            X = -0.5 * X * X
+        return self.kernel_pca_.transform(X)
 
     @property
     def dissimilarity_matrix_(self) -> np.ndarray:
@@ -147,13 +160,15 @@ class ClassicalMDS(Estimator):
     def _precomputed(self) -> bool:
         return isinstance(self.metric, str) and self.metric == "precomputed"
 
-    def _kernel(self) -> Kernel | str:
-        """−½d², or for Euclidean distances the linear kernel: the same once centred, and cheaper."""
+    def _kernel(self) -> Kernel:
+        """−½d²; for Euclidean distances the linear kernel, and a kernel for its own: the same once centred."""
         params = dict(self.metric_params or {})
+        if isinstance(self.metric, Kernel):
+            return self.metric
         euclidean = self.metric in ("euclidean", "l2") and not params
         if euclidean or (self.metric == "minkowski" and {"p": 2, **params} == {"p": 2}):
             return Linear()
-        return "precomputed" if self._precomputed() else HalfSquaredDistance(self.metric, params)
+        return HalfSquaredDistance(self.metric, params)
 
     @property
     def _n_features_out(self) -> int:
@@ -165,12 +180,6 @@ class ClassicalMDS(Estimator):
         tags.input_tags.sparse = not self._precomputed()
         tags.input_tags.pairwise = self._precomputed()
         return tags
-
-
-def _half_squares(D: np.ndarray) -> np.ndarray:
-    D *= D
-    D *= -0.5
-    return D
 
 
 def _refuse_no_distances(D: np.ndarray) -> None:

@@ -6,7 +6,6 @@ factor_components   those of HFFᵀH for a randomly pivoted Cholesky factor, wit
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -21,6 +20,7 @@ from mercer.exceptions import (
     DegenerateDataWarning,
     IndefiniteKernelWarning,
     NotConvergedWarning,
+    warn,
 )
 from mercer.expansion import KernelExpansion
 from mercer.features import SIGNIFICANT, kernel_features, refuse_infinite, refuse_overflow, symmetric
@@ -215,17 +215,15 @@ def _warn_of_low_rank(values: np.ndarray, total: float, settings: Settings) -> N
     m = len(values)
     held = values.sum() / total if total > 0 else 1.0
     if settings.share is not None and held < settings.share:
-        warnings.warn(
+        warn(
             f"A factor of rank {m} is certain to hold {held:.1%} of the variance, less than the {settings.share:.1%} "
             "asked for: all its components are given. Raise rank.",
             NotConvergedWarning,
-            stacklevel=2,
         )
     if settings.share is None and m < settings.k and not settings.drop_zero:
-        warnings.warn(
+        warn(
             f"The kernel matrix has rank {m} up to rounding: there are {m} components, not {settings.k}.",
             DegenerateDataWarning,
-            stacklevel=2,
         )
 
 
@@ -301,11 +299,10 @@ def _cleaned(values: np.ndarray, subject: str, n: int, bits: int, noise: float =
             "negative part. Ask for fewer components, or take another kernel or eigen_solver."
         )
     if top <= 0 and n > 1:
-        warnings.warn(
+        warn(
             "The data has no variation in feature space: every eigenvalue is zero. Constant or underflowing data, or a "
             "gamma that makes all points alike, does that.",
             DegenerateDataWarning,
-            stacklevel=2,
         )
     return np.where(values > _ZERO_AT[bits] * top, values, 0.0)
 
@@ -317,19 +314,17 @@ def _judge(pairs: Eigenpairs, subject: str, settings: Settings, noise: float) ->
         return True  # nothing but rounding: there is nothing to converge to
     converged = bool(worst <= settings.tol * top)
     if not converged and pairs.solver not in ("dense", "randomized"):  # these were given no tolerance to reach
-        warnings.warn(
+        warn(
             f"{pairs.solver} stopped after {pairs.passes} passes with a residual of {worst / top:.1e} of the largest "
             f"eigenvalue, above tol = {settings.tol:.1e}. See residuals_; raise max_iter or tol.",
             NotConvergedWarning,
-            stacklevel=2,
         )
     if pairs.lowest < -SIGNIFICANT[settings.bits] * top and not settings.may_be_indefinite:
-        warnings.warn(
+        warn(
             f"{subject} has negative eigenvalues on this data ({pairs.lowest:.3g} and maybe lower, the largest is "
             f"{top:.3g}): it is no inner product. The components are those of the largest eigenvalues; shares of "
             "variance are relative to a trace that the negative ones lower.",
             IndefiniteKernelWarning,
-            stacklevel=2,
         )
     return converged
 

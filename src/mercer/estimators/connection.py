@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.exceptions import DisconnectedGraphError, DisconnectedGraphWarning
+from mercer.exceptions import DisconnectedGraphError, DisconnectedGraphWarning, warn
 from mercer.graph.components import connected, join_components
 
 WAYS = ("join", "largest", "error")
@@ -45,7 +44,7 @@ def connect(index: Any, graph: sp.csr_array, how: str, *, measurable: bool = Tru
         rows = np.flatnonzero(labels == np.bincount(labels).argmax())
         place = "placed as new points" if measurable else "left out: a sparse graph has no distance to them"
         left = graph.shape[0] - len(rows)
-        _warn(f"{said} The map is that of the largest; the other {left} rows are {place}.")
+        warn(f"{said} The map is that of the largest; the other {left} rows are {place}.", DisconnectedGraphWarning)
         return Connection(graph[rows][:, rows], rows, labels, count, [])
     if not measurable:
         raise DisconnectedGraphError(
@@ -54,9 +53,10 @@ def connect(index: Any, graph: sp.csr_array, how: str, *, measurable: bool = Tru
         )
     graph, added = join_components(index, graph, labels)
     longest = max(distance for _, _, distance in added)
-    _warn(
+    warn(
         f"{said} They were joined by their {len(added)} shortest connections, up to {longest:.3g} long: how the parts "
-        "lie to each other is a guess. Raise n_neighbors or radius, or set disconnected='largest'."
+        "lie to each other is a guess. Raise n_neighbors or radius, or set disconnected='largest'.",
+        DisconnectedGraphWarning,
     )
     return Connection(graph, everything, labels, count, added)
 
@@ -64,9 +64,5 @@ def connect(index: Any, graph: sp.csr_array, how: str, *, measurable: bool = Tru
 def _said(count: int, labels: np.ndarray) -> str:
     sizes = np.sort(np.bincount(labels))[::-1]
     some = ", ".join(str(size) for size in sizes[:6])
-    more = f" and {count - 6} smaller ones" if count > 6 else ""
-    return f"The number of connected components of the neighbors graph is {count}, not 1: of {some}{more} rows."
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, DisconnectedGraphWarning, stacklevel=6)
+    more = f" and {count - 6} more" if count > 6 else ""
+    return f"The number of connected components of the neighbors graph is {count}, not 1: of {some} rows{more}."

@@ -18,15 +18,25 @@ from mercer.backends import is_foreign
 from mercer.estimators.base import Estimator
 from mercer.estimators.components import Settings
 from mercer.estimators.connection import WAYS, connect
-from mercer.estimators.kernel_pca import KernelPCA
-from mercer.estimators.planning import DEFAULT_SHARE, SolverReport
-from mercer.estimators.unfolding import Unfolded, place_links, plan_unfolding, refuse_units, unfold, unfold_landmarks
+from mercer.estimators.unfolding import (
+    Unfolded,
+    as_kernel_pca,
+    distance_settings,
+    memory_bound,
+    place_links,
+    plan_unfolding,
+    refuse_units,
+    unfold,
+    unfold_landmarks,
+)
 from mercer.exceptions import MemoryLimitError
 from mercer.graph.geodesics import Geodesics
 from mercer.graph.neighbors import build_index
 from mercer.kernels import Kernel
-from mercer.linalg.eigen import SMALL, as_generator, default_tol
-from mercer.memory import available_bytes, format_bytes, parse_bytes
+from mercer.kernels.discrete import as_strings
+from mercer.kernels.metric import bound_metric
+from mercer.linalg.eigen import SMALL, as_generator
+from mercer.memory import format_bytes
 
 
 class Isomap(Estimator):
@@ -69,25 +79,26 @@ class Isomap(Estimator):
         What to do with a graph that falls apart: add the shortest connections between its parts (the minimum spanning
         tree), with a warning that names their sizes; map the largest part and place the other rows as new points;
         or refuse.
-    random_state : int, Generator or None
+    random_state : int, RandomState or None
         Of the first landmark and of the eigensolver's start. None is a fixed seed.
     memory_limit : bytes, text such as "4GB", or None
-        None is half of what is free. A fit that would need more is refused before it starts.
+        None is half of what is free. Distances that would need more are refused before neighbours are looked for.
     verbose : bool, default False
         Say on standard error what is being done.
 
     Attributes
     ----------
     embedding_ : (n, k)
+        Of a sparse graph whose largest part alone is mapped, the rows of that part, `fitted_rows_`, only.
     eigenvalues_, residuals_, eigenvalue_error_ : (k,)
         γ, ‖−½HD²Hv − γv‖ recomputed from the vectors given, and the bound on γ that follows.
     residual_variance_ : (k,)
         1 − R² between distances along the graph and in the first 1 … k coordinates: what Tenenbaum plots to find
         the dimension.
     geodesics_, dist_matrix_ : (n, n)
-        The distances along the graph, computed when asked for and not kept.
+        The distances along the graph between the fitted rows, computed when asked for and not kept.
     graph_ : (n, n) CSR
-        The graph, every edge in both directions, added connections included.
+        The graph of the fitted rows, every edge in both directions, added connections included.
     n_connected_components_ : int
         Before anything was joined; `component_labels_` (n,) says which row was in which.
     added_edges_ : list of (i, j, distance)
@@ -104,6 +115,8 @@ class Isomap(Estimator):
     Cost: neighbours, n shortest-path trees of O(nk) each (0.1 ms at n = 10,000 on two cores), 2n² bytes, and a few
     passes over these. With m landmarks: m trees and 4nm bytes. Above 2048 rows distances are summed in float32: right
     to about √h · 6e-8 for a path of h edges.
+
+    Where a few points lie very far from the rest, they are summed and kept in float64.
 
     References
     ----------
@@ -199,7 +212,9 @@ class Isomap(Estimator):
         started = time.perf_counter()
         self._refuse_both()
         X = self._rows_of(X, reset=True)
-        self._X = X
+        self._X, self._links = X, (self.n_neighbors, self.radius)
+        self._metric = bound_metric(self.metric, self.metric_params, X)
+        self._planned(X.shape[0])  # what does not fit is refused before neighbours are looked for
         self.index_ = self._index(X)
         self._say(f"neighbours by {self.index_.method} ({self.index_.reason})")
         graph = self._neighborhood()
@@ -215,68 +230,53 @@ class Isomap(Estimator):
     def _unfolded(self, graph: sp.csr_array) -> Unfolded:
         """Coordinates of the rows of a connected graph."""
         n = graph.shape[0]
-        count = min(self.n_components, n)
-        m = None if self.landmarks is None else self._landmark_count(n)
+        count, m = self._planned(n)
+        self._geodesics = Geodesics(graph, dtype=np.float64 if n <= SMALL else np.float32, n_jobs=self.n_jobs)
+        refuse_units(self._geodesics.unit)
+        if n > SMALL and self._geodesics.is_uneven():
+            self._planned(n, itemsize=8)
+            self._geodesics = Geodesics(self._geodesics.graph, n_jobs=self.n_jobs)
+        self._say(f"{format_bytes(self._plan.needed_bytes)}, {n} points, {m or n} sources")
+        self.landmarks_ = None if m is None else self._chosen(n, m)
+        if self.landmarks_ is None:
+            return unfold(self._geodesics, self._plan, self._settings(count))
+        return unfold_landmarks(self._geodesics, self._local(self.landmarks_), self._plan, self._settings(count))
+
+    def _planned(self, n: int, itemsize: int = 4) -> tuple[int, int | None]:
+        """How many components and landmarks for n rows, once it is known that their distances fit into memory."""
+        count, m = min(self.n_components, n), self._landmark_count(n)
         self._plan = plan_unfolding(
             n,
             count,
             solver=self.eigen_solver,
             landmarks=m,
             limit=self.memory_limit,
-            given=self.memory_limit is not None,
+            n_jobs=self.n_jobs,
+            itemsize=itemsize,
         )
-        self._geodesics = Geodesics(graph, dtype=np.float64 if n <= SMALL else np.float32, n_jobs=self.n_jobs)
-        refuse_units(self._geodesics.unit)
-        self._say(f"{self._plan.needed_bytes / 1e9:.2g} GB, {n} points, {m or n} sources")
-        self.landmarks_ = None if m is None else self._chosen(n, m)
-        if self.landmarks_ is None:
-            return unfold(self._geodesics, self._plan, self._settings(count))
-        return unfold_landmarks(self._geodesics, self._local(self.landmarks_), self._plan, self._settings(count))
+        return count, m
 
     def _settings(self, count: int) -> Settings:
-        bits = 32 if self._X.dtype == np.float32 else 64
-        return Settings(
-            k=count,
-            share=None,
-            tol=float(self.tol) or default_tol(bits),
-            bits=bits,
+        return distance_settings(
+            count,
+            32 if self._X.dtype == np.float32 else 64,
+            tol=self.tol,
             max_iter=self.max_iter,
-            n_iter="auto",
-            rank=0,
-            drop_zero=False,
             random_state=self.random_state,
             n_jobs=self.n_jobs,
             monitor=self._say_pass if self.verbose else None,
-            subject="−½HD²H of these distances",
-            may_be_indefinite=True,
         )
 
     def _keep(self, result: Unfolded, started: float) -> None:
-        found = result.components
-        settings = self._settings(len(found.values))
-        report = SolverReport(
-            self._plan.solver,
-            self._plan.reason,
-            found.passes,
-            self._plan.needed_bytes,
-            settings.tol,
-            found.converged,
-            time.perf_counter() - started,
-        )
-        self._say(str(report))
-        self.kernel_pca_ = KernelPCA(
-            n_components=self.n_components,
-            kernel="precomputed",
-            eigen_solver=self.eigen_solver,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            n_jobs=self.n_jobs,
-        )._adopt(found, report)
+        params = {name: getattr(self, name) for name in ("n_components", "eigen_solver", "tol", "max_iter", "n_jobs")}
+        tol = self._settings(1).tol
+        self.kernel_pca_ = as_kernel_pca(result, self._plan, tol, started, **params)
+        self.solver_ = self.kernel_pca_.solver_
+        self._say(str(self.solver_))
         self.eigenvalues_ = self.kernel_pca_.eigenvalues_
         self.residuals_ = self.kernel_pca_.residuals_
         self.eigenvalue_error_ = self.kernel_pca_.eigenvalue_error_
         self.embedding_, self.residual_variance_ = result.embedding, result.residual_variance
-        self.solver_ = report
         self._left_over = result.left_over
 
     def _restrict(self, X: Any, measurable: bool) -> None:
@@ -286,8 +286,9 @@ class Isomap(Estimator):
         if measurable:
             others = np.setdiff1d(np.arange(X.shape[0]), rows)
             new = X[others][:, rows] if self._is_precomputed() else X[others]
+            links = self.index_.query(new, self._links[0] or 1).graph(self.index_.n)  # they are beyond any radius
             whole = np.empty((X.shape[0], self.embedding_.shape[1]), self.embedding_.dtype)
-            whole[rows], whole[others] = self.embedding_, self._placed(new)
+            whole[rows], whole[others] = self.embedding_, self._placed(links)
             self.embedding_ = whole
 
     # --- the graph -------------------------------------------------------------------------------------
@@ -310,6 +311,9 @@ class Isomap(Estimator):
             X = np.asarray(X.data)
         elif isinstance(X, NearestNeighbors):
             X = X._fit_X
+        if isinstance(self.metric, Kernel) and self.metric.accepts == "strings":
+            self.n_features_in_ = 1
+            return np.asarray(as_strings(X), dtype=object)
         if is_foreign(X):
             raise TypeError(f"Isomap reads NumPy arrays, data frames and CSR matrices, not {type(X).__name__}.")
         finite = {
@@ -321,11 +325,12 @@ class Isomap(Estimator):
         return X
 
     def _index(self, X: Any) -> Any:
+        metric, params = self._metric
         return build_index(
             X,
-            metric=self.metric,
+            metric=metric,
             p=self.p,
-            metric_params=self.metric_params,
+            metric_params=params,
             method=self.neighbors_algorithm,
             n_jobs=self.n_jobs,
             random_state=self.random_state,
@@ -341,11 +346,18 @@ class Isomap(Estimator):
 
     # --- landmarks -------------------------------------------------------------------------------------
 
-    def _landmark_count(self, n: int) -> int:
+    def _landmark_count(self, n: int) -> int | None:
+        if self.landmarks is None:
+            return None
         if isinstance(self.landmarks, Integral):
             count = min(int(self.landmarks), n)
         else:
-            count = len(np.atleast_1d(self.landmarks))
+            given = np.asarray(self.landmarks)
+            if given.ndim != 1 or not np.issubdtype(given.dtype, np.integer):
+                raise TypeError("landmarks must be a number, or the numbers of rows: whole numbers.")
+            if len(np.unique(given)) < len(given) or given.min() < 0 or given.max() >= self._X.shape[0]:
+                raise ValueError(f"landmarks must be different row numbers from 0 to {self._X.shape[0] - 1}.")
+            count = len(given)
         if count <= self.n_components and count < n:
             raise ValueError(
                 f"{count} landmarks span {count - 1} coordinates at most, and n_components={self.n_components} are "
@@ -358,11 +370,7 @@ class Isomap(Estimator):
         if isinstance(self.landmarks, Integral):
             first = int(as_generator(self.random_state).integers(n))
             return self.fitted_rows_[self._geodesics.spread(m, first)]
-        given = np.atleast_1d(np.asarray(self.landmarks))
-        if not np.issubdtype(given.dtype, np.integer) or given.ndim != 1:
-            raise TypeError("landmarks must be a number, or the numbers of rows: whole numbers.")
-        if len(np.unique(given)) < len(given) or given.min() < 0 or given.max() >= self.index_.n:
-            raise ValueError(f"landmarks must be different row numbers from 0 to {self.index_.n - 1}.")
+        given = np.asarray(self.landmarks)
         if not np.isin(given, self.fitted_rows_).all():
             raise ValueError("Some landmarks are outside the largest component, which alone is mapped.")
         return given.astype(np.int64)
@@ -379,16 +387,19 @@ class Isomap(Estimator):
         Each row is found by one shortest-path tree, so no distances of the fit are kept for it.
         """
         check_is_fitted(self)
-        return self._placed(self._rows_of(X, reset=False))
+        X = self._rows_of(X, reset=False)
+        if self._is_precomputed() and len(self.fitted_rows_) < X.shape[1]:
+            X = X[:, self.fitted_rows_]
+        n_neighbors, radius = self._links
+        if n_neighbors is not None:
+            return self._placed(self.index_.query(X, n_neighbors).graph(self.index_.n))
+        links = self.index_.query_within(X, radius)
+        alone = int(np.sum(np.diff(links.indptr) == 0))
+        if alone:
+            raise ValueError(f"{alone} of the new rows have no fitted row within radius={radius}: raise it.")
+        return self._placed(links)
 
-    def _placed(self, X: Any) -> np.ndarray:
-        if self.n_neighbors is not None:
-            links = self.index_.query(X, self.n_neighbors).graph(self.index_.n)
-        else:
-            links = self.index_.query_within(X, self.radius)
-            alone = int(np.sum(np.diff(links.indptr) == 0))
-            if alone:
-                raise ValueError(f"{alone} of the new rows have no fitted row within radius={self.radius}: raise it.")
+    def _placed(self, links: sp.csr_array) -> np.ndarray:
         landmarks = None if self.landmarks_ is None else self._local(self.landmarks_)
         return place_links(self._geodesics, links, self.kernel_pca_.expansion_, landmarks)
 
@@ -407,18 +418,15 @@ class Isomap(Estimator):
     def geodesics_(self) -> np.ndarray:
         """(n, n), computed anew, in the precision of the data."""
         check_is_fitted(self)
-        graph, dtype = self._geodesics.graph, np.dtype(self._X.dtype)
-        need = graph.shape[0] ** 2 * dtype.itemsize
-        limit = self.memory_limit
-        bound = parse_bytes(limit) if limit is not None else int(DEFAULT_SHARE * available_bytes())
+        graph, dtype = self._geodesics.graph, np.dtype(np.float32 if self._X.dtype == np.float32 else np.float64)
+        need, bound = graph.shape[0] ** 2 * dtype.itemsize, memory_bound(self.memory_limit)
         if need > bound:
             raise MemoryLimitError(
                 f"All distances between {graph.shape[0]} points are {format_bytes(need)}, more than "
                 f"{format_bytes(bound)}. mercer.graph.geodesics.Geodesics(isomap.graph_).from_nodes(rows) gives those "
                 "of some rows."
             )
-        distances = Geodesics(graph, dtype=np.float64, n_jobs=self.n_jobs).from_nodes(np.arange(graph.shape[0]))
-        return distances.astype(dtype, copy=False)
+        return Geodesics(graph, n_jobs=self.n_jobs).from_nodes(np.arange(graph.shape[0]), dtype)
 
     @property
     def dist_matrix_(self) -> np.ndarray:
@@ -431,6 +439,8 @@ class Isomap(Estimator):
         check_is_fitted(self)
         if isinstance(self.metric, Kernel):
             raise AttributeError("scikit-learn's neighbours know no kernels; index_ has Mercer's.")
+        rows = self._X[self.fitted_rows_]
+        rows = rows[:, self.fitted_rows_] if self._is_precomputed() else rows
         return NearestNeighbors(
             n_neighbors=self.n_neighbors,
             radius=self.radius,
@@ -439,7 +449,7 @@ class Isomap(Estimator):
             p=self.p,
             metric_params=self.metric_params,
             n_jobs=self.n_jobs,
-        ).fit(self._X)
+        ).fit(rows)
 
     # --- scikit-learn ----------------------------------------------------------------------------------
 

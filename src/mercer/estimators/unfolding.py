@@ -3,11 +3,14 @@
 unfold            the top eigenpairs of −½HD²H, all n² distances kept once, in half a float32 matrix
 unfold_landmarks  those of the landmarks' own matrix; every other point follows from its distances to them
 
-Both give `Unfolded`: Components, as kernel PCA has them, of the kernel −½d², and the map of the fitted points.
+unfold_matrix     those of a matrix of distances that is given
+
+All give `Unfolded`: Components, as kernel PCA has them, of the kernel −½d², and the map of the fitted points.
 """
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
@@ -16,12 +19,14 @@ import numpy as np
 
 from mercer.backends import cpu
 from mercer.estimators.components import Components, Settings, components_of
-from mercer.estimators.planning import DEFAULT_SHARE, Plan
+from mercer.estimators.kernel_pca import KernelPCA
+from mercer.estimators.planning import DEFAULT_SHARE, Plan, SolverReport
 from mercer.exceptions import MemoryLimitError
 from mercer.expansion import KernelExpansion
 from mercer.graph.geodesics import Geodesics
 from mercer.kernels.discrete import Precomputed
-from mercer.linalg.eigen import SMALL, choose_solver
+from mercer.linalg.eigen import SMALL, choose_solver, default_tol
+from mercer.linalg.inner import power_of_two
 from mercer.linalg.operators import Centered
 from mercer.linalg.tiled import Packed
 from mercer.memory import available_bytes, format_bytes, parse_bytes
@@ -43,24 +48,38 @@ class Unfolded:
     left_over: float
 
 
-def plan_unfolding(n: int, k: int, *, solver: str, landmarks: int | None, limit: Any, given: bool) -> Plan:
-    """What a fit will need, before it starts; MemoryLimitError where it would not fit."""
-    bound = parse_bytes(limit) if given else int(DEFAULT_SHARE * available_bytes())
+def memory_bound(limit: Any) -> int:
+    """The bytes that may be taken: as limited, or half of what is free."""
+    return int(DEFAULT_SHARE * available_bytes()) if limit is None else parse_bytes(limit)
+
+
+def plan_unfolding(
+    n: int,
+    k: int,
+    *,
+    solver: str = "auto",
+    landmarks: int | None = None,
+    limit: Any = None,
+    n_jobs: int | None = None,
+    itemsize: int = 4,
+) -> Plan:
+    """What the distances of a fit will need, before it starts; MemoryLimitError where they would not fit."""
+    bound = memory_bound(limit)
     m = n if landmarks is None else landmarks
     reason = "asked for"
     if solver == "auto":
         solver, reason = choose_solver(m, k)
     small = 16 * m * m + 40 * m * k  # the matrix in float64 and LAPACK's copy
     basis = 32 * m * max(4 * (k + max(4, k // 8)), 64)
-    paths = cpu.workers() * n * (16 * 4 + 16)
+    paths = cpu.workers(n_jobs) * n * (16 * itemsize + 16)
     if landmarks is not None:
-        need = 4 * n * m + small + paths
+        need = itemsize * n * m + small + paths
     elif m <= SMALL:
         need = small + 8 * m * m + paths
     else:
-        need = 2 * m * (m + Packed.TILE) + paths + (small if solver == "dense" else basis)
+        need = itemsize * m * (m + Packed.TILE) // 2 + paths + (small if solver == "dense" else basis)
     if need > bound:
-        raise MemoryLimitError(_refusal(n, need, bound, given, landmarks))
+        raise MemoryLimitError(_refusal(n, need, bound, limit is not None, landmarks))
     return Plan(solver, reason, need, 0, bound, Packed.TILE)
 
 
@@ -77,7 +96,24 @@ def _refusal(n: int, need: int, bound: int, given: bool, landmarks: int | None) 
     whose = f"memory_limit of {format_bytes(bound)}" if given else f"{format_bytes(bound)} that can be spared"
     what = f"All distances between {n} points need" if landmarks is None else f"{landmarks} landmarks need"
     remedy = "landmarks=500, which needs 2 kB a point" if landmarks is None else "fewer landmarks"
-    return f"{what} {format_bytes(need)}, more than the {whose}. Nothing was allocated. Try {remedy}."
+    return f"{what} {format_bytes(need)}, more than the {whose}: refused before they are computed. Try {remedy}."
+
+
+def distance_settings(k: int, bits: int, *, tol: float = 0.0, max_iter: int | None = None, **others: Any) -> Settings:
+    """Settings for eigenpairs of −½HD²H; `others` are random_state, n_jobs, monitor and may_be_indefinite."""
+    given = {"random_state": None, "n_jobs": None, "monitor": None, "may_be_indefinite": True} | others
+    return Settings(
+        k=k,
+        share=None,
+        tol=float(tol) or default_tol(bits),
+        bits=bits,
+        max_iter=max_iter,
+        n_iter="auto",
+        rank=0,
+        drop_zero=False,
+        subject="−½HD²H of these distances",
+        **given,
+    )
 
 
 def unfold(geodesics: Geodesics, plan: Plan, settings: Settings) -> Unfolded:
@@ -128,6 +164,29 @@ def unfold_landmarks(geodesics: Geodesics, landmarks: np.ndarray, plan: Plan, se
     return _in_units(result, geodesics.unit)
 
 
+def unfold_matrix(D: np.ndarray, plan: Plan, settings: Settings) -> Unfolded:
+    """The map by a symmetric matrix of distances, float64. Cost: n² numbers, and the eigenproblem."""
+    unit = power_of_two(float(D.max(initial=0.0)))
+    refuse_units(unit)
+    K = D / unit
+    K *= K
+    K *= -0.5
+    centred = Centered.consuming(K)
+    centred.entry_error = float(np.finfo(np.float64).eps)
+    found = _solved(centred, len(D), plan, settings)
+    left_over = _left_over(float(np.sum(K**2)), found.values)
+    scores = found.vectors * np.sqrt(found.values)
+    return _in_units(Unfolded(found, scores, np.empty(0), left_over), unit)
+
+
+def as_kernel_pca(result: Unfolded, plan: Plan, reached: float, started: float, **params: Any) -> KernelPCA:
+    """The fitted KernelPCA of the precomputed kernel −½d² that a map is."""
+    found = result.components
+    seconds = time.perf_counter() - started
+    report = SolverReport(plan.solver, plan.reason, found.passes, plan.needed_bytes, reached, found.converged, seconds)
+    return KernelPCA(kernel="precomputed", **params)._adopt(found, report)
+
+
 def place_links(
     geodesics: Geodesics, links: Any, expansion: KernelExpansion, landmarks: np.ndarray | None
 ) -> np.ndarray:
@@ -159,8 +218,8 @@ def _whole(geodesics: Geodesics) -> np.ndarray:
 
 
 def _packed(geodesics: Geodesics) -> Packed:
-    """In float32 units, in the order of places."""
-    A = Packed(geodesics.n, n_jobs=geodesics.n_jobs)
+    """In units, in the order of places, in the precision of the geodesics."""
+    A = Packed(geodesics.n, stored=geodesics.dtype, n_jobs=geodesics.n_jobs)
     half_squares = import_module("mercer.backends.paths").half_squares
 
     def use(rows: np.ndarray, distances: np.ndarray) -> None:

@@ -26,6 +26,7 @@ _TRIED = 200  # rows whose true neighbours are found: some to choose the number 
 _WIDE = 8  # times as many cells are thought of for the rows of a cell as each row is compared with
 _SHARE = 0.4  # of all cells beyond which all rows are compared instead
 _ROWS = 1024  # of one cell that are searched at once
+_COLUMNS = 4096  # of another cell that they are compared with at once
 
 
 class ApproximateIndex(Index):
@@ -143,11 +144,14 @@ class ApproximateIndex(Index):
             near = cells.nearest[cell, : _WIDE * probes]
             close = self._closeness(rows, near)
             bound = np.partition(close, -min(probes, len(near)), axis=1)[:, -min(probes, len(near)), None]
-            room = np.empty(len(part) * int(np.diff(cells.starts).max()), np.float32)
+            room = np.empty(len(part) * _COLUMNS, np.float32)
             for column, other in enumerate(near):
                 which = np.flatnonzero(close[:, column] >= bound[:, 0])
-                if len(which):
-                    run = cells.run(other)
+                if not len(which):
+                    continue
+                whole = cells.run(other)
+                for start in range(whole.start, whole.stop, _COLUMNS):  # a cell of copies may hold half of all rows
+                    run = slice(start, min(start + _COLUMNS, whole.stop))
                     dots = products(rows[which], near_rows.rows[run], room)
                     sizes = norms, near_rows.norms[run], near_rows.width
                     compiled.scan(dots, *sizes, which, part, cells.order[run], own[part], everyone, k, state, *pairs)

@@ -1,9 +1,9 @@
 """Distances along a graph of neighbours: shortest paths from many sources, in parallel.
 
-    Geodesics(graph).from_nodes(sources)   (m, n), from vertices
-    Geodesics(graph).from_links(links)     (m, n), from points outside the graph that are linked to some vertices
-    Geodesics(graph).each(links, use)      the same, a few sources at a time, so that m × n numbers never stand in
-    memory Geodesics(graph).spread(m)             m vertices, each as far as possible from those before it
+    Geodesics(graph).from_nodes(sources)    (m, n), from vertices
+    Geodesics(graph).from_links(links)      (m, n), from points outside the graph that are linked to some vertices
+    Geodesics(graph).each(links, use)       the same, a few sources at a time: m × n numbers never stand in memory
+    Geodesics(graph).spread(count, first)   vertices, each as far as possible from those before it
 
 Vertices are renumbered so that neighbours lie near each other in memory, and sources are taken in that order, sixteen
 neighbouring ones at once (`backends/paths.py`). Weights are divided by a power of two near their mean, so that their
@@ -25,6 +25,7 @@ import scipy.sparse as sp
 from mercer.backends import cpu
 from mercer.linalg.inner import power_of_two
 
+_UNEVEN = 30  # times the median distance, from which the longest asks for float64
 _FAR_APART = 64  # n/m from which sources see the graph in orders of their own, and one at a time is faster
 
 
@@ -65,8 +66,8 @@ def checked(graph: Any, dtype: Any = np.float64) -> sp.csr_array:
 class Geodesics:
     """Shortest paths in an undirected graph, made ready once for many sources.
 
-    graph : (n, n) sparse weights ≥ 0, float64; an edge may be stored in one direction or in both, and stored zeros are
-    edges dtype : of the distances while they are computed: float32, or float64 for twice the time
+    graph : (n, n) sparse weights ≥ 0; an edge may be stored in one direction or in both, and stored zeros are edges
+    dtype : of the distances while they are computed: float32, or float64 for twice the time
     n_jobs : threads; None is all cores
 
     graph : (n, n) CSR, every edge in both directions
@@ -90,17 +91,19 @@ class Geodesics:
         self.place[self.order] = np.arange(self.n, dtype=np.int32)
         self.edges = _renumbered(graph, self.order, self.place, self.unit, self.dtype)
 
-    def from_nodes(self, sources: Any) -> np.ndarray:
+    def from_nodes(self, sources: Any, dtype: Any = None) -> np.ndarray:
         """(m, n), the distances from the given vertices; infinity where there is no path."""
-        return self.from_links(self.links_to(sources))
+        return self.from_links(self.links_to(sources), dtype)
 
-    def from_links(self, links: Any) -> np.ndarray:
-        """(m, n), the distances from m points, each with links (distances) to some vertices: links is (m, n) sparse."""
-        out = np.empty(links.shape, self.dtype)
+    def from_links(self, links: Any, dtype: Any = None) -> np.ndarray:
+        """(m, n), the distances from m points, each with links (distances) to some vertices: links is (m, n) sparse.
+
+        dtype : of the answer; None is that in which it is computed
+        """
+        out = np.empty(links.shape, dtype or self.dtype)
 
         def use(rows: np.ndarray, distances: np.ndarray) -> None:
-            out[rows] = distances.T[:, self.place]
-            out[rows] *= self.unit
+            out[rows] = distances.T[:, self.place] * self.unit
 
         self.each(links, use)
         return out
@@ -132,6 +135,15 @@ class Geodesics:
             use(rows, room[slot].run(self.edges, lengths, nodes[seeds], weights[seeds]))
 
         cpu.for_each(groups, work, self.n_jobs)
+
+    def is_uneven(self) -> bool:
+        """Whether some distances are so much longer than most that float32 would lose the shorter ones.
+
+        −½d² is kept to 6e-8 of the largest, so with an outlier a hundred times as far as the rest is wide, the rest has
+        three digits left.
+        """
+        some = self.from_nodes(self.order[[0, self.n // 3, 2 * self.n // 3, self.n - 1]])
+        return bool((some.max(axis=1) > _UNEVEN * np.median(some, axis=1)).any())
 
     def spread(self, count: int, first: int) -> np.ndarray:
         """(count,) vertices by the max–min rule: each is the one that is farthest from those before it.

@@ -12,8 +12,7 @@ from mercer.graph.blocks import BlockIndex
 from mercer.graph.rows import check_rows, refuse_foreign
 from mercer.kernels import Kernel
 from mercer.kernels.discrete import Precomputed, as_strings
-
-BOOLEAN = ("jaccard", "dice", "russellrao", "rogerstanimoto", "sokalmichener", "sokalsneath", "yule")
+from mercer.kernels.metric import BOOLEAN, bound_metric
 
 
 class MetricIndex(BlockIndex):
@@ -29,7 +28,7 @@ class MetricIndex(BlockIndex):
     ) -> None:
         self.metric, self.n_jobs, self.reason = metric, n_jobs, reason
         self.X, self.n, self.dtype = X, X.shape[0], X.dtype
-        self.params = {**_from_data(X, metric, params), **params}
+        self.params = bound_metric(metric, params, X)[1]
         if metric == "mahalanobis":
             self.params.pop("V", None)  # its inverse is what is computed with
         self._ready = self._as_read(X)
@@ -53,16 +52,6 @@ class MetricIndex(BlockIndex):
                 f"The metric {self.metric!r} gives distances that are negative or not a number on this data."
             )
         return D
-
-
-def _from_data(X: Any, metric: Any, params: dict[str, Any]) -> dict[str, Any]:
-    """What a metric reads off all rows and scikit-learn would read off each pair of blocks."""
-    if metric == "seuclidean" and "V" not in params:
-        return {"V": np.var(np.asarray(X, np.float64), axis=0, ddof=1)}
-    if metric == "mahalanobis" and "VI" not in params:
-        V = params["V"] if "V" in params else np.cov(np.asarray(X, np.float64).T)
-        return {"VI": np.linalg.inv(np.atleast_2d(V)).T}
-    return {}
 
 
 class KernelIndex(BlockIndex):

@@ -75,7 +75,7 @@ class TreeIndex(BlockIndex):
         """The k nearest by distance, then index, and for which rows more of the same distance may be out there."""
         found, places = self._ask(rows, asked)
         found = np.where(places == own[:, None], np.inf, found)
-        order = np.lexsort((places, found), axis=1)[:, :]
+        order = np.lexsort((places, found), axis=1)
         found, places = np.take_along_axis(found, order, axis=1), np.take_along_axis(places, order, axis=1)
         last = np.where(np.isfinite(found), found, -np.inf).max(axis=1)
         open_ = (found[:, k - 1] >= last * (1 - _SLACK)) & (asked < self.n)

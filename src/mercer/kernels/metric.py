@@ -12,6 +12,26 @@ from sklearn.metrics import pairwise_distances
 from mercer.backends import is_foreign, namespace
 from mercer.kernels.base import Kernel, Points
 
+BOOLEAN = ("jaccard", "dice", "russellrao", "rogerstanimoto", "sokalmichener", "sokalsneath", "yule")
+
+
+def bound_metric(metric: Any, params: dict[str, Any] | None, X: Any) -> tuple[Any, dict[str, Any]]:
+    """The metric and its parameters with all that they read off the data as numbers: those of all rows of X.
+
+    scikit-learn would read variances off each pair of blocks, and a kernel its width off the rows it is given.
+    """
+    params = dict(params or {})
+    if isinstance(metric, Kernel):
+        return metric.bind(X), params
+    if not isinstance(metric, str) or sp.issparse(X):
+        return metric, params
+    if metric == "seuclidean" and "V" not in params:
+        params["V"] = np.var(np.asarray(X, np.float64), axis=0, ddof=1)
+    if metric == "mahalanobis" and "VI" not in params:
+        V = params.pop("V") if "V" in params else np.cov(np.asarray(X, np.float64).T)
+        params["VI"] = np.linalg.inv(np.atleast_2d(V)).T
+    return metric, params
+
 
 @dataclass(repr=False)
 class HalfSquaredDistance(Kernel):
@@ -26,6 +46,9 @@ class HalfSquaredDistance(Kernel):
     metric: Any
     params: dict[str, Any] = field(default_factory=dict)
 
+    def bind(self, X: Any) -> Kernel:
+        return HalfSquaredDistance(*bound_metric(self.metric, self.params, X))
+
     def points(self, X: Any, dtype: Any = None, like: Points | None = None) -> Points:
         if is_foreign(X):
             raise TypeError(f"Distances by {self.metric!r} are computed on NumPy data, not on {type(X).__name__}.")
@@ -34,7 +57,8 @@ class HalfSquaredDistance(Kernel):
         return Points(namespace(X).astype(X, dtype or X.dtype, copy=False))
 
     def tile(self, A: Points, B: Points | None = None, out: Any = None) -> np.ndarray:
-        D = pairwise_distances(A.rows, (A if B is None else B).rows, metric=self.metric, **self.params)
+        rows, others = (self._as_read(part.rows) for part in (A, A if B is None else B))
+        D = pairwise_distances(rows, others, metric=self.metric, **self.params)
         D = np.asarray(D, A.rows.dtype)
         if B is None:
             np.fill_diagonal(D, 0.0)
@@ -42,8 +66,15 @@ class HalfSquaredDistance(Kernel):
         D *= -0.5
         return D
 
+    def _as_read(self, rows: Any) -> Any:
+        return rows.astype(bool) if isinstance(self.metric, str) and self.metric in BOOLEAN else rows
+
     def diagonal(self, A: Points) -> np.ndarray:
         return np.zeros(len(A), A.rows.dtype)
+
+    def __repr__(self) -> str:
+        name = self.metric if isinstance(self.metric, str) else getattr(self.metric, "__name__", "a function")
+        return f"−½d² by {name}"
 
 
 def _with_small_indices(X: Any) -> Any:

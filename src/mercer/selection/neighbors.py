@@ -13,13 +13,14 @@ from sklearn.utils.validation import check_array
 
 from mercer.backends import is_foreign
 from mercer.estimators.base import FLOATS
-from mercer.estimators.components import Settings
-from mercer.estimators.unfolding import plan_unfolding, unfold_landmarks
+from mercer.estimators.unfolding import distance_settings, plan_unfolding, refuse_units, unfold_landmarks
 from mercer.graph.components import connected, join_components
 from mercer.graph.geodesics import Geodesics
 from mercer.graph.neighbors import build_index
 from mercer.graph.shortcuts import Edges, Loads, loads, shortcuts
-from mercer.linalg.eigen import SMALL, as_generator, default_tol
+from mercer.kernels import Kernel
+from mercer.kernels.discrete import as_strings
+from mercer.linalg.eigen import SMALL, as_generator
 from mercer.selection.data import one_seed
 from mercer.selection.neighbors_choice import choose
 from mercer.selection.neighbors_result import NeighborsDiagnosis, records
@@ -84,7 +85,7 @@ def diagnose_neighbors(
     """
     detour, sources, n_components = _checked(detour, sources, n_components)
     precomputed = isinstance(metric, str) and metric == "precomputed"
-    X = _rows(X, precomputed)
+    X = _rows(X, metric, precomputed)
     n, graph_given = X.shape[0], precomputed and sp.issparse(X)
     counts = _counts(n_neighbors, n)
     seed = one_seed(random_state)
@@ -139,7 +140,9 @@ def _checked(detour: Any, sources: Any, n_components: Any) -> tuple[float, int, 
     return float(detour), int(sources), int(n_components)
 
 
-def _rows(X: Any, precomputed: bool) -> Any:
+def _rows(X: Any, metric: Any, precomputed: bool) -> Any:
+    if isinstance(metric, Kernel) and metric.accepts == "strings":
+        return np.asarray(as_strings(X), dtype=object)
     if is_foreign(X):
         raise TypeError(f"diagnose_neighbors reads NumPy arrays, data frames and CSR matrices, not {type(X).__name__}.")
     X = check_array(X, accept_sparse="csr", dtype=FLOATS, ensure_min_samples=3, ensure_all_finite=not precomputed)
@@ -171,11 +174,7 @@ def _refuse_units(distances: np.ndarray) -> None:
         raise ValueError(
             "Every row has only copies of itself as neighbours: there is no graph to look at. Remove the copies."
         )
-    if not 1e-120 < largest < 1e120:
-        raise ValueError(
-            f"Distances are near {largest:.0e}: their squares leave the range of float64. Multiply the data by a "
-            "number that brings them near 1."
-        )
+    refuse_units(largest)
 
 
 # --- the graphs --------------------------------------------------------------------------------------------
@@ -263,23 +262,8 @@ class _Judge:
 
     def _residual_variance(self, geodesics: Geodesics, landmarks: np.ndarray) -> float:
         k = min(self.n_components, len(landmarks))
-        plan = plan_unfolding(geodesics.n, k, solver="auto", landmarks=len(landmarks), limit=None, given=False)
-        tol = default_tol(self.bits)
-        settings = Settings(
-            k,
-            None,
-            tol,
-            self.bits,
-            None,
-            "auto",
-            0,
-            False,
-            self.seed,
-            self.n_jobs,
-            None,
-            "−½HD²H of these distances",
-            True,
-        )
+        plan = plan_unfolding(geodesics.n, k, landmarks=len(landmarks), n_jobs=self.n_jobs)
+        settings = distance_settings(k, self.bits, random_state=self.seed, n_jobs=self.n_jobs)
         return float(unfold_landmarks(geodesics, landmarks, plan, settings).residual_variance[-1])
 
     def _hanging(

@@ -7,6 +7,8 @@ import numpy as np
 from mercer.selection.neighbors_result import NeighborsDiagnosis
 
 CLOSE = 1.25, 0.001  # to the least residual variance: times so much, and so much more
+JUMP = 3  # times the residual variance of the number chosen: something has happened to the graph
+POOR = 0.05  # a residual variance from which the map leaves much of the distances out
 
 
 def choose(found: NeighborsDiagnosis) -> tuple[int, str]:
@@ -27,7 +29,20 @@ def _sound(found: NeighborsDiagnosis) -> tuple[int, str]:
         f"With {k} neighbours the graph is in one piece, no edge looks like a shortcut, and the residual variance of "
         f"{_coordinates(found)} is {text}, {least} of such graphs."
     )
-    return int(k), reason + _later(found, place) + _poor(found, place)
+    return int(k), reason + _later(found, place) + (_jump(found, place) or _poor(found, place))
+
+
+def _jump(found: NeighborsDiagnosis, place: int) -> str:
+    """Where the map gets much worse with more neighbours and no edge stands out: shortcuts that noise hides."""
+    variance = found.residual_variance
+    after = [at for at in range(place + 1, len(variance)) if found.sound[at] and variance[at] > JUMP * variance[place]]
+    after = [at for at in after if variance[at] > variance[place] + 0.02]
+    if not after:
+        return ""
+    return (
+        f" With {found.n_neighbors[after[0]]} it is {variance[after[0]]:.2g}, though no single edge stands out "
+        "there: very likely shortcuts among so much noise that they cannot be told from it."
+    )
 
 
 def _later(found: NeighborsDiagnosis, place: int) -> str:
@@ -45,7 +60,7 @@ def _later(found: NeighborsDiagnosis, place: int) -> str:
 
 
 def _poor(found: NeighborsDiagnosis, place: int) -> str:
-    if found.residual_variance[place] < 0.2:
+    if found.residual_variance[place] < POOR:
         return ""
     return (
         f" A map of {_coordinates(found)} does not keep these distances well: the data may have more dimensions, or so "

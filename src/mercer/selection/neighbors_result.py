@@ -76,7 +76,9 @@ class NeighborsDiagnosis:
         Isomap(metric="precomputed", n_neighbors=None, radius=np.inf) maps it. Edges of more neighbours than were
         looked at stay as they are.
         """
-        graph = undirected(graph).tocoo()
+        graph, fitted = undirected(graph).tocoo(), int(self.sizes[0].sum())
+        if graph.shape[0] != fitted:
+            raise ValueError(f"The graph has {graph.shape[0]} rows, and {fitted} were looked at.")
         rows, columns = (part.astype(np.int64) for part in graph.coords)
         n, cut = graph.shape[0], self.shortcuts[-1]
         bad = np.isin(np.minimum(rows, columns) * n + np.maximum(rows, columns), cut.i * n + cut.j)
