@@ -323,7 +323,7 @@ def _solvers(n: int, counts: tuple[int, ...]) -> list[Case]:
 
 
 def _neighbors(sizes: tuple[int, ...], counts: tuple[int, ...]) -> list[Case]:
-    """Everyone exact who can be, up to 100,000 rows; beyond that the approximate ones, each at two settings."""
+    """Up to 100,000 rows everyone who is exact, and the approximate ones at two settings; beyond that at one."""
     exact = (
         Competitor(f"{MERCER} tiles (exact)", MERCER, "mercer", {"method": "tiles"}),
         Competitor(f"{SKLEARN} brute (exact)", SKLEARN, "sklearn"),
@@ -353,7 +353,7 @@ def _neighbors(sizes: tuple[int, ...], counts: tuple[int, ...]) -> list[Case]:
             n,
             50,
             k,
-            (*exact, *near) if n <= 100_000 else near,
+            (*exact, *near) if n <= 100_000 else tuple(one for one in near if not _thorough(one)),
             dtype="float32",
             settings=f"n = {n:,}, k = {k}",
         )
@@ -381,6 +381,11 @@ def _embedding(small: int, middle: int, large: int) -> list[Case]:
             replace(few, id="embedding-large", n=large, competitors=mercer[:1]),
         )
     ]
+
+
+def _thorough(one: Competitor) -> bool:
+    """Whether this is the second, slower setting of a library that searches a graph."""
+    return one.params.get("links", 0) > 16 or "n_iters" in one.params
 
 
 def _faces(quick: bool) -> list[Case]:
