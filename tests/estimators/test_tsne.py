@@ -307,7 +307,7 @@ def test_callbacks_and_snapshots():
     assert [steps for steps, _ in model.snapshots_] == [150, 300]
     assert_array_equal(model.snapshots_[-1][1], model.embedding_)
     stopped = quick(callbacks=[lambda steps, kl, Y: steps >= 200], callback_every=100).fit(X)
-    assert stopped.report_.ended == "stopped by a callback" and stopped.report_.steps == 199
+    assert stopped.report_.ended == "stopped by a callback" and stopped.report_.steps == 200
     assert np.isfinite(stopped.kl_divergence_)
 
 
@@ -319,7 +319,46 @@ def test_interrupting_keeps_the_map():
         model = quick(callbacks=press, callback_every=270).fit(X)
     assert model.report_.ended == "interrupted" and model.embedding_.shape == (120, 2)
     model.set_params(callbacks=None)
-    assert_array_equal(model.optimize(31).embedding_, quick(max_iter=300).fit(X).embedding_)
+    assert_array_equal(model.optimize(30).embedding_, quick(max_iter=300).fit(X).embedding_)
+
+
+def test_going_on_finishes_the_first_phase_first():
+    short = quick(max_iter=100).fit(X)
+    assert_array_equal(short.optimize(200).embedding_, quick(max_iter=300).fit(X).embedding_)
+    assert short.report_.steps == 300
+
+
+@pytest.mark.parametrize(
+    "given", [{"exaggeration": 0}, {"exaggeration": -1.0}, {"learning_rate": -5}, {"learning_rate": "fast"}]
+)
+def test_going_on_with_numbers_that_are_none(given):
+    with pytest.raises(ValueError, match="must be a positive, finite number"):
+        quick(max_iter=50).fit(X).optimize(10, **given)
+
+
+def test_other_laws_keep_their_neighbours_when_the_sums_are_exact():
+    model = quick(affinities=Uniform(12), method="exact", max_iter=20).fit(X)
+    assert model.affinities_.P.nnz < 0.4 * len(X) ** 2
+
+
+def test_new_rows_beside_a_far_cluster_are_not_taken_for_fitted_ones():
+    near = np.random.default_rng(0).standard_normal((26, 4))
+    rows = np.concatenate([near[:20], 1e7 + np.random.default_rng(1).standard_normal((100, 4))])
+    model = quick(perplexity=10).fit(rows)
+    places = model.transform(near[20:])
+    assert not any((places[i] == model.embedding_).all(axis=1).any() for i in range(6))
+
+
+def test_parameters_changed_after_a_fit_do_not_change_its_map():
+    model = quick().fit(X)
+    before = model.transform(X[:4] + 0.01)
+    assert_array_equal(model.set_params(dof=5.0, method="exact").transform(X[:4] + 0.01), before)
+
+
+def test_a_sparse_column_varies():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        quick(max_iter=20).fit(sp.csr_array(X[:, :1]))
 
 
 def test_stops_when_the_divergence_no_longer_falls():

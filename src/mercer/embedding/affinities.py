@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.backends.cpu import for_each, workers
-from mercer.embedding.laws import Law, runs
+from mercer.embedding.laws import Law, Perplexity, runs
 from mercer.exceptions import MemoryLimitError
 from mercer.memory import available_bytes, format_bytes
 
@@ -52,12 +52,13 @@ class Affinities:
 
 
 def affinities_of(index: Any, law: Law, *, everyone: bool = False, n_jobs: int | None = None) -> Affinities:
-    """The affinities of the rows of a neighbour index; `everyone` takes all n − 1 others, n² numbers.
+    """The affinities of the rows of a neighbour index; `everyone` takes all n − 1 others for a perplexity.
 
     Cost: the search for k neighbours, about 6 k n exponentials, and 36 k n bytes for a moment.
     """
     n = index.n
     law.refuse(n)
+    everyone &= isinstance(law, Perplexity)  # the other laws say themselves how many neighbours they take
     k = n - 1 if everyone else law.neighbors(n - 1)
     _refuse_large(n, k, everyone)
     found = index.neighbors(k)

@@ -21,7 +21,9 @@ def along_a_curve(Y: np.ndarray) -> np.ndarray:
     """The order of the points (n, c), c ≤ 3, along the Z-curve through their bounding box."""
     c = Y.shape[1]
     low, high = Y.min(axis=0), Y.max(axis=0)
-    width = max(float((high - low).max()), float(np.finfo(np.float32).tiny))
+    width = float((high - low).max())
+    if not width > 1e-30:  # all in one place, as far as float32 can tell
+        return np.arange(len(Y))
     cells = ((Y - low) * ((2 ** _BITS[c] - 1) / width)).astype(np.uint32)
     key = np.zeros(len(Y), np.uint32)
     for bit in range(_BITS[c]):

@@ -14,6 +14,7 @@ from mercer.embedding.spacing import error_at, spacing_for
 _LARGEST_GRID = 2**25  # numbers in the padded grid: half a second a call on two cores, and half a gigabyte
 _FEWEST = 16  # cells across a map: a small map gets a finer grid than w would need
 _FAR = 8  # points at each end of an axis that may be left out of a grid that would be too large
+_PAIRS_A_NODE = 16  # of transforms in the time of a pair, and a margin
 _FEW_PAIRS = 2**12  # pairs that are summed before a grid is set up
 _MANY_PAIRS = 2**30  # pairs that take about as long as the largest grid
 _TINY = 1e-300
@@ -79,6 +80,8 @@ class GridRepulsion:
         grid = self._grid(new, fixed)
         if grid is not None and grid.size > self.largest:
             return self._without_the_far(new, fixed, same)
+        if _too_few(new, fixed, grid):
+            return self._pairs(new, fixed, same)
         return self._on_grid(new, fixed, grid, same)
 
     def _grid(self, new: np.ndarray, fixed: np.ndarray) -> Grid | None:
@@ -117,6 +120,8 @@ class GridRepulsion:
             return self._pairs(new, fixed, same)
         core, others = new[near_new], fixed[near_fixed]
         grid = self._grid(core, others)
+        if _too_few(new, fixed, grid):
+            return self._pairs(new, fixed, same)
         if grid is not None and grid.size > self.largest:
             if len(new) * len(fixed) <= _MANY_PAIRS:
                 return self._pairs(new, fixed, same)
@@ -138,6 +143,11 @@ class GridRepulsion:
         while (grid := grid_over(low, high, spacing)).size > self.largest:
             spacing *= 2**0.25
         return grid
+
+
+def _too_few(new: np.ndarray, fixed: np.ndarray, grid: Grid | None) -> bool:
+    """Whether all pairs cost less than the grid's transforms: a few points, far apart."""
+    return grid is not None and _PAIRS_A_NODE * len(new) * len(fixed) <= grid.size
 
 
 def _corners(*sets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

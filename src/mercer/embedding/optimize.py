@@ -68,8 +68,9 @@ class Map:
     def arrange(self) -> None:
         """The points in the order of their places."""
         order = along_a_curve(self.Y)
-        self.Y, self.update, self.gains = self.Y[order], self.update[order], self.gains[order]
-        self.order = order if self.order is None else self.order[order]
+        new = {"Y": self.Y[order], "update": self.update[order], "gains": self.gains[order]}
+        new["order"] = order if self.order is None else self.order[order]
+        self.__dict__.update(new)  # all at once: Ctrl-C may come at any moment, and finds a whole map
 
 
 @dataclass(frozen=True)
@@ -98,21 +99,20 @@ class Watch:
 
 def descend(loss: Loss, state: Map, phase: Phase, watch: Watch, free: np.ndarray | None = None) -> str:
     """Take the steps of a phase on `state`, in place; why it ended. Points that are not `free` (n,) do not move."""
-    best, best_at = np.inf, state.steps
+    best, best_at, began = np.inf, state.steps, state.steps
     started = time.perf_counter()
-    loss.arrange(state.order)
-    movable = _in_order(free, state)
     try:
+        loss.arrange(state.order)
+        movable = _in_order(free, state)
         while state.steps < phase.until:
-            number = state.steps + 1
             if _time_to_arrange(state):
                 state.arrange()
                 loss.arrange(state.order)
                 movable = _in_order(free, state)
-            judge, call = number % watch.every == 0, number % watch.callback_every == 0 and bool(watch.callbacks)
+            judge, call = (state.steps + 1) % watch.every == 0, _time_to_call(watch, state, began)
             forces = loss.forces(state.Y)
             value = loss.value(state.Y, forces.Z) if judge or call else np.nan
-            if call and _stopped(watch, number, value, state.rows()):
+            if call and _stopped(watch, state.steps, value, state.rows()):
                 return STOPPED
             norm = _step(loss, state, forces, phase, movable)
             if judge:
@@ -130,9 +130,17 @@ def descend(loss: Loss, state: Map, phase: Phase, watch: Watch, free: np.ndarray
                 return NO_PROGRESS
             if norm <= phase.least_gradient:
                 return SMALL_GRADIENT
+        if _time_to_call(watch, state, began) and _stopped(watch, state.steps, loss.value(state.Y), state.rows()):
+            return STOPPED
     except KeyboardInterrupt:
+        loss.arrange(state.order)  # it may have come while the loss was being put in order
         return INTERRUPTED
     return FINISHED
+
+
+def _time_to_call(watch: Watch, state: Map, began: int) -> bool:
+    """After so many steps; what the phase before ended with has been shown."""
+    return bool(watch.callbacks) and state.steps > began and state.steps % watch.callback_every == 0
 
 
 def _time_to_arrange(state: Map) -> bool:

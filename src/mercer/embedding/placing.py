@@ -23,7 +23,7 @@ from mercer.embedding.similarity import Similarity
 from mercer.embedding.still import still_repulsion
 
 STEPS = 100
-_SAME = 1e-6  # of the distance to the last neighbour: nearer is the same row, up to rounding
+_SAME = 1e-6  # of the distance to the second neighbour: nearer is the same row, up to rounding
 RATE, MOMENTUM = 0.5, 0.8  # the gradient of one point has a curvature of about 2
 
 
@@ -38,7 +38,7 @@ def place(
     """The places of new rows, (m, c), from their neighbours and weights (m, k) and the fitted map (n, c)."""
     m, k = weights.shape
     state = Map.at(weighted_median(found.indices, weights, Y, n_jobs))
-    same = found.distances[:, 0] <= _SAME * found.distances[:, -1]
+    same = found.distances[:, 0] <= _SAME * found.distances[:, min(1, k - 1)]
     state.Y[same] = Y[found.indices[same, 0]]
     if same.all():
         return state.Y

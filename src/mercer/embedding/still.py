@@ -20,6 +20,7 @@ from mercer.embedding.similarity import Similarity
 Reader = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]  # points (m, c) -> G (m, c), their shares of Z (m,)
 
 _ROOM = 0.25  # of the map's width, on each side
+_NOISE = 1e-4  # of the strongest field: what is weaker is summed pair by pair
 
 
 def still_repulsion(repulsion: Repulsion, similarity: Similarity, Y: np.ndarray, n_jobs: int | None = None) -> Reader:
@@ -35,17 +36,19 @@ def still_repulsion(repulsion: Repulsion, similarity: Similarity, Y: np.ndarray,
     spectrum = field._spectrum(grid, Y.dtype)
     points, starts, _ = field._sorted(Y, grid)
     nodes = field._convolve(field._spread(points, starts, grid), spectrum.values, grid)
+    strongest = float(np.max(nodes)) + spectrum.constant * len(Y)
     top = grid.low + grid.spacing * (np.array(grid.nodes) - 6)  # a spline reaches six nodes
 
     def by_grid(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         inside = np.all((points >= grid.low) & (points <= top), axis=1)
-        G, rows = np.empty(points.shape), np.empty(len(points))
+        G, rows = np.empty(points.shape), np.zeros(len(points))
         if inside.any():
             some, _, order = field._sorted(np.ascontiguousarray(points[inside]), grid)
             G[inside], rows[inside] = field._gather(some, order, nodes, grid, None)
             rows[inside] += spectrum.constant * len(Y)
-        if not inside.all():
-            G[~inside], rows[~inside] = by_pairs(np.ascontiguousarray(points[~inside]))
+        known = inside & (rows > _NOISE * strongest)  # beneath that a Gaussian's field is rounding of the transforms
+        if not known.all():
+            G[~known], rows[~known] = by_pairs(np.ascontiguousarray(points[~known]))
         return G, rows
 
     return by_grid

@@ -44,12 +44,14 @@ class MapInput(Estimator):
         return X
 
     def _check_square(self, X: Any, reset: bool) -> None:
-        name = type(self).__name__
+        name, is_P = type(self).__name__, isinstance(self.affinities, str)
+        how, what = ("affinities", "affinities") if is_P else ("metric", "distances")
         if reset and isinstance(self.init, str) and self.init == "pca":
-            raise ValueError('The parameter init="pca" cannot be used with metric="precomputed". Use init="random".')
+            raise ValueError(f'The parameter init="pca" cannot be used with {how}="precomputed". Use init="random".')
         if reset and X.shape[0] != X.shape[1]:
-            raise ValueError(f"X should be a square distance matrix (n_samples, n_samples), not {X.shape}.")
-        check_non_negative(X, f"{name}.fit(). With metric='precomputed', X should contain positive distances.")
+            matrix = "matrix of affinities" if is_P else "distance matrix"
+            raise ValueError(f"X should be a square {matrix} (n_samples, n_samples), not {X.shape}.")
+        check_non_negative(X, f"{name}.fit(). With {how}='precomputed', X should contain positive {what}.")
         if self.method == "exact" and sp.issparse(X) and self.affinities != "precomputed":
             raise TypeError(
                 f'{name} with method="exact" does not accept a sparse precomputed distance matrix: it needs the '

@@ -46,6 +46,8 @@ def given(init: Any, n: int, c: int) -> np.ndarray:
 def _components(X: Any, c: int, metric: Any, rng: np.random.Generator, n_jobs: int | None) -> np.ndarray | None:
     """Scores of X, (n, at most c), the first of unit variance; None, with a warning, where nothing varies."""
     seed = int(rng.integers(2**31))
+    if sp.issparse(X) and X.shape[1] <= 4 * c:  # the sparse solver finds fewer components than there are columns
+        X = X.toarray()
     most = c if X.ndim == 1 else min(c, min(X.shape) - (1 if sp.issparse(X) else 0))
     scores = np.zeros((X.shape[0], 0))
     with warnings.catch_warnings():

@@ -23,7 +23,7 @@ from mercer.embedding.placing import place
 from mercer.embedding.repulsion import make_repulsion
 from mercer.embedding.similarity import Similarity
 from mercer.estimators.map_input import MapInput
-from mercer.estimators.map_start import start
+from mercer.estimators.map_start import given, start
 from mercer.exceptions import NotConvergedWarning
 from mercer.graph.neighbors import build_index
 from mercer.kernels.base import Kernel
@@ -105,10 +105,17 @@ class NeighborEmbedding(MapInput):
         check_is_fitted(self)
         if not isinstance(n_iter, Integral) or n_iter < 1:
             raise ValueError(f"n_iter = {n_iter!r} must be a positive number of steps.")
-        started = time.perf_counter()
+        for name, value in (("exaggeration", exaggeration), ("learning_rate", learning_rate)):
+            if not (value is None or (name == "learning_rate" and isinstance(value, str) and value == "auto")):
+                _refuse_not_positive(name, value)
+        started = time.perf_counter() - self.report_.seconds
         strength = self.exaggeration if exaggeration is None else float(exaggeration)
         rate = self.learning_rate if learning_rate is None else learning_rate
-        self._descend(self._loss(), [self._phase(self._map.steps + int(n_iter), strength, rate)], started)
+        until, early = self._map.steps + int(n_iter), self._EXPLORATION_MAX_ITER
+        phases = [self._phase(until, strength, rate)]
+        if exaggeration is None and self._map.steps < early:  # the first phase is finished first
+            phases.insert(0, self._phase(min(early, until), self.early_exaggeration, rate, early=True))
+        self._descend(self._loss(), phases, started)
         return self
 
     def _fit(self, X) -> None:
@@ -117,7 +124,10 @@ class NeighborEmbedding(MapInput):
         X = self._samples(X, reset=True)
         n, c = X.shape[0], self.n_components
         free = self._free(n)  # refused before the work, if it must be
+        if not isinstance(self.init, str):
+            given(self.init, n, c)
         self.affinities_ = self._affinities(X)
+        self._fitted = self._similarity(), _REPULSION[self.method]
         rng = as_generator(self.random_state)
         self._map = descent.Map.at(start(X, self.init, c, self.metric, rng, self.n_jobs))
         self._movable = free
@@ -185,10 +195,14 @@ class NeighborEmbedding(MapInput):
         return Perplexity(tuple(values.tolist()))
 
     def _loss(self) -> Loss:
-        n = len(self._map.Y)
-        method = _REPULSION[self.method]
-        repulsion = make_repulsion(self._similarity(), self.n_components, method=method, n=n, n_jobs=self.n_jobs)
-        return Loss(self.affinities_.P, self.affinities_.entropy, self._similarity(), repulsion, self.n_jobs)
+        similarity, repulsion = self._fitted[0], self._repulsion()
+        return Loss(self.affinities_.P, self.affinities_.entropy, similarity, repulsion, self.n_jobs)
+
+    def _repulsion(self) -> Any:
+        """As at the fit, whatever the parameters are now."""
+        similarity, method = self._fitted
+        n, c = self._map.Y.shape
+        return make_repulsion(similarity, c, method=method, n=n, n_jobs=self.n_jobs)
 
     @abstractmethod
     def _similarity(self) -> Similarity:
@@ -225,14 +239,7 @@ class NeighborEmbedding(MapInput):
             )
         X = self._samples(X, reset=False)
         found, weights = self.affinities_.to_new(X)
-        repulsion = make_repulsion(
-            self._similarity(),
-            self.n_components,
-            method=_REPULSION[self.method],
-            n=len(self._map.Y),
-            n_jobs=self.n_jobs,
-        )
-        return place(found, weights, self.embedding_, self._similarity(), repulsion, self.n_jobs)
+        return place(found, weights, self.embedding_, self._fitted[0], self._repulsion(), self.n_jobs)
 
     # --- what is said ------------------------------------------------------------------------------------------
 
@@ -281,3 +288,8 @@ class NeighborEmbedding(MapInput):
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float32"]
         return tags
+
+
+def _refuse_not_positive(name: str, value: Any) -> None:
+    if not isinstance(value, Real) or not 0 < float(value) < np.inf:
+        raise ValueError(f"{name} = {value!r} must be a positive, finite number, or None for what the estimator has.")

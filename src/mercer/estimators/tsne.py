@@ -86,7 +86,7 @@ class TSNE(NeighborEmbedding):
     Notes
     -----
     Cost of a step: about 1.4 k n terms of attraction, k = 3 · perplexity, and one pass over a grid; memory 12 bytes a
-    neighbour, 36 while P is made. Ctrl-C keeps the map so far.
+    neighbour, twice that from 10,000 rows, 36 while P is made. Ctrl-C keeps the map so far.
 
     References
     ----------
