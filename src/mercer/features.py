@@ -9,7 +9,6 @@ The map of new points is a kernel expansion on the landmarks: F(x) = k(x, landma
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.backends import backend_of, is_foreign, namespace, placement
-from mercer.exceptions import AsymmetricKernelWarning, IndefiniteKernelWarning, MemoryLimitError
+from mercer.exceptions import AsymmetricKernelWarning, IndefiniteKernelWarning, MemoryLimitError, warn
 from mercer.expansion import KernelExpansion
 from mercer.kernels.base import Kernel
 from mercer.kernels.discrete import Precomputed, symmetric_part
@@ -170,11 +169,10 @@ def refuse_indefinite(negative: float, kernel: Kernel, bits: int) -> None:
             f"{negative:.1g} of the trace, so there is no F with F Fᵀ = K. {_INDEFINITE}"
         )
     if negative > _ROUNDING[bits]:
-        warnings.warn(
+        warn(
             f"{kernel!r} is slightly indefinite on this data ({negative:.1g} of the trace): errors given for its "
             "factor are estimates, no bounds.",
             IndefiniteKernelWarning,
-            stacklevel=2,
         )
 
 
@@ -182,11 +180,10 @@ def symmetric(K: Any) -> Any:
     """(K + Kᵀ)/2, dense, with a warning where that differs from K by more than rounding."""
     K, skew = symmetric_part(K.toarray() if sp.issparse(K) else K)
     if skew > 1e-6:
-        warnings.warn(
+        warn(
             f"The precomputed kernel differs from its transpose by {skew:.1e} of its largest entry after centring; "
             "(K + Kᵀ)/2 is used.",
             AsymmetricKernelWarning,
-            stacklevel=2,
         )
     return K
 

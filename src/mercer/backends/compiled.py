@@ -16,7 +16,7 @@ from numba import njit, types
 from numba.extending import intrinsic, overload
 
 # Assume no NaN and allow fused multiply-add, but never reorder: ln 2 is subtracted in two parts, and in that order.
-_FLAGS = {"contract", "nsz", "nnan", "ninf"}
+FLAGS = {"contract", "nsz", "nnan", "ninf"}
 
 _LOG2E = 1.4426950408889634
 _LN2_HIGH32, _LN2_LOW32 = np.float32(0.693359375), np.float32(-2.12194440e-4)
@@ -26,7 +26,7 @@ _INVERSE_FACTORIALS32 = tuple(np.float32(c) for c in _INVERSE_FACTORIALS[6:])
 
 
 @intrinsic
-def _as_float32(typingctx: Any, bits: Any) -> Any:
+def as_float32(typingctx: Any, bits: Any) -> Any:
     def build(context, builder, signature, args):
         return builder.bitcast(args[0], ir.FloatType())
 
@@ -34,7 +34,7 @@ def _as_float32(typingctx: Any, bits: Any) -> Any:
 
 
 @intrinsic
-def _as_float64(typingctx: Any, bits: Any) -> Any:
+def as_float64(typingctx: Any, bits: Any) -> Any:
     def build(context, builder, signature, args):
         return builder.bitcast(args[0], ir.DoubleType())
 
@@ -69,7 +69,7 @@ def _exp32(x):
     p = p * r + c[5]
     p = p * r + c[6]
     p = p * r + c[7]
-    return p * _as_float32((np.int32(n) + np.int32(127)) << np.int32(23))  # type: ignore[call-arg]
+    return p * as_float32((np.int32(n) + np.int32(127)) << np.int32(23))  # type: ignore[call-arg]
 
 
 def _exp64(x):
@@ -92,10 +92,10 @@ def _exp64(x):
     p = p * r + c[11]
     p = p * r + c[12]
     p = p * r + c[13]
-    return p * _as_float64((np.int64(np.int32(n)) + np.int64(1023)) << np.int64(52))  # type: ignore[call-arg]
+    return p * as_float64((np.int64(np.int32(n)) + np.int64(1023)) << np.int64(52))  # type: ignore[call-arg]
 
 
-@njit(nogil=True, cache=True, fastmath=_FLAGS)
+@njit(nogil=True, cache=True, fastmath=FLAGS)
 def gaussian_from_dots(dots, aa, bb, gamma):
     """exp(−γ max(aaᵢ + bbⱼ − 2 dotsᵢⱼ, 0)), in place."""
     two, zero = dots.dtype.type(2), dots.dtype.type(0)
@@ -106,7 +106,7 @@ def gaussian_from_dots(dots, aa, bb, gamma):
             dots[i, j] = exp(-gamma * d2)
 
 
-@njit(nogil=True, cache=True, fastmath=_FLAGS)
+@njit(nogil=True, cache=True, fastmath=FLAGS)
 def distances_from_dots(dots, aa, bb):
     """max(aaᵢ + bbⱼ − 2 dotsᵢⱼ, 0), in place."""
     two, zero = dots.dtype.type(2), dots.dtype.type(0)
@@ -119,7 +119,7 @@ def distances_from_dots(dots, aa, bb):
 # Sums over coordinates. B comes transposed, so that the inner loop runs along j and vectorises.
 
 
-@njit(nogil=True, cache=True, fastmath=_FLAGS)
+@njit(nogil=True, cache=True, fastmath=FLAGS)
 def manhattan(A, B_transposed, out):
     """Σ_c |a_c − b_c|."""
     out[:] = 0
@@ -130,7 +130,7 @@ def manhattan(A, B_transposed, out):
                 out[i, j] += abs(a - B_transposed[c, j])
 
 
-@njit(nogil=True, cache=True, fastmath=_FLAGS)
+@njit(nogil=True, cache=True, fastmath=FLAGS)
 def intersection(A, B_transposed, out):
     """Σ_c min(a_c, b_c)."""
     out[:] = 0
@@ -141,7 +141,7 @@ def intersection(A, B_transposed, out):
                 out[i, j] += min(a, B_transposed[c, j])
 
 
-@njit(nogil=True, cache=True, fastmath=_FLAGS)
+@njit(nogil=True, cache=True, fastmath=FLAGS)
 def matches(A, B_transposed, out):
     """The number of c with a_c = b_c."""
     out[:] = 0
@@ -153,7 +153,7 @@ def matches(A, B_transposed, out):
                 out[i, j] += one if a == B_transposed[c, j] else zero
 
 
-@njit(nogil=True, cache=True, fastmath=_FLAGS)
+@njit(nogil=True, cache=True, fastmath=FLAGS)
 def chi2(A, B_transposed, out):
     """Σ_c (a_c − b_c)² / (a_c + b_c), nothing where both are zero."""
     out[:] = 0

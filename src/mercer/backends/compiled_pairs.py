@@ -14,13 +14,12 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic, overload
 
-from mercer.backends.compiled import exp
+from mercer.backends.compiled import FLAGS, as_float32, as_float64, exp
 
 GAUSSIAN, CAUCHY, STUDENT = 0, 1, 2
 
-_FLAGS = {"contract", "nsz", "nnan", "ninf"}  # as in `compiled`: exp must not be reordered
 # Divisions follow error_model="numpy": a test for zero in the loop would keep it from becoming vector code.
-_SUMS = _FLAGS | {"reassoc"}
+_SUMS = FLAGS | {"reassoc"}
 _TILE = 256
 _LN2 = 0.6931471805599453
 _ODD = tuple(2.0 / (2 * k + 1) for k in range(11, -1, -1))  # log m = 2(s + s³/3 + …) with s = (m − 1)/(m + 1)
@@ -43,22 +42,6 @@ def _bits64(typingctx: Any, x: Any) -> Any:
     return types.uint64(types.float64), build
 
 
-@intrinsic
-def _from_bits32(typingctx: Any, bits: Any) -> Any:
-    def build(context, builder, signature, args):
-        return builder.bitcast(args[0], ir.FloatType())
-
-    return types.float32(types.int32), build
-
-
-@intrinsic
-def _from_bits64(typingctx: Any, bits: Any) -> Any:
-    def build(context, builder, signature, args):
-        return builder.bitcast(args[0], ir.DoubleType())
-
-    return types.float64(types.uint64), build
-
-
 def log(x):
     """log x for finite x ≥ 1, as code that LLVM can vectorise."""
     return np.log(x)
@@ -77,7 +60,7 @@ def _log32(x):
     # the bits of √½ are taken off before the exponent is read, so that m lies in [√½, √2)
     bits = np.int32(_bits32(x) - np.int32(0x3F3504F3))  # type: ignore[call-arg]
     e = np.int32(bits >> np.int32(23))
-    m = _from_bits32(np.int32((bits & np.int32(0x007FFFFF)) + np.int32(0x3F3504F3)))
+    m = as_float32(np.int32((bits & np.int32(0x007FFFFF)) + np.int32(0x3F3504F3)))
     s = (m - np.float32(1)) / (m + np.float32(1))
     s2 = s * s
     c = _ODD32
@@ -92,7 +75,7 @@ def _log32(x):
 def _log64(x):
     bits = _bits64(x) - np.uint64(0x3FE6A09E667F3BCD)  # type: ignore[call-arg]
     e = bits >> np.uint64(52)
-    m = _from_bits64((bits & np.uint64(0x000FFFFFFFFFFFFF)) + np.uint64(0x3FE6A09E667F3BCD))
+    m = as_float64(np.int64((bits & np.uint64(0x000FFFFFFFFFFFFF)) + np.uint64(0x3FE6A09E667F3BCD)))
     s = (m - 1.0) / (m + 1.0)
     s2 = s * s
     c = _ODD
@@ -111,7 +94,7 @@ def _log64(x):
     return p * s + np.float64(np.int32(e)) * _LN2
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath=_FLAGS)
+@njit(nogil=True, cache=True, error_model="numpy", fastmath=FLAGS)
 def _weights(d2, w, slope, count, kind, dof):
     """w(d²) and −w'(d²) for the first `count` squared distances."""
     one = d2.dtype.type(1)
@@ -153,7 +136,7 @@ def _push(a, others, slope, count):
     return np.float64(total)
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath=_FLAGS)
+@njit(nogil=True, cache=True, error_model="numpy", fastmath=FLAGS)
 def rows(new, others_transposed, first, last, same, kind, dof, G, Z):
     """Σ_j −w'(d²)(yᵢ − yⱼ) into G and Σ_j w(d²) into Z for rows first … last − 1; where `same`, j ≠ i."""
     c, n = others_transposed.shape

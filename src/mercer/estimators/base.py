@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import validate_data
 
 from mercer.backends import adopt, is_foreign, namespace
+from mercer.kernels.discrete import as_strings
 
 FLOATS = (np.float64, np.float32)
 
@@ -28,6 +29,24 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """Delete attributes that an earlier fit may have left and the coming one may not set."""
         for name in names:
             self.__dict__.pop(name, None)
+
+    def _strings(self, X: Any, least: int = 1) -> np.ndarray:
+        """One string a sample, (n,), for kernels of strings; ValueError for fewer than `least`."""
+        X = np.asarray(as_strings(X), dtype=object)
+        if len(X) < least:
+            raise ValueError(
+                f"Found array with {len(X)} sample(s) while a minimum of {least} is required by {type(self).__name__}."
+            )
+        self.n_features_in_ = 1
+        return X
+
+    def _refuse_foreign(self, X: Any) -> None:
+        """TypeError for tensors, where a method has no way to compute with them."""
+        if is_foreign(X):
+            raise TypeError(
+                f"{type(self).__name__} reads NumPy arrays, data frames and CSR matrices, not {type(X).__name__}; "
+                "convert the data first, a tensor by X.cpu().numpy()."
+            )
 
     def _read(
         self, X: Any, *, reset: bool, accept_sparse: Any = "csr", **checks: Any

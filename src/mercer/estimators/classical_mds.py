@@ -12,7 +12,6 @@ from sklearn.metrics import pairwise_distances
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, check_symmetric
 
-from mercer.backends import is_foreign
 from mercer.estimators.base import Estimator
 from mercer.estimators.kernel_pca import KernelPCA
 from mercer.estimators.unfolding import as_kernel_pca, distance_settings, plan_unfolding, unfold_matrix
@@ -101,8 +100,7 @@ class ClassicalMDS(Estimator):
     @_fit_context(prefer_skip_nested_validation=True)
     def fit_transform(self, X, y=None):
         """Find coordinates and return them, (n, k)."""
-        if is_foreign(X):
-            raise TypeError(f"ClassicalMDS reads NumPy arrays, data frames and CSR matrices, not {type(X).__name__}.")
+        self._refuse_foreign(X)
         X, _ = self._read(X, reset=True, ensure_min_samples=2, accept_sparse=False if self._precomputed() else "csr")
         self._X = X
         if self._precomputed():

@@ -6,7 +6,6 @@ exactly       all of K: one Cholesky factor for small n, conjugate gradients ove
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +14,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.linalg.lapack import dpotri
 
 from mercer.backends import backend_of, namespace, placement, to_numpy
-from mercer.exceptions import NotConvergedWarning
+from mercer.exceptions import NotConvergedWarning, warn
 from mercer.expansion import KernelExpansion
 from mercer.features import Features, kernel_features, refuse_overflow, rows_of, symmetric
 from mercer.kernels import Kernel
@@ -336,11 +335,10 @@ def _streamed(kernel: Kernel, X: Any, classes: Classes, settings: Settings) -> W
     )
     passes, worst = rough.passes + solution.passes, float(solution.residuals.max())
     if worst > 2 * settings.tol:
-        warnings.warn(
+        warn(
             f"Conjugate gradients stopped after {passes} passes with a residual of {worst:.1e}, above tol = "
             f"{settings.tol:.1e}. See residuals_; raise reg, max_iter or tol.",
             NotConvergedWarning,
-            stacklevel=2,
         )
     left = mu * np.mean(probes * to_numpy(rough.X[:, C:]), axis=1) - classes.weights / classes.n
     room = _room(left, _factor_room(U, values, mu, classes), classes)

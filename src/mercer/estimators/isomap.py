@@ -14,7 +14,6 @@ from sklearn.neighbors import BallTree, KDTree, NearestNeighbors
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.backends import is_foreign
 from mercer.estimators.base import Estimator
 from mercer.estimators.components import Settings
 from mercer.estimators.connection import WAYS, connect
@@ -33,7 +32,6 @@ from mercer.exceptions import MemoryLimitError
 from mercer.graph.geodesics import Geodesics
 from mercer.graph.neighbors import build_index
 from mercer.kernels import Kernel
-from mercer.kernels.discrete import as_strings
 from mercer.kernels.metric import bound_metric
 from mercer.linalg.eigen import SMALL, as_generator
 from mercer.memory import format_bytes
@@ -235,7 +233,7 @@ class Isomap(Estimator):
         refuse_units(self._geodesics.unit)
         if n > SMALL and self._geodesics.is_uneven():
             self._planned(n, itemsize=8)
-            self._geodesics = Geodesics(self._geodesics.graph, n_jobs=self.n_jobs)
+            self._geodesics = self._geodesics.computed_in(np.float64)
         self._say(f"{format_bytes(self._plan.needed_bytes)}, {n} points, {m or n} sources")
         self.landmarks_ = None if m is None else self._chosen(n, m)
         if self.landmarks_ is None:
@@ -312,10 +310,8 @@ class Isomap(Estimator):
         elif isinstance(X, NearestNeighbors):
             X = X._fit_X
         if isinstance(self.metric, Kernel) and self.metric.accepts == "strings":
-            self.n_features_in_ = 1
-            return np.asarray(as_strings(X), dtype=object)
-        if is_foreign(X):
-            raise TypeError(f"Isomap reads NumPy arrays, data frames and CSR matrices, not {type(X).__name__}.")
+            return self._strings(X, 2 if reset else 1)
+        self._refuse_foreign(X)
         finite = {
             "ensure_all_finite": not self._is_precomputed()
         }  # a graph may have infinite weights; NaN is refused later
@@ -426,7 +422,7 @@ class Isomap(Estimator):
                 f"{format_bytes(bound)}. mercer.graph.geodesics.Geodesics(isomap.graph_).from_nodes(rows) gives those "
                 "of some rows."
             )
-        return Geodesics(graph, n_jobs=self.n_jobs).from_nodes(np.arange(graph.shape[0]), dtype)
+        return self._geodesics.computed_in(np.float64).from_nodes(np.arange(graph.shape[0]), dtype)
 
     @property
     def dist_matrix_(self) -> np.ndarray:

@@ -6,13 +6,12 @@ from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
-import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from mercer.backends import is_foreign, namespace, placement
 from mercer.estimators.base import Estimator
 from mercer.kernels import KERNEL_NAMES, Kernel, resolve_kernel
-from mercer.kernels.discrete import Precomputed, as_strings
+from mercer.kernels.discrete import Precomputed
 from mercer.kernels.resolve import LENGTH_NAMES
 
 
@@ -56,12 +55,7 @@ class KernelEstimator(Estimator):
         """The samples, checked as their kernel wants them, and the way back to their type."""
         kernel = self._resolved(1) if reset else self.kernel_
         if kernel.accepts == "strings":
-            X = np.asarray(as_strings(X), dtype=object)
-            if not len(X):
-                name = type(self).__name__
-                raise ValueError(f"Found array with 0 sample(s) while a minimum of 1 is required by {name}.")
-            self.n_features_in_ = 1
-            return X, lambda result: result
+            return self._strings(X), lambda result: result
         X, restore = self._read(X, reset=reset, **checks)
         if reset and isinstance(kernel, Precomputed) and X.shape[0] != X.shape[1]:
             raise ValueError(f"A precomputed kernel must be a square matrix (n_samples, n_samples), not {X.shape}.")

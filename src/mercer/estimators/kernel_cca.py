@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -15,7 +14,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from mercer.backends import is_foreign, namespace, placement, to_numpy
 from mercer.estimators.kernel_base import KernelEstimator, bits_of
 from mercer.estimators.second_view import SecondView
-from mercer.exceptions import DegenerateDataWarning, ForcedCorrelationWarning, MemoryLimitError
+from mercer.exceptions import DegenerateDataWarning, ForcedCorrelationWarning, MemoryLimitError, warn
 from mercer.expansion import KernelExpansion
 from mercer.features import Features, factor_bytes, kernel_features, memory_to_use, most_columns
 from mercer.kernels import KERNEL_NAMES, Kernel
@@ -240,12 +239,11 @@ class KernelCCA(KernelEstimator):
             )
         forced = _forced_correlations(pairs.ranks, n, regs)
         if forced and found:
-            warnings.warn(
+            warn(
                 f"reg=0 and the features of the two views span {pairs.ranks[0]} and {pairs.ranks[1]} dimensions of the "
                 f"{n - 1} that {n} centred samples have, so {forced} pairs match perfectly whatever the data says: "
                 "correlations of one mean nothing here. Set reg > 0 and compare values by score on new samples.",
                 ForcedCorrelationWarning,
-                stacklevel=2,
             )
 
     def _keep(self, pairs: CanonicalPairs, first: Features, second: Features) -> None:
@@ -356,7 +354,7 @@ def _forced_correlations(ranks: tuple[int, int], n: int, regs: tuple[float, floa
 
 
 def _warn_degenerate(message: str) -> None:
-    warnings.warn(message, DegenerateDataWarning, stacklevel=3)
+    warn(message, DegenerateDataWarning)
 
 
 def _refuse_too_few(X: Any) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -18,7 +17,7 @@ from mercer.backends import backend_of, namespace, placement, to_numpy
 from mercer.estimators.discriminants import PROBES, Settings, find_discriminants, start_bytes
 from mercer.estimators.kernel_base import KernelEstimator, bits_of
 from mercer.estimators.planning import SolverReport, plan_fit
-from mercer.exceptions import DegenerateDataWarning
+from mercer.exceptions import DegenerateDataWarning, warn
 from mercer.linalg.discriminant import Classes
 from mercer.linalg.discriminant_rule import fit_rule
 from mercer.linalg.eigen import default_tol
@@ -224,10 +223,9 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
                 "The classes have the same mean in feature space: no direction separates them. Try another kernel."
             )
         if k < (self.n_components or len(self.classes_) - 1):
-            warnings.warn(
+            warn(
                 f"Only {k} directions separate these {len(self.classes_)} classes; {k} are given.",
                 DegenerateDataWarning,
-                stacklevel=3,
             )
         self._scale = np.ones(k) if self.normalize == "within" else 1 / np.where(found.lengths > 0, found.lengths, 1.0)
         self._n_out = min(k, self.n_components or k)
@@ -295,5 +293,5 @@ def _checked_priors(priors: Any, C: int) -> np.ndarray:
     if priors.shape != (C,) or not np.all(np.isfinite(priors)) or np.any(priors <= 0):
         raise ValueError(f"priors must be {C} positive numbers, one a class, got {priors.tolist()}.")
     if not np.isclose(priors.sum(), 1.0):
-        warnings.warn("The priors do not sum to 1. Renormalizing", UserWarning, stacklevel=3)
+        warn("The priors do not sum to 1. Renormalizing", UserWarning)
     return priors / priors.sum()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -13,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.backends import namespace, placement
 from mercer.estimators.kernel_base import KernelEstimator, bits_of
-from mercer.exceptions import DegenerateDataWarning
+from mercer.exceptions import DegenerateDataWarning, warn
 from mercer.expansion import KernelExpansion
 from mercer.features import kernel_features, refuse_large_factor, rows_of
 from mercer.linalg.eigen import as_generator
@@ -152,10 +151,9 @@ class KernelMap(KernelEstimator):
 
     def _fit_nothing(self, X, F):
         """k is zero on all of X, so one column of zeros has F Fᵀ = K, and methods have a column to read."""
-        warnings.warn(
+        warn(
             f"{self.kernel_!r} is zero between all rows: every one is mapped to zero.",
             DegenerateDataWarning,
-            stacklevel=2,
         )
         xp, place = namespace(F), placement(F)
         zero = xp.zeros((1, 1), dtype=F.dtype, **place)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -21,7 +20,7 @@ from mercer.estimators.contributions import feature_contributions
 from mercer.estimators.kernel_base import KernelEstimator, bits_of
 from mercer.estimators.parallel import parallel_analysis, refuse_no_columns, refuse_one_column
 from mercer.estimators.planning import Plan, SolverReport, plan_fit
-from mercer.exceptions import DegenerateDataWarning
+from mercer.exceptions import DegenerateDataWarning, warn
 from mercer.expansion import Eigenfunction
 from mercer.kernels.base import leaves
 from mercer.kernels.discrete import Precomputed
@@ -253,11 +252,10 @@ class KernelPCA(KernelEstimator):
         found = parallel_analysis(self.kernel_, X, random_state=self.random_state, n_jobs=self.n_jobs)
         self.null_eigenvalues_ = found.null * (X.shape[0] / found.rows)
         if not found.n_components:
-            warnings.warn(
+            warn(
                 "No eigenvalue exceeds that of data with permuted columns: this kernel sees no dependence between the "
                 "variables. One component is given.",
                 DegenerateDataWarning,
-                stacklevel=4,
             )
         return max(1, found.n_components)
 

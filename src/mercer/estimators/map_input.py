@@ -8,10 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_non_negative
 
-from mercer.backends import is_foreign
 from mercer.estimators.base import Estimator
 from mercer.kernels.base import Kernel
-from mercer.kernels.discrete import as_strings
 
 
 class MapInput(Estimator):
@@ -26,18 +24,10 @@ class MapInput(Estimator):
 
     def _samples(self, X: Any, *, reset: bool) -> Any:
         """X checked as the metric wants it; ValueError or TypeError for what cannot be mapped."""
-        if is_foreign(X):
-            raise TypeError(
-                f"{type(self).__name__} computes with NumPy arrays and SciPy matrices; it was given {type(X)}. "
-                "Give X.cpu().numpy()."
-            )
+        self._refuse_foreign(X)
         least = 2 if reset else 1
         if isinstance(self.metric, Kernel) and self.metric.accepts == "strings":
-            X = np.asarray(as_strings(X), dtype=object)
-            self.n_features_in_ = 1
-            if len(X) < least:
-                raise ValueError(f"Found {len(X)} string(s) while a minimum of {least} is required.")
-            return X
+            return self._strings(X, least)
         X, _ = self._read(X, reset=reset, ensure_min_samples=least)
         if self._square():
             self._check_square(X, reset)

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from mercer.estimators.kernel_pca import KernelPCA
 from mercer.estimators.pca import PCA
-from mercer.exceptions import DegenerateDataWarning, MercerWarning
+from mercer.exceptions import DegenerateDataWarning, MercerWarning, warn
 from mercer.kernels.base import Kernel
 from mercer.linalg.inner import power_of_two
 
@@ -62,10 +62,9 @@ def _components(X: Any, c: int, metric: Any, rng: np.random.Generator, n_jobs: i
             scores = _scores(PCA(most, random_state=seed), _in_range(X))
     spread = np.std(scores[:, 0]) if scores.shape[1] else 0.0
     if not spread > 0:
-        warnings.warn(
+        warn(
             "Nothing varies along the first principal component, so the map begins at random.",
             DegenerateDataWarning,
-            stacklevel=5,
         )
         return None
     return scores / spread

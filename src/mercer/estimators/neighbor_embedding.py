@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-import warnings
 from abc import abstractmethod
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -24,7 +23,7 @@ from mercer.embedding.repulsion import make_repulsion
 from mercer.embedding.similarity import Similarity
 from mercer.estimators.map_input import MapInput
 from mercer.estimators.map_start import given, start
-from mercer.exceptions import NotConvergedWarning
+from mercer.exceptions import NotConvergedWarning, warn
 from mercer.graph.neighbors import build_index
 from mercer.kernels.base import Kernel
 from mercer.linalg.eigen import as_generator
@@ -269,10 +268,9 @@ class NeighborEmbedding(MapInput):
     def _say_end(self, ended: str) -> None:
         steps = self._map.steps
         if ended == descent.INTERRUPTED:
-            warnings.warn(
+            warn(
                 f"Interrupted after {steps} steps: the map so far is kept, and optimize(n_iter) goes on from it.",
                 NotConvergedWarning,
-                stacklevel=5,
             )
         self._say(f"Iteration {steps}: error = {self.kl_divergence_:.7f}, KL divergence of the map that is kept")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -16,7 +15,7 @@ from mercer.backends import namespace
 from mercer.estimators.kernel_pca import KernelPCA
 from mercer.estimators.leave_one_out import left_out_distances
 from mercer.estimators.pca import PCA
-from mercer.exceptions import DegenerateDataWarning
+from mercer.exceptions import DegenerateDataWarning, warn
 from mercer.kernels.discrete import Precomputed
 
 AUTO_CONTAMINATION = 0.05
@@ -94,11 +93,10 @@ class NoveltyDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
         self.threshold_ = max(found, rounding)
         self.offset_ = -self.threshold_
         if found <= rounding:
-            warnings.warn(
+            warn(
                 "The components hold the training rows whole, so that no distance is left to tell new rows by. Keep "
                 "fewer components.",
                 DegenerateDataWarning,
-                stacklevel=2,
             )
         return self
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from math import sqrt
 from numbers import Integral, Real
@@ -18,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.backends import Array, adopt, device_of, is_foreign, namespace, to_numpy
 from mercer.estimators.base import Estimator
 from mercer.estimators.dimension import Gaussian, choose_dimension, noise_variance
-from mercer.exceptions import DegenerateDataWarning
+from mercer.exceptions import DegenerateDataWarning, warn
 from mercer.linalg.covariance import (
     Axes,
     Chunk,
@@ -331,10 +330,9 @@ class PCA(Estimator):
         xp = namespace(axes.variances)
         variances = to_numpy(axes.variances).astype(np.float64)
         if not axes.total > 0:
-            warnings.warn(
+            warn(
                 "All rows of X are the same: nothing varies, so the components are arbitrary.",
                 DegenerateDataWarning,
-                stacklevel=5,
             )
         k = choose_dimension(wanted, variances, n)
         kept = axes.variances[:k]

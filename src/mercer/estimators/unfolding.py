@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from mercer.estimators.kernel_pca import KernelPCA
 from mercer.estimators.planning import DEFAULT_SHARE, Plan, SolverReport
 from mercer.exceptions import MemoryLimitError
 from mercer.expansion import KernelExpansion
-from mercer.graph.geodesics import Geodesics
+from mercer.graph.geodesics import Geodesics, compiled_paths
 from mercer.kernels.discrete import Precomputed
 from mercer.linalg.eigen import SMALL, choose_solver, default_tol
 from mercer.linalg.inner import power_of_two
@@ -141,7 +140,7 @@ def unfold_landmarks(geodesics: Geodesics, landmarks: np.ndarray, plan: Plan, se
     """The map by distances to landmarks. Cost: m sources, an m × m eigenproblem, n m numbers."""
     n, m = geodesics.n, len(landmarks)
     K = np.empty((m, n), geodesics.dtype)  # −½d², columns in places
-    half_squares = import_module("mercer.backends.paths").half_squares
+    half_squares = compiled_paths().half_squares
 
     def use(rows: np.ndarray, distances: np.ndarray) -> None:
         for lane, row in enumerate(rows):
@@ -159,7 +158,7 @@ def unfold_landmarks(geodesics: Geodesics, landmarks: np.ndarray, plan: Plan, se
         embedding[run] = K[:, run].T.astype(coefs.dtype) @ coefs - offset
     sums = np.zeros((coefs.shape[1] + 1, 3))
     at = embedding[geodesics.place[landmarks]]
-    import_module("mercer.backends.paths").distance_moments(K, at.astype(K.dtype), _columns(embedding, K.dtype), sums)
+    compiled_paths().distance_moments(K, at.astype(K.dtype), _columns(embedding, K.dtype), sums)
     result = Unfolded(found, embedding[geodesics.place], _unexplained(sums, n * m), left_over)
     return _in_units(result, geodesics.unit)
 
@@ -220,7 +219,7 @@ def _whole(geodesics: Geodesics) -> np.ndarray:
 def _packed(geodesics: Geodesics) -> Packed:
     """In units, in the order of places, in the precision of the geodesics."""
     A = Packed(geodesics.n, stored=geodesics.dtype, n_jobs=geodesics.n_jobs)
-    half_squares = import_module("mercer.backends.paths").half_squares
+    half_squares = compiled_paths().half_squares
 
     def use(rows: np.ndarray, distances: np.ndarray) -> None:
         for J, part in A.room(slice(rows[0], rows[-1] + 1)):  # rows come by place, sixteen in a row
@@ -250,7 +249,7 @@ def _moments(A: Any, scores: np.ndarray) -> np.ndarray:
     tiles = _tiles(A)
     dtype = tiles[0][2].dtype
     rows, columns = scores.astype(dtype), _columns(scores, dtype)
-    moments = import_module("mercer.backends.paths").distance_moments
+    moments = compiled_paths().distance_moments
     slots = [np.zeros((scores.shape[1] + 1, 3)) for _ in range(cpu.workers())]
 
     def work(job: tuple[slice, slice, np.ndarray], slot: int) -> None:

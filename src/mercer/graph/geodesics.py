@@ -16,6 +16,7 @@ Error: a path of h edges is a sum of h rounded numbers, so a distance d is right
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from importlib import import_module
 from typing import Any
 
@@ -29,7 +30,7 @@ _UNEVEN = 30  # times the median distance, from which the longest asks for float
 _FAR_APART = 64  # n/m from which sources see the graph in orders of their own, and one at a time is faster
 
 
-def _paths() -> Any:
+def compiled_paths() -> Any:
     return import_module("mercer.backends.paths")
 
 
@@ -42,7 +43,7 @@ def undirected(graph: Any, dtype: Any = np.float64) -> sp.csr_array:
     other = sp.csr_array(graph.T)
     for part in (graph, other):
         part.sort_indices()
-    merge, ptr = _paths().merged_rows, np.empty(graph.shape[0] + 1, np.int64)
+    merge, ptr = compiled_paths().merged_rows, np.empty(graph.shape[0] + 1, np.int64)
     both = (graph.indptr, graph.indices, graph.data, other.indptr, other.indices, other.data)
     merge(*both, ptr, np.empty(0, np.int32), np.empty(0, graph.dtype))
     indices, data = np.empty(max(ptr[-1], 1), np.int32), np.empty(max(ptr[-1], 1), graph.dtype)
@@ -86,7 +87,7 @@ class Geodesics:
         self.n, self.dtype, self.n_jobs = graph.shape[0], np.dtype(dtype), n_jobs
         positive = graph.data[graph.data > 0]
         self.unit = power_of_two(float(np.mean(positive / positive.max())) * positive.max() if positive.size else 1.0)
-        self.order = _paths().local_order(graph.indptr, graph.indices, _paths().LANES)
+        self.order = compiled_paths().local_order(graph.indptr, graph.indices, compiled_paths().LANES)
         self.place = np.empty(self.n, np.int32)  # of each vertex
         self.place[self.order] = np.arange(self.n, dtype=np.int32)
         self.edges = _renumbered(graph, self.order, self.place, self.unit, self.dtype)
@@ -123,7 +124,7 @@ class Geodesics:
         """
         ptr, nodes, weights = _in_places(links, self.place, self.unit, self.dtype)
         by_place = np.argsort(_nearest(ptr, nodes, weights), kind="stable")
-        lanes = _paths().LANES if len(by_place) * _FAR_APART >= self.n else 1
+        lanes = compiled_paths().LANES if len(by_place) * _FAR_APART >= self.n else 1
         groups = [by_place[i : i + lanes] for i in range(0, len(by_place), lanes)]
         room: dict[int, _Room] = {}
 
@@ -135,6 +136,13 @@ class Geodesics:
             use(rows, room[slot].run(self.edges, lengths, nodes[seeds], weights[seeds]))
 
         cpu.for_each(groups, work, self.n_jobs)
+
+    def computed_in(self, dtype: Any) -> Geodesics:
+        """The same graph, ready in another precision."""
+        other = copy(self)
+        other.dtype = np.dtype(dtype)
+        other.edges = _renumbered(self.graph, self.order, self.place, self.unit, other.dtype)
+        return other
 
     def is_uneven(self) -> bool:
         """Whether some distances are so much longer than most that float32 would lose the shorter ones.
@@ -155,7 +163,7 @@ class Geodesics:
         heap, place = np.empty(self.n, np.int32), np.empty(self.n, np.int32)
         chosen, zero = [int(self.place[first])], np.zeros(1, self.dtype)
         while True:
-            _paths().from_seeds(*self.edges, np.array(chosen[-1:], np.int32), zero, nearest, heap, place)
+            compiled_paths().from_seeds(*self.edges, np.array(chosen[-1:], np.int32), zero, nearest, heap, place)
             free[chosen[-1]] = False  # copies of it have distance zero as well, and are taken last
             if len(chosen) == count:
                 return self.order[chosen]
@@ -173,10 +181,10 @@ class _Room:
 
     def run(self, edges: tuple, ptr: np.ndarray, nodes: np.ndarray, weights: np.ndarray) -> np.ndarray:
         if self.lanes > 1:
-            _paths().from_lanes(*edges, ptr, nodes, weights, self.distances, self.key, self.heap, self.place)
+            compiled_paths().from_lanes(*edges, ptr, nodes, weights, self.distances, self.key, self.heap, self.place)
         else:
             self.distances[:] = np.inf
-            _paths().from_seeds(*edges, nodes, weights, self.distances, self.heap, self.place)
+            compiled_paths().from_seeds(*edges, nodes, weights, self.distances, self.heap, self.place)
         return self.distances.reshape(self.n, self.lanes)[:, : len(ptr) - 1]
 
 

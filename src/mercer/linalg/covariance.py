@@ -14,7 +14,6 @@ d × d matrix.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -27,6 +26,7 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from mercer.backends import cpu, is_foreign, namespace
+from mercer.exceptions import warn
 from mercer.memory import forget_pages
 
 _CHUNK_BYTES = 2**21  # stays in the cache, and is long enough for BLAS to run at full speed
@@ -332,10 +332,10 @@ def _normalizer(A: Any, name: str, steps: int) -> Callable[[Any], Any]:
         name = "none" if steps <= 2 else "LU"
         if name == "LU" and is_foreign(A):
             name = "QR"
-            warnings.warn(
+            warn(
                 "Array API does not support LU factorization, falling back to QR instead. Set "
                 "`power_iteration_normalizer='QR'` explicitly to silence this warning.",
-                stacklevel=2,
+                UserWarning,
             )
     if name == "LU" and is_foreign(A):
         raise ValueError("Array API does not support LU factorization. Set `power_iteration_normalizer='QR'` instead.")

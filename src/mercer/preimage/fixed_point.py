@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer.backends import backend_of
-from mercer.exceptions import NotConvergedWarning
+from mercer.exceptions import NotConvergedWarning, warn
 from mercer.kernels.base import Kernel
 from mercer.preimage.base import Fitted, Method, PreImage, Request, refuse_without_profile, refuse_without_rows, runs_of
 from mercer.preimage.frame import Frame
@@ -109,11 +108,10 @@ class FixedPointMap(PreImage):
         rows, _, _, converged = self._search(np.asarray(Z, np.float64))
         missed = int(np.sum(~converged))
         if missed:
-            warnings.warn(
+            warn(
                 f"The fixed point is not reached for {missed} of {len(Z)} rows after {self.max_iter} steps; what was "
                 "found is given, and is no worse than where it began. Raise max_iter or tol of FixedPoint.",
                 NotConvergedWarning,
-                stacklevel=3,
             )
         return rows
 

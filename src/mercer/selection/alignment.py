@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
-from mercer.exceptions import DegenerateDataWarning
+from mercer.exceptions import DegenerateDataWarning, warn
 from mercer.kernels.base import Kernel
 from mercer.kernels.resolve import resolve_kernel
 from mercer.linalg.inner import CentredProducts, factor_products, operator_products
@@ -72,10 +71,9 @@ def alignment(
 def _cosine(products: CentredProducts, kernel: Kernel) -> float:
     lengths = np.sqrt(np.diagonal(products.inner))
     if not lengths[0] > 0:
-        warnings.warn(
+        warn(
             f"{kernel!r} sees no variation in this data: its alignment is given as 0.",
             DegenerateDataWarning,
-            stacklevel=3,
         )
         return 0.0
     return float(products.inner[0, 1] / (lengths[0] * lengths[1]))

@@ -11,17 +11,16 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_array
 
-from mercer.backends import is_foreign
 from mercer.estimators.base import FLOATS
 from mercer.estimators.unfolding import distance_settings, plan_unfolding, refuse_units, unfold_landmarks
 from mercer.graph.components import connected, join_components
 from mercer.graph.geodesics import Geodesics
 from mercer.graph.neighbors import build_index
+from mercer.graph.rows import refuse_foreign
 from mercer.graph.shortcuts import Edges, Loads, loads, shortcuts
 from mercer.kernels import Kernel
-from mercer.kernels.discrete import as_strings
 from mercer.linalg.eigen import SMALL, as_generator
-from mercer.selection.data import one_seed
+from mercer.selection.data import one_seed, read_samples
 from mercer.selection.neighbors_choice import choose
 from mercer.selection.neighbors_result import NeighborsDiagnosis, records
 
@@ -142,9 +141,8 @@ def _checked(detour: Any, sources: Any, n_components: Any) -> tuple[float, int, 
 
 def _rows(X: Any, metric: Any, precomputed: bool) -> Any:
     if isinstance(metric, Kernel) and metric.accepts == "strings":
-        return np.asarray(as_strings(X), dtype=object)
-    if is_foreign(X):
-        raise TypeError(f"diagnose_neighbors reads NumPy arrays, data frames and CSR matrices, not {type(X).__name__}.")
+        return read_samples(X, metric, least=3)
+    refuse_foreign(X)
     X = check_array(X, accept_sparse="csr", dtype=FLOATS, ensure_min_samples=3, ensure_all_finite=not precomputed)
     if precomputed and X.shape[0] != X.shape[1]:
         raise ValueError(f"Precomputed distances must be a square matrix (n_samples, n_samples), not {X.shape}.")

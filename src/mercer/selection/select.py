@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral
@@ -12,7 +11,7 @@ import numpy as np
 
 from mercer.estimators.kernel_pca import KernelPCA
 from mercer.estimators.parallel import parallel_analysis, refuse_one_column
-from mercer.exceptions import DegenerateDataWarning, FailedCandidateWarning, MemoryLimitError
+from mercer.exceptions import DegenerateDataWarning, FailedCandidateWarning, MemoryLimitError, warn
 from mercer.features import rows_of
 from mercer.kernels.base import Kernel
 from mercer.kernels.discrete import Spectrum
@@ -237,18 +236,16 @@ def _ranked(criterion: str, chosen: _Criterion, kernels: list[Kernel], asked: _R
     if not entries:
         raise ValueError(f"No candidate can be used on this data. {next(iter(failed.values()))}") from reason
     if failed:
-        warnings.warn(
+        warn(
             f"{len(failed)} of {len(kernels)} kernels cannot be used here and are left out: {', '.join(failed)}. The "
             "reasons are in `failed`.",
             FailedCandidateWarning,
-            stacklevel=3,
         )
     if max(entry.score for entry in entries) <= 0:
-        warnings.warn(
+        warn(
             f"No kernel has a {criterion} score above zero: by this criterion none sees anything in the data, and the "
             "first of them is no better than the others. Try another criterion, other kernels or more rows.",
             DegenerateDataWarning,
-            stacklevel=3,
         )
     order = sorted(range(len(entries)), key=lambda i: -entries[i].score)
     return KernelSelection(criterion, chosen.meaning, tuple(entries[i] for i in order), failed)
