@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.estimators.base import Estimator
 from mercer.estimators.components import Settings
 from mercer.estimators.connection import WAYS, connect
+from mercer.estimators.landmarks import choose_landmarks, landmark_count
 from mercer.estimators.unfolding import (
     Unfolded,
     as_kernel_pca,
@@ -33,7 +34,7 @@ from mercer.graph.geodesics import Geodesics
 from mercer.graph.neighbors import build_index
 from mercer.kernels import Kernel
 from mercer.kernels.metric import bound_metric
-from mercer.linalg.eigen import SMALL, as_generator
+from mercer.linalg.eigen import SMALL
 from mercer.memory import format_bytes
 
 
@@ -235,14 +236,17 @@ class Isomap(Estimator):
             self._planned(n, itemsize=8)
             self._geodesics = self._geodesics.computed_in(np.float64)
         self._say(f"{format_bytes(self._plan.needed_bytes)}, {n} points, {m or n} sources")
-        self.landmarks_ = None if m is None else self._chosen(n, m)
-        if self.landmarks_ is None:
+        self.landmarks_ = None
+        if m is None:
             return unfold(self._geodesics, self._plan, self._settings(count))
+        rows = self.fitted_rows_
+        self.landmarks_ = choose_landmarks(self.landmarks, m, self._geodesics, rows, self.random_state)
         return unfold_landmarks(self._geodesics, self._local(self.landmarks_), self._plan, self._settings(count))
 
     def _planned(self, n: int, itemsize: int = 4) -> tuple[int, int | None]:
         """How many components and landmarks for n rows, once it is known that their distances fit into memory."""
-        count, m = min(self.n_components, n), self._landmark_count(n)
+        count = min(self.n_components, n)
+        m = landmark_count(self.landmarks, n, self._X.shape[0], self.n_components)
         self._plan = plan_unfolding(
             n,
             count,
@@ -312,10 +316,8 @@ class Isomap(Estimator):
         if isinstance(self.metric, Kernel) and self.metric.accepts == "strings":
             return self._strings(X, 2 if reset else 1)
         self._refuse_foreign(X)
-        finite = {
-            "ensure_all_finite": not self._is_precomputed()
-        }  # a graph may have infinite weights; NaN is refused later
-        X, _ = self._read(X, reset=reset, ensure_min_samples=2 if reset else 1, **finite)
+        least, finite = 2 if reset else 1, not self._is_precomputed()  # infinite weights are no edges; NaN comes later
+        X, _ = self._read(X, reset=reset, ensure_min_samples=least, ensure_all_finite=finite)
         if reset and self._is_precomputed() and X.shape[0] != X.shape[1]:
             raise ValueError(f"Precomputed distances must be a square matrix (n_samples, n_samples), not {X.shape}.")
         return X
@@ -339,37 +341,6 @@ class Isomap(Estimator):
         found = self.index_.neighbors(self.n_neighbors)
         self.recall_ = found.recall
         return found.graph(self.index_.n)
-
-    # --- landmarks -------------------------------------------------------------------------------------
-
-    def _landmark_count(self, n: int) -> int | None:
-        if self.landmarks is None:
-            return None
-        if isinstance(self.landmarks, Integral):
-            count = min(int(self.landmarks), n)
-        else:
-            given = np.asarray(self.landmarks)
-            if given.ndim != 1 or not np.issubdtype(given.dtype, np.integer):
-                raise TypeError("landmarks must be a number, or the numbers of rows: whole numbers.")
-            if len(np.unique(given)) < len(given) or given.min() < 0 or given.max() >= self._X.shape[0]:
-                raise ValueError(f"landmarks must be different row numbers from 0 to {self._X.shape[0] - 1}.")
-            count = len(given)
-        if count <= self.n_components and count < n:
-            raise ValueError(
-                f"{count} landmarks span {count - 1} coordinates at most, and n_components={self.n_components} are "
-                "asked for. Take more landmarks; ten times n_components is little."
-            )
-        return count
-
-    def _chosen(self, n: int, m: int) -> np.ndarray:
-        """The landmarks as row numbers of X."""
-        if isinstance(self.landmarks, Integral):
-            first = int(as_generator(self.random_state).integers(n))
-            return self.fitted_rows_[self._geodesics.spread(m, first)]
-        given = np.asarray(self.landmarks)
-        if not np.isin(given, self.fitted_rows_).all():
-            raise ValueError("Some landmarks are outside the largest component, which alone is mapped.")
-        return given.astype(np.int64)
 
     def _local(self, rows: np.ndarray) -> np.ndarray:
         """Row numbers of X as vertices of the fitted graph."""
