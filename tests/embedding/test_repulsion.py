@@ -284,13 +284,13 @@ def test_a_point_far_out_does_not_spoil_the_others(c, monkeypatch):
 def test_a_grid_at_its_limit_widens_and_says_what_that_costs(monkeypatch):
     monkeypatch.setattr(gridded, "_MANY_PAIRS", 0)
     Y = points("clusters", 2000, 2, 60)
-    repulsion = GridRepulsion(Student(), 2, largest=2**16)
+    repulsion = GridRepulsion(Student(2), 2, largest=2**16)
     G, _ = repulsion(Y)
-    assert repulsion.spacing > spacing_for(1e-3, Student(), 2)
+    assert repulsion.spacing > spacing_for(1e-3, Student(2), 2)
     assert 1e-3 < repulsion.expected_error < 1e-1
-    assert 1e-3 < relative(G, exact(Student(), Y)[0]) <= repulsion.expected_error
-    GridRepulsion(Student(), 2, largest=2**12)(Y)  # coarse beyond any promise, but it stays within its bounds
-    assert error_at(5.0, Student(), 2) == 1.0
+    assert 1e-3 < relative(G, exact(Student(2), Y)[0]) <= repulsion.expected_error
+    GridRepulsion(Student(2), 2, largest=2**12)(Y)  # coarse beyond any promise, but it stays within its bounds
+    assert error_at(5.0, Student(2), 2) == 1.0
 
 
 def test_few_points_on_a_wide_map_are_summed_exactly():

@@ -10,7 +10,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from mercer.backends.compiled import FLAGS
+from mercer.backends.compiled_pairs import log
+
 _SUMS = {"reassoc", "contract", "nsz", "arcp", "nnan", "ninf"}  # what a vectorised sum needs; inputs are finite
+_TILE = 256
 
 
 @njit(nogil=True, cache=True, fastmath=_SUMS, error_model="numpy")
@@ -46,17 +50,33 @@ def attract(heads, indices, P, A, Y, a, b, s, pull, start, stop):
                 pull[i, axis] += strength * (A[i, axis] - Y[j, axis])
 
 
+@njit(nogil=True, cache=True, fastmath=FLAGS | {"reassoc"}, error_model="numpy")
+def _weighted_logs(weights, first, count, ratios):
+    total = 0.0
+    for k in range(count):
+        total += weights[first + k] * log(ratios[k])
+    return total
+
+
 @njit(nogil=True, cache=True, error_model="numpy")
 def log_similarity(heads, indices, P, A, Y, a, b, s, logs, start, stop):
     """logsᵢ = Σⱼ pᵢⱼ log wᵢⱼ in float64: −(a/s) log(1 + s d²/b), and −(a/b) d² where s = 0."""
+    ratios = np.empty(_TILE)
     for i in range(start, stop):
         total = 0.0
-        for entry in range(heads[i], heads[i + 1]):
-            j = indices[entry]
-            d2 = 0.0
-            for axis in range(Y.shape[1]):
-                d2 += (np.float64(A[i, axis]) - np.float64(Y[j, axis])) ** 2
-            total -= P[entry] * (np.log1p(s * d2 / b) * a / s if s > 0 else d2 * a / b)
+        for first in range(heads[i], heads[i + 1], _TILE):
+            count = min(_TILE, heads[i + 1] - first)
+            for k in range(count):
+                j = indices[first + k]
+                d2 = 0.0
+                for axis in range(Y.shape[1]):
+                    d2 += (np.float64(A[i, axis]) - np.float64(Y[j, axis])) ** 2
+                if s > 0:
+                    ratios[k] = 1 + s * d2 / b
+                else:
+                    total -= P[first + k] * d2 * a / b
+            if s > 0:
+                total -= _weighted_logs(P, first, count, ratios) * a / s
         logs[i] = total
 
 

@@ -34,6 +34,7 @@ from scipy import fft
 
 from mercer.backends import cpu
 from mercer.embedding.grid import ORDER, Grid, Spectrum, spectrum_of
+from mercer.embedding.near import Smooth
 from mercer.embedding.similarity import Similarity
 
 _CHUNK = 2**14  # points in a job
@@ -56,7 +57,10 @@ class Field:
         self._spectra: OrderedDict[Any, Spectrum] = OrderedDict()
 
     def sums(self, new: np.ndarray, fixed: np.ndarray, grid: Grid, *, same: bool) -> tuple[np.ndarray, np.ndarray]:
-        """G (m, c) and the rows' share of Z (m,), both float64, as `pair_sums` gives them exactly."""
+        """G (m, c) and the rows' share of Z (m,), both float64, as `pair_sums` gives them exactly.
+
+        A soft grid gives those of the smooth part of the similarity.
+        """
         spectrum = self._spectrum(grid, np.dtype(np.float64) if self.double else new.dtype)
         points, starts, order = self._sorted(fixed, grid)
         field = self._convolve(self._spread(points, starts, grid), spectrum.values, grid)
@@ -67,9 +71,10 @@ class Field:
         return G, Z
 
     def _spectrum(self, grid: Grid, dtype: np.dtype) -> Spectrum:
-        key = grid.spacing, grid.lengths, dtype.char
+        key = grid.spacing, grid.lengths, grid.softness, dtype.char
         if key not in self._spectra:
-            self._spectra[key] = spectrum_of(self.similarity, grid, dtype)
+            part = self.similarity if grid.softness is None else Smooth(grid.softness)
+            self._spectra[key] = spectrum_of(part.weight, grid, dtype)
             while len(self._spectra) > _KEPT:
                 self._spectra.popitem(last=False)
         self._spectra.move_to_end(key)

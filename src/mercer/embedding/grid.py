@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import fft
 from scipy.interpolate import BSpline
-
-from mercer.embedding.similarity import Similarity
 
 ORDER = 6
 _MARGIN = 16  # nodes between the longest distance in use and the wrap: β's inverse falls by 0.43 a node
@@ -20,12 +19,16 @@ _SPLINE = BSpline.basis_element(np.arange(ORDER + 1), extrapolate=False)
 
 @dataclass(frozen=True)
 class Grid:
-    """Where the nodes are: spacing, lower corner, nodes per axis, and the lengths of the transforms."""
+    """Where the nodes are: spacing, lower corner, nodes per axis, and the lengths of the transforms.
+
+    softness : of the part of the kernel that it carries (see `near`); None: it carries the whole kernel
+    """
 
     spacing: float
     low: np.ndarray
     nodes: tuple[int, ...]
     lengths: tuple[int, ...]
+    softness: float | None = None
 
     @property
     def size(self) -> int:
@@ -38,10 +41,10 @@ class Grid:
         return self.spacing * (np.array(self.nodes) - ORDER + 1)
 
 
-def grid_over(low: np.ndarray, high: np.ndarray, spacing: float) -> Grid:
+def grid_over(low: np.ndarray, high: np.ndarray, spacing: float, softness: float | None = None) -> Grid:
     """The grid that points between two corners reach."""
     nodes = tuple(int((h - l) * (1 / spacing)) + ORDER for l, h in zip(low, high, strict=True))
-    return Grid(spacing, low, nodes, tuple(2 * _length(n + _MARGIN) for n in nodes))
+    return Grid(spacing, low, nodes, tuple(2 * _length(n + _MARGIN) for n in nodes), softness)
 
 
 def _length(n: int) -> int:
@@ -62,7 +65,7 @@ class Spectrum:
     own_slope: np.ndarray
 
 
-def spectrum_of(similarity: Similarity, grid: Grid, dtype: np.dtype) -> Spectrum:
+def spectrum_of(weight: Callable[[Any], Any], grid: Grid, dtype: np.dtype) -> Spectrum:
     """The transform of w − constant over differences of nodes, divided by β's own, twice.
 
     The kernel is even along every axis, so a cosine transform of one octant is all of it.
@@ -71,8 +74,8 @@ def spectrum_of(similarity: Similarity, grid: Grid, dtype: np.dtype) -> Spectrum
     d2: Any = 0.0
     for axis, m in enumerate(grid.lengths):
         d2 = d2 + ((np.arange(m // 2 + 1) * h) ** 2).reshape([-1 if k == axis else 1 for k in range(c)])
-    constant = float(similarity.weight(np.square(max(grid.lengths) / 2 * h)))
-    S = fft.dctn(similarity.weight(d2) - constant, type=1, overwrite_x=True)
+    constant = float(weight(np.square(max(grid.lengths) / 2 * h)))
+    S = fft.dctn(weight(d2) - constant, type=1, overwrite_x=True)
     for axis, m in enumerate(grid.lengths):
         S /= (_spline_spectrum(m) ** 2).reshape([-1 if k == axis else 1 for k in range(c)])
     own, own_slope = _own_tables(fft.idctn(S, type=1)[(slice(ORDER),) * c], c)

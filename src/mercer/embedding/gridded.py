@@ -7,8 +7,9 @@ import numpy as np
 from mercer.embedding.exact import pair_sums
 from mercer.embedding.field import Field, compiled
 from mercer.embedding.grid import Grid, grid_over
+from mercer.embedding.near import Cells, add_near, soften
 from mercer.embedding.points import checked, checked_pair
-from mercer.embedding.similarity import Similarity
+from mercer.embedding.similarity import Similarity, Student
 from mercer.embedding.spacing import error_at, spacing_for
 
 _LARGEST_GRID = 2**25  # numbers in the padded grid: half a second a call on two cores, and half a gigabyte
@@ -24,10 +25,11 @@ _SINGLE = 1e-4  # the accuracy that float32 transforms keep with room to spare
 class GridRepulsion:
     """G and Z by way of a grid: see `mercer.embedding.field`.
 
-    The spacing follows from the accuracy and stays as the map grows, so that the kernel's spectrum is reused. A map
-    smaller than 16 cells gets smaller cells, and one so small that w is a parabola over it needs none: its sums
-    are means. When the grid would be too large, points far from the rest (up to 8 at each end of an axis) are summed
-    exactly; if that is not enough, all pairs are where they are few, and otherwise the spacing widens.
+    The spacing follows from the accuracy and stays as the map grows, so that the kernel's spectrum is reused. On a wide
+    map of t-SNE a coarser grid and the near pairs share the work (see `mercer.embedding.near`). A map smaller than 16
+    cells gets smaller cells, and one so small that w is a parabola over it needs none: its sums are means. When the
+    grid would be too large, points far from the rest (up to 8 at each end of an axis) are summed exactly; if that is
+    not enough, all pairs are where they are few, and otherwise the spacing widens.
 
     Parameters
     ----------
@@ -82,12 +84,18 @@ class GridRepulsion:
             return self._without_the_far(new, fixed, same)
         if _too_few(new, fixed, grid):
             return self._pairs(new, fixed, same)
-        return self._on_grid(new, fixed, grid, same)
+        return self._on_grid(new, fixed, self._softened(grid, new, same), same)
 
     def _grid(self, new: np.ndarray, fixed: np.ndarray) -> Grid | None:
         """The grid over all points, whatever its size; None for a map so small that it needs none."""
         low, high = _corners(new, fixed)
         return None if self._is_flat(high - low) else grid_over(low, high, self._spacing(high - low))
+
+    def _softened(self, grid: Grid | None, Y: np.ndarray, same: bool) -> Grid | None:
+        """A coarser grid where near pairs give the rest in less time (see `near`); for t-SNE's similarity alone."""
+        if grid is None or not same or self.n_components == 1 or self.similarity != Student(1.0):
+            return grid
+        return soften(grid, Y, self.accuracy, self.largest)
 
     def _pairs(self, new: np.ndarray, fixed: np.ndarray, same: bool) -> tuple[np.ndarray, np.ndarray]:
         return pair_sums(self.similarity, new, fixed, same=same, n_jobs=self.n_jobs)
@@ -97,9 +105,12 @@ class GridRepulsion:
     ) -> tuple[np.ndarray, np.ndarray]:
         if grid is None:
             return _parabola(float(self.similarity.slope(np.zeros(()))), new, fixed, same)
-        self.spacing = grid.spacing
-        self.expected_error = max(self.accuracy, error_at(grid.spacing, self.similarity, self.n_components))
+        self.spacing, self.expected_error = grid.spacing, self.accuracy
         G, rows = self._field.sums(new, fixed, grid, same=same)
+        if grid.softness is None:
+            self.expected_error = max(self.accuracy, error_at(grid.spacing, self.similarity, self.n_components))
+        else:
+            add_near(new, Cells.under(grid, self.accuracy), grid.softness, G, rows, self.n_jobs)
         least = max(float(self.similarity.weight(np.square(grid.extent).sum())), _TINY)
         return G, np.maximum(rows, (len(fixed) - same) * least, out=rows)  # rounding may not make a weight negative
 
@@ -122,6 +133,7 @@ class GridRepulsion:
         grid = self._grid(core, others)
         if _too_few(new, fixed, grid):
             return self._pairs(new, fixed, same)
+        grid = self._softened(grid, core, same)
         if grid is not None and grid.size > self.largest:
             if len(new) * len(fixed) <= _MANY_PAIRS:
                 return self._pairs(new, fixed, same)

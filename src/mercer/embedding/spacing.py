@@ -14,6 +14,7 @@ from mercer.embedding.similarity import Similarity, Student
 # the error of G, and the spacing that gives it where w changes over a length of 1
 _ERRORS = np.array([1e-5, 1e-4, 1e-3, 1e-2, 1e-1])
 _SPACINGS = np.array([0.138, 0.192, 0.27, 0.38, 0.62])
+_SOFT_SPACINGS = np.array([0.29, 0.42, 0.57, 0.8, 1.3])  # of the smooth part of Student(1), times √T
 FINEST, COARSEST = float(_ERRORS[0]), float(_ERRORS[-1])
 _GAUSSIAN_LENGTH = 1.35
 _IN_SPACE = 1.12  # in three dimensions near pairs are a smaller part of the sums, and a wider grid is as accurate
@@ -43,6 +44,11 @@ def error_at(spacing: float, similarity: Similarity, n_components: int) -> float
     if h > _SPACINGS[-1]:
         return 1.0
     return float(np.exp(np.interp(np.log(h), np.log(_SPACINGS), np.log(_ERRORS))))
+
+
+def soft_spacing(error: float, softness: float) -> float:
+    """The spacing for the part of Student(1) that is smooth over 1/√softness, in two or three dimensions."""
+    return float(np.exp(np.interp(np.log(error), np.log(_ERRORS), np.log(_SOFT_SPACINGS))) / np.sqrt(softness))
 
 
 def _unit(similarity: Similarity, n_components: int) -> float:
