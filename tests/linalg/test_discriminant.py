@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer.kernels import RBF
 from mercer.linalg.discriminant import (
@@ -107,12 +107,28 @@ def test_conjugate_gradients_solve_with_any_preconditioner(known):
     K = RBF(0.1)(F)
     values, U = np.linalg.eigh(K)
     B = np.column_stack([RNG.standard_normal((n, 3)), np.zeros(n)])
-    start = factor_preconditioner(U[:, ::-1][:, :known], values[::-1][:known], 1e-3, np, {})
+    U, values = U[:, ::-1][:, :known], values[::-1][:known]
+    start = factor_preconditioner(U * np.sqrt(values / (values + 1e-3)), np)
     solution = shifted_solve(Dense(K), B, 1e-3, tol=1e-10, precondition=start)
     assert_allclose(solution.X, np.linalg.solve(K + 1e-3 * np.eye(n), B), atol=1e-6)
     assert solution.residuals.max() <= 2e-10
     if known == n:
         assert solution.passes <= 3  # it is the inverse
+
+
+def test_columns_have_tolerances_of_their_own():
+    K, B, tol = RBF(0.1)(F), RNG.standard_normal((n, 4)), np.array([1e-2, 1e-10, 1e-5, 1e-2])
+    solution = shifted_solve(Dense(K), B, 1e-3, tol=tol)
+    believed = shifted_solve(Dense(K), B, 1e-3, tol=tol, certify=False)
+    residuals = np.linalg.norm(K @ solution.X + 1e-3 * solution.X - B, axis=0) / np.linalg.norm(B, axis=0)
+    assert_allclose(solution.residuals, residuals, atol=1e-12)
+    assert (residuals <= 2 * tol).all()
+    assert residuals[0] > 1e-5 and residuals[2] > 1e-9  # done is done
+    assert_array_equal(believed.X, solution.X)
+    assert believed.passes == solution.passes - 1
+    for column in range(4):  # none is changed by the others
+        alone = shifted_solve(Dense(K), B[:, [column]], 1e-3, tol=tol[column])
+        assert np.linalg.norm(solution.X[:, [column]] - alone.X) < 1e-3 * np.linalg.norm(alone.X)
 
 
 def test_conjugate_gradients_say_where_they_stopped():

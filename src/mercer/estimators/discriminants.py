@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.linalg.lapack import dpotri
 
 from mercer.backends import backend_of, namespace, placement, to_numpy
@@ -47,6 +47,7 @@ _EPS = float(np.finfo(np.float64).eps)
 _HIDDEN = 1e-11  # room below this is rounding
 _TILE = 512  # rows of tiles that are read again and again, each for two thin products: small enough for the cache
 _SINGLE = 3e-7  # a relative residual that tiles of float32 still can give
+_PROBED = 1e-3  # a relative residual that is far below what the probes leave to chance
 _PRECONDITIONER = 300  # columns of the factor that conjugate gradients are started with
 _LOO_RANK = 1000  # columns of the factor on which reg="loo" is chosen where K is not factored itself
 
@@ -307,23 +308,25 @@ def _streamed(kernel: Kernel, X: Any, classes: Classes, settings: Settings) -> W
     _refuse_constant(variance)
     F = _start_factor(kernel, X, _LOO_RANK if settings.reg == "loo" else _PRECONDITIONER, settings)
     S = scatter(F, classes)
-    sample = stratified_sample(classes.codes, _SAMPLE, as_generator(settings.random_state))
-    spectrum = Spectrum(S, _centred_rows(F, sample, S), classes.weights[sample], classes.n)
-    reg, path = (
-        (float(settings.reg), None) if settings.reg != "loo" else choose_reg(spectrum, variance, sample, classes)
-    )
+    reg, path = _chosen_reg(F, S, classes, variance, settings)
     mu = reg * variance
-    U, values = _factor_vectors(F, S, spectrum, A)
+    G = _whitened(F, S, mu, A)
     xp, place = A.xp, A._place()
-    preconditioner = factor_preconditioner(U, values, mu, xp, place)
+    preconditioner = factor_preconditioner(G, xp)
     Y = without_mean(classes.indicators(), np.sqrt(classes.weights))
     probes = as_generator(settings.random_state).choice([-1.0, 1.0], (A.n, PROBES))
     B = xp.asarray(np.column_stack([Y, probes]), **place)
+    C = Y.shape[1]
     rough = shifted_solve(
-        coarse, B, mu, tol=max(0.3 * settings.tol, _SINGLE), max_iter=settings.max_iter, precondition=preconditioner
+        coarse,
+        B,
+        mu,
+        tol=np.repeat([max(0.3 * settings.tol, _SINGLE), _PROBED], [C, PROBES]),
+        max_iter=settings.max_iter,
+        precondition=preconditioner,
+        certify=False,
     )
     coarse.K.forget()
-    C = Y.shape[1]
     solution = shifted_solve(
         A,
         B[:, :C],
@@ -341,7 +344,7 @@ def _streamed(kernel: Kernel, X: Any, classes: Classes, settings: Settings) -> W
             NotConvergedWarning,
         )
     left = mu * np.mean(probes * to_numpy(rough.X[:, C:]), axis=1) - classes.weights / classes.n
-    room = _room(left, _factor_room(U, values, mu, classes), classes)
+    room = _room(left, _factor_room(G, classes), classes)
     M = Y.T @ (Y - mu * to_numpy(solution.X))
     solved = Solved(solution.X, M, room, solution.residuals, passes, "all of K, conjugate gradients")
     return A, mu, reg, path, solved
@@ -354,20 +357,29 @@ def _start_factor(kernel: Kernel, X: Any, rank: int, settings: Settings) -> Any:
     return rpcholesky(A, min(A.n, rank), as_generator(settings.random_state), dtype=single).F
 
 
-def _factor_vectors(F: Any, S: Scatter, spectrum: Spectrum, A: WeightedCentered) -> tuple[Any, np.ndarray]:
-    """Eigenvectors of the factor's K_w, (n, r) in float32, and their values, descending."""
-    values = spectrum.values[::-1]
-    values = values[values > 1e-6 * values.max()]
-    turn = spectrum.W[:, ::-1][:, : len(values)] / np.sqrt(values)
-    return times(F, turn, S.mean) * namespace(F).astype(A.roots, F.dtype), values
+def _chosen_reg(F: Any, S: Scatter, classes: Classes, variance: float, settings: Settings) -> tuple[float, Any]:
+    """The penalty that was asked for, or the one of least leave-one-out error on the factor, with its path."""
+    if settings.reg != "loo":
+        return float(settings.reg), None
+    sample = stratified_sample(classes.codes, _SAMPLE, as_generator(settings.random_state))
+    spectrum = Spectrum(S, _centred_rows(F, sample, S), classes.weights[sample], classes.n)
+    return choose_reg(spectrum, variance, sample, classes)
 
 
-def _factor_room(U: Any, values: np.ndarray, mu: float, classes: Classes) -> np.ndarray:
+def _whitened(F: Any, S: Scatter, mu: float, A: WeightedCentered) -> Any:
+    """G = F_w L⁻ᵀ with L Lᵀ = F_wᵀF_w + μI, (n, r) in float32, F_w the factor's rows about their mean times √w."""
+    floor = float(np.finfo(np.float32).eps) * S.variance  # beneath it the products of a float32 factor are rounding
+    L = np.linalg.cholesky(S.total + max(mu, floor) * np.eye(len(S.total)))
+    inverse = solve_triangular(L, np.eye(len(L)), lower=True, check_finite=False).T
+    return times(F, inverse, S.mean) * namespace(F).astype(A.roots, F.dtype)
+
+
+def _factor_room(G: Any, classes: Classes) -> np.ndarray:
     """1 − h − w/n as the factor has it, in runs of rows."""
-    shrinkage, taken = values / (values + mu), np.empty(classes.n)
+    taken = np.empty(classes.n)
     for start in range(0, classes.n, 8192):
         run = slice(start, min(start + 8192, classes.n))
-        taken[run] = to_numpy(U[run, :]).astype(np.float64) ** 2 @ shrinkage
+        taken[run] = np.sum(to_numpy(G[run, :]).astype(np.float64) ** 2, axis=1)
     return np.maximum(1 - taken - classes.weights / classes.n, _SINGLE)
 
 

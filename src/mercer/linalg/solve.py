@@ -1,11 +1,10 @@
 """(A + μI) X = B for a matrix that may not be stored: conjugate gradients on all columns at once, with residuals.
 
-The preconditioner is a low-rank factor of A. With its eigenpairs (U, θ), θ_r the least of them,
+The preconditioner is a low-rank factor F Fᵀ ≈ A, and by Woodbury's formula, with L Lᵀ = FᵀF + μI and G = F L⁻ᵀ,
 
-    P⁻¹ = (θ_r + μ) U (Θ + μ)⁻¹ Uᵀ + (I − UUᵀ)
+    μ (F Fᵀ + μI)⁻¹ = I − G Gᵀ,
 
-leaves the eigenvalues of A that the factor knows at θ_r + μ and the rest as they are, so that a handful of passes is
-enough once θ_r is near μ (Frangella, Tropp & Udell 2023).
+so that a handful of passes is enough once what F leaves of A is near μ (Frangella, Tropp & Udell 2023).
 """
 
 from __future__ import annotations
@@ -31,15 +30,13 @@ class Solution:
     passes: int
 
 
-def factor_preconditioner(U: Any, values: np.ndarray, mu: float, xp: Any, place: dict[str, Any]) -> Preconditioner:
-    """R ↦ P⁻¹R from eigenvectors (n, r), in any precision, and their values, descending."""
-    least = float(values[-1]) if len(values) else 0.0
-    weights = xp.asarray((least + mu) / (values + mu) - 1.0, dtype=U.dtype, **place)[:, None]
+def factor_preconditioner(G: Any, xp: Any) -> Preconditioner:
+    """R ↦ R − G GᵀR for G (n, r), in any precision."""
 
     def apply(R: Any) -> Any:
         size = xp.max(xp.abs(R))
         size = xp.where(size > 0, size, xp.ones_like(size))  # residuals of 1e-40 would vanish in float32
-        return R + size * xp.astype(U @ (weights * (U.T @ xp.astype(R / size, U.dtype))), R.dtype)
+        return R - size * xp.astype(G @ (G.T @ xp.astype(R / size, G.dtype)), R.dtype)
 
     return apply
 
@@ -49,42 +46,64 @@ def shifted_solve(
     B: Any,
     mu: float,
     *,
-    tol: float,
+    tol: float | np.ndarray,
     max_iter: int = 500,
     precondition: Preconditioner | None = None,
     start: Any = None,
+    certify: bool = True,
 ) -> Solution:
     """X with ‖(A + μI)X − B‖ ≤ tol ‖B‖ column by column, A positive semidefinite and μ > 0, from `start` or from zero.
 
-    Cost: a pass over A an iteration, for all columns together, and one for the residuals. Columns that are done stop
-    moving.
+    tol : for all columns, or one for each, (b,)
+    certify : whether the residuals are recomputed at the end; if not, they are what the recurrence believes
+
+    Cost: a pass over A an iteration, for the columns that are not done yet, and one for the residuals.
     """
     xp = A.xp
     precondition = precondition or (lambda R: R)
-    lengths = xp.sqrt(xp.sum(B**2, axis=0))
-    target = tol * lengths
+    lengths = to_numpy(xp.sqrt(xp.sum(B**2, axis=0)))
+    target, left = tol * lengths, np.empty(len(lengths))
     X, R = (xp.zeros_like(B), B) if start is None else (start, B - A.matmat(start) - mu * start)
-    known = int(start is not None)
     Z = precondition(R)
     P, rz = Z, xp.sum(R * Z, axis=0)
-    passes = 0
-    while passes < max_iter and bool(xp.any(xp.sqrt(xp.sum(R**2, axis=0)) > target)):
+    active, done, passes = np.arange(B.shape[1]), [], 0
+    while True:
+        left[active] = to_numpy(xp.sqrt(xp.sum(R**2, axis=0)))
+        going = left[active] > target[active]
+        if passes == max_iter or not going.any():
+            done.append((active, X))
+            break
+        if not going.all():
+            done.append((active[~going], _columns(X, np.flatnonzero(~going), A)))
+            X, R, P, rz = (_columns(part, np.flatnonzero(going), A) for part in (X, R, P, rz))
+            active = active[going]
         AP = A.matmat(P) + mu * P
         passes += 1
         curvature = xp.sum(P * AP, axis=0)
-        moving = (xp.sqrt(xp.sum(R**2, axis=0)) > target) & (curvature > 0)
-        if not bool(xp.any(moving)):
-            break
-        one = xp.ones_like(curvature)
+        moving, one = curvature > 0, xp.ones_like(curvature)
         step = xp.where(moving, rz / xp.where(moving, curvature, one), xp.zeros_like(rz))
+        if not bool(xp.any(moving)):
+            done.append((active, X))
+            break
         X, R = X + step * P, R - step * AP
         Z = precondition(R)
         new = xp.sum(R * Z, axis=0)
         P = Z + xp.where(moving, new / xp.where(rz > 0, rz, one), xp.zeros_like(rz)) * P
         rz = new
-    if passes or not known:  # what the recurrence believes of R is not what is certified
-        R = A.matmat(X) + mu * X - B
-        known += 1
-    left = xp.sqrt(xp.sum(R**2, axis=0))
-    residuals = to_numpy(left / xp.where(lengths > 0, lengths, xp.ones_like(lengths)))
-    return Solution(X, residuals, passes + known)
+    X, passes_before = _together(done, A), int(start is not None)
+    if certify and (passes or not passes_before):  # what the recurrence believes of R is not what is certified
+        left = to_numpy(xp.sqrt(xp.sum((A.matmat(X) + mu * X - B) ** 2, axis=0)))
+        passes += 1
+    return Solution(X, left / np.where(lengths > 0, lengths, 1.0), passes + passes_before)
+
+
+def _columns(V: Any, index: np.ndarray, A: Operator) -> Any:
+    return A.xp.take(V, A.xp.asarray(index, **A._place()), axis=-1)
+
+
+def _together(done: list[tuple[np.ndarray, Any]], A: Operator) -> Any:
+    """The columns in their order again."""
+    if len(done) == 1:
+        return done[0][1]
+    order = np.argsort(np.concatenate([columns for columns, _ in done]))
+    return _columns(A.xp.concat([part for _, part in done], axis=1), order, A)
