@@ -41,6 +41,8 @@ def test_embedding_draws_the_scores_and_names_their_shares(kpca):
 def test_embedding_names_classes_at_their_medians_in_their_colours():
     rng = np.random.default_rng(1)
     Z, labels = rng.standard_normal((60, 2)), np.repeat(["cat", "dog", "eel"], 20)
+    Z[20:40] += 9
+    Z[40:] -= 9
     display = EmbeddingDisplay.from_coordinates(Z, labels)
     assert [text.get_text() for text in display.texts_] == ["cat", "dog", "eel"]
     for i, text in enumerate(display.texts_):

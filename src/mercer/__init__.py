@@ -4,6 +4,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import os
+
     from mercer.estimators.classical_mds import ClassicalMDS
     from mercer.estimators.isomap import Isomap
     from mercer.estimators.kernel_cca import KernelCCA
@@ -30,6 +32,7 @@ __all__ = [
     "Kernelized",
     "NoveltyDetector",
     "diagnose_neighbors",
+    "load",
 ]
 
 _HOMES = {
@@ -48,8 +51,18 @@ _HOMES = {
 }
 
 
+def load(path: "str | os.PathLike[str]") -> Any:
+    """The estimator that `estimator.save(path)` wrote: it gives the same bits, and nothing of the file is ever run.
+
+    ModelFileError, of `mercer.files.models`, for a file that is no model, or was cut or altered.
+    """
+    return import_module("mercer.files.models").load_model(path)[0]
+
+
 def __getattr__(name: str) -> Any:
     """Load an estimator when it is first asked for, so that `mercer --help` need not wait for it."""
+    if name == "quality":
+        return import_module("mercer.quality")
     if name not in _HOMES:
         raise AttributeError(f"module 'mercer' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

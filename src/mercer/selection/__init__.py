@@ -9,6 +9,7 @@ ContributionsDisplay             how much each variable moves each component, as
 """
 
 from mercer.estimators.parallel import ParallelAnalysis, parallel_analysis
+from mercer.plots import NeighborsDisplay, ShortcutsDisplay
 from mercer.selection.alignment import alignment
 from mercer.selection.bandwidth import DistanceSummary, distance_summary, median_distance, median_gamma
 from mercer.selection.candidates import default_candidates
@@ -16,7 +17,6 @@ from mercer.selection.display import ContributionsDisplay, RankingDisplay
 from mercer.selection.hsic import HSIC, hsic
 from mercer.selection.loo import LeaveOneOut, leave_one_out
 from mercer.selection.neighbors import diagnose_neighbors
-from mercer.selection.neighbors_display import NeighborsDisplay, ShortcutsDisplay
 from mercer.selection.neighbors_result import NeighborsDiagnosis
 from mercer.selection.reconstruction import Reconstruction, reconstruction_error
 from mercer.selection.result import KernelSelection, ScoredKernel

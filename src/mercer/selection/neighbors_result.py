@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from matplotlib.axes import Axes
 
 from mercer.graph.geodesics import undirected
-from mercer.selection.neighbors_display import NeighborsDisplay, ShortcutsDisplay
+from mercer.plots import NeighborsDisplay, ShortcutsDisplay
 
 _FIELDS = [("i", "i8"), ("j", "i8"), ("length", "f8"), ("detour", "f8"), ("share", "f8"), ("first", "i8")]
 

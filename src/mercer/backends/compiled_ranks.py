@@ -1,0 +1,111 @@
+"""How many rows are nearer than given ones, out of tiles of dot products that are rounded and rows that are not.
+
+As in `compiled_neighbors`, a tile leaves an interval for every squared distance. An interval that holds none of a row's
+limits is counted as it is; the few others are computed coordinate by coordinate, so counts do not depend on the
+precision of the tiles.
+
+Where few columns of a run are nearer than a row's farthest limit, each is looked up among the limits; where many are,
+the run is swept once a limit by code without branches.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from mercer.backends.compiled_neighbors import _TINY, square
+
+_RUN = 128  # columns that are looked at together
+_FEW = 16  # of a run that are looked up one by one
+
+
+@njit(nogil=True, cache=True)
+def limits_of(A, rows, extra, B, others, extras, inverse, out):
+    """‖a − b‖² of each row with each of its own others, coordinate by coordinate."""
+    for i in range(len(rows)):
+        for s in range(others.shape[1]):
+            j = others[i, s]
+            out[i, s] = square(A, rows[i], B, j, inverse) + extra[i] + extras[j]
+
+
+@njit(nogil=True, cache=True)
+def _at_most(limits, value):
+    """How many of the limits, which are in order, are ≤ value."""
+    low, high = 0, limits.shape[0]
+    while low < high:
+        middle = (low + high) >> 1
+        if limits[middle] <= value:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(nogil=True, cache=True)
+def _below(values, count, limit):
+    """How many of the first `count` values are ≤ limit."""
+    number = 0
+    for j in range(count):
+        number += values[j] <= limit
+    return number
+
+
+@njit(nogil=True, cache=True)
+def count_nearer(dots, aa, bb, width, first, rows, limits, A, extra, B, extras, inverse, counts):
+    """Add a tile to `counts`: [i, s] is how many columns are nearer to row i than its limit s.
+
+    first : the number of the tile's first column; a row does not meet itself
+    Returns how many pairs were computed one by one.
+    """
+    computed, k, n = 0, limits.shape[1], dots.shape[1]
+    kind = dots.dtype.type
+    hits, lows, highs = np.empty(_RUN + 1, np.int64), np.empty(_RUN, dots.dtype), np.empty(_RUN, dots.dtype)
+    above, below = np.empty(k, dots.dtype), np.empty(k, dots.dtype)
+    two, slope = kind(2), kind(width * 1.001)
+    for i in range(dots.shape[0]):
+        entries, own, a = dots[i], limits[i], np.float64(aa[i])
+        for s in range(k):  # surely farther: bb − 2⟨a, b⟩ > above; surely nearer: that and width·bb ≤ below
+            slack = width / 12 * (a + own[s]) + _TINY  # for the rounding of these sums
+            above[s] = own[s] - a + slack
+            below[s] = own[s] - a - width * a - 2 * slack
+        for start in range(0, n, _RUN):
+            size = min(_RUN, n - start)
+            for j in range(size):
+                lows[j] = bb[start + j] - two * entries[start + j]
+            near = _below(lows, size, above[k - 1])
+            if near == 0:
+                continue
+            inside = first + start <= rows[i] < first + start + size
+            if near > _FEW and not inside:
+                for j in range(size):
+                    highs[j] = lows[j] + slope * bb[start + j]
+                for s in range(k):
+                    surely = _below(highs, size, below[s])
+                    counts[i, s] += surely
+                    if surely == _below(lows, size, above[s]):
+                        continue
+                    for j in range(size):
+                        if lows[j] <= above[s] and not highs[j] <= below[s]:
+                            column = first + start + j
+                            value = square(A, rows[i], B, column, inverse) + extra[i] + extras[column]
+                            counts[i, s] += value < own[s]
+                            computed += 1
+                continue
+            near = 0
+            for j in range(size):  # without a branch, which would be guessed wrong
+                hits[near] = j
+                near += lows[j] <= above[k - 1]
+            for h in range(near):
+                j = start + hits[h]
+                column, both = first + j, a + np.float64(bb[j])
+                if column == rows[i]:
+                    continue
+                low = both - 2 * np.float64(entries[j]) - _TINY
+                place = _at_most(own, low)
+                if place < k and low + width * both + 2 * _TINY >= own[place]:
+                    value = square(A, rows[i], B, column, inverse) + extra[i] + extras[column]
+                    place = _at_most(own, value)
+                    computed += 1
+                for s in range(place, k):
+                    counts[i, s] += 1
+    return computed

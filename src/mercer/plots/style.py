@@ -1,0 +1,67 @@
+"""What displays share: colours that everyone can tell apart, a figure without pyplot, quiet axes."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+# Told apart with every common kind of colour blindness: Okabe and Ito's up to five, Tol's "muted" up to ten.
+FEW = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9")
+MANY = (
+    "#332288", "#CC6677", "#117733", "#88CCEE", "#882255",
+    "#DDCC77", "#44AA99", "#AA4499", "#999933", "#6B6B6B",
+)  # fmt: skip
+INK, FAINT = "#222222", "#8A8A8A"
+
+
+def palette(count: int) -> list[str]:
+    """`count` colours: from the two lists above, and evenly spread over viridis when there are more.
+
+    >>> palette(2)
+    ['#0072B2', '#E69F00']
+    """
+    for colours in (FEW, MANY):
+        if count <= len(colours):
+            return list(colours[:count])
+    ramp = colormaps["viridis"](np.linspace(0, 1, count))
+    return ["#" + "".join(f"{round(255 * part):02x}" for part in colour[:3]) for colour in ramp]
+
+
+def new_figure(columns: int = 1, *, width: float = 4.8, height: float = 4.2) -> tuple[Figure, list[Axes]]:
+    """A figure and its axes, side by side, of `width` × `height` inches each."""
+    engine = ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.08)
+    figure = Figure(figsize=(columns * width, height), layout=engine, dpi=150, facecolor="white")
+    return figure, list(figure.subplots(1, columns, squeeze=False)[0])
+
+
+def tidy(ax: Axes) -> Axes:
+    """Two spines and quiet ticks: what is left is the data."""
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.spines[["left", "bottom"]].set_color(FAINT)
+    ax.tick_params(colors=FAINT, labelcolor=INK, labelsize=8.5)
+    ax.xaxis.label.set_color(INK)
+    ax.yaxis.label.set_color(INK)
+    return ax
+
+
+class _Display:
+    """What displays share (abstract)."""
+
+    ax_: Any
+    figure_: Any
+
+    def _on(self, ax: Axes | None) -> Axes:
+        self.ax_ = new_figure()[1][0] if ax is None else ax
+        self.figure_ = self.ax_.figure
+        return tidy(self.ax_)
+
+    def _repr_png_(self) -> bytes:
+        page = BytesIO()
+        self.figure_.savefig(page, format="png")
+        return page.getvalue()

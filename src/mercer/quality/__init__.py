@@ -1,0 +1,33 @@
+"""How good a map is: scores with standard errors, exact or from a sample of rows.
+
+trustworthiness       neighbours in the map are near in the data
+continuity            neighbours in the data are near in the map
+neighbor_recall       share of the nearest rows that are among the nearest points
+class_purity          share of the nearest points that have the same class
+triplet_accuracy      which of two rows is nearer to a third
+shepard_correlation   rank correlation of distances
+residual_variance     1 − R² of distances, straight or along a graph
+kl_divergence         t-SNE's loss at the best scale of the map
+report                all of them as a table
+"""
+
+from mercer.quality.divergence import kl_divergence
+from mercer.quality.neighborhoods import class_purity, continuity, neighbor_recall, trustworthiness
+from mercer.quality.pairs import shepard_correlation, triplet_accuracy
+from mercer.quality.report import Report, report
+from mercer.quality.residual import residual_variance
+from mercer.quality.score import Score
+
+__all__ = [
+    "Report",
+    "Score",
+    "class_purity",
+    "continuity",
+    "kl_divergence",
+    "neighbor_recall",
+    "report",
+    "residual_variance",
+    "shepard_correlation",
+    "triplet_accuracy",
+    "trustworthiness",
+]

@@ -1,0 +1,101 @@
+"""Reading the data and the map: what they must be, and how their rows are compared."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_array
+
+from mercer.backends import is_foreign, to_numpy
+from mercer.graph.approximate import ApproximateIndex
+from mercer.graph.blocks import BlockIndex
+from mercer.graph.neighbors import build_index
+from mercer.graph.precomputed import GraphIndex
+from mercer.graph.rows import FLOATS
+
+
+def data_index(X: Any, metric: Any, metric_params: dict[str, Any] | None = None) -> BlockIndex:
+    """The rows of X made ready to be asked for exact neighbours and distances."""
+    if not _is_list_of_texts(X):
+        X = to_numpy(X) if is_foreign(X) else X
+    if sp.issparse(X) and isinstance(metric, str) and metric == "precomputed":
+        raise ValueError(
+            "A sparse graph of distances does not say how far apart the other rows are, and scores ask for that: give "
+            "the full matrix of distances, or the rows themselves and a metric."
+        )
+    index = build_index(X, metric=metric, metric_params=metric_params)
+    if isinstance(index, ApproximateIndex):
+        index = index.exact
+    assert isinstance(index, BlockIndex) and not isinstance(index, GraphIndex)
+    return index
+
+
+def rows_of(index: Any, metric: Any, rows: np.ndarray) -> BlockIndex:
+    """Some of the rows of an index as one of their own."""
+    given = isinstance(metric, str) and metric == "precomputed"
+    return data_index(index.D[np.ix_(rows, rows)] if given else index.X[rows], metric)
+
+
+def map_index(Y: Any) -> BlockIndex:
+    """The points of a map, Euclidean."""
+    return data_index(checked_map(Y), "euclidean")
+
+
+def checked_map(Y: Any) -> np.ndarray:
+    """A map as a dense array (n, c) of floats, finite; one column may come as (n,)."""
+    Y = to_numpy(Y.toarray() if sp.issparse(Y) else Y)
+    if Y.ndim == 1 and Y.dtype.kind in "fiu":
+        Y = Y[:, None]
+    return np.ascontiguousarray(check_array(Y, dtype=FLOATS, input_name="Y"))
+
+
+def refuse_other_length(n: int, m: int, what: str = "Y") -> None:
+    if n != m:
+        raise ValueError(f"X has {n:,} rows and {what} has {m:,}: they must be of the same rows, in the same order.")
+
+
+def checked_neighbors(k: Any, n: int) -> int:
+    """A number of neighbours for which ranks are defined: 1 ≤ k < n/2."""
+    if not isinstance(k, Integral) or isinstance(k, bool) or int(k) < 1:
+        raise ValueError(f"n_neighbors={k!r} must be a whole number ≥ 1.")
+    most = most_neighbors(n)
+    if most < 1:
+        raise ValueError(f"Scores by neighbours need at least 3 rows, and there are {n}.")
+    if int(k) > most:
+        raise ValueError(
+            f"n_neighbors={k} should be less than n_samples / 2 = {n / 2:g}: with {n} rows it can be at most {most}."
+        )
+    return int(k)
+
+
+def most_neighbors(n: int) -> int:
+    """The largest k < n/2."""
+    return (n - 1) // 2
+
+
+def checked_labels(labels: Any, n: int, what: str = "the map") -> np.ndarray:
+    """(n,) whole numbers, a class each; −1 where a label is missing (None or NaN)."""
+    labels = to_numpy(labels)
+    if labels.shape != (n,):
+        raise ValueError(f"labels have shape {labels.shape}, and {what} has {n:,} rows: one label a row is needed.")
+    if labels.dtype.kind == "f":
+        known = labels[np.isfinite(labels)]
+        if np.any(known != np.floor(known)):
+            raise ValueError(
+                "labels are numbers on a scale, not classes: purity counts neighbours of the same class. Cut them into "
+                "classes (numpy.digitize), or leave labels out."
+            )
+        missing = ~np.isfinite(labels)
+    else:
+        missing = np.array([x is None or x != x for x in labels]) if labels.dtype == object else np.zeros(n, bool)
+    classes = np.full(n, -1, np.int64)
+    present = labels[~missing]
+    classes[~missing] = np.unique(present.astype(str) if labels.dtype == object else present, return_inverse=True)[1]
+    return classes
+
+
+def _is_list_of_texts(X: Any) -> bool:
+    return isinstance(X, (list, tuple)) and bool(X) and isinstance(X[0], str)
