@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -11,12 +12,34 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import validate_data
 
 from mercer.backends import adopt, is_foreign, namespace
+from mercer.files.models import save_model
 from mercer.kernels.discrete import as_strings
 
 FLOATS = (np.float64, np.float32)
 
 
-class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class Saved:
+    """What can be written to a model file, for an estimator (abstract: never built itself)."""
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write this estimator, fitted or not, to a file that `mercer.load` reads: data, never code.
+
+        The loaded one gives the same bits. ModelFileError where a kernel, metric or callback is a function; a model of
+        tensors is saved as one of NumPy arrays. An old file is replaced once the new one is whole.
+        """
+        save_model(self, path)
+
+    def _saved(self) -> dict[str, Any]:
+        """What a fit left here, without what follows from the rest."""
+        params = self.get_params(deep=False)  # type: ignore[attr-defined]
+        return {name: value for name, value in vars(self).items() if name not in params}
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        """Be fitted as `_saved` says."""
+        self.__dict__.update(state)
+
+
+class Estimator(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """The base of Mercer's transformers (abstract: never built itself)."""
 
     @classmethod

@@ -19,6 +19,8 @@ from mercer.kernels import Kernel
 from mercer.kernels.metric import HalfSquaredDistance
 from mercer.kernels.products import Linear
 
+_SPECTRUM = ("eigenvalues_", "residuals_", "eigenvalue_error_", "solver_")  # those of the kernel PCA that it is
+
 
 class ClassicalMDS(Estimator):
     """Classical scaling: the coordinates whose distances are nearest to the given ones in the sense of −½HD²H.
@@ -107,9 +109,20 @@ class ClassicalMDS(Estimator):
             self._scale_matrix(X, time.perf_counter())
         else:
             self._scale_rows(X)
-        for name in ("eigenvalues_", "residuals_", "eigenvalue_error_", "solver_"):
-            setattr(self, name, getattr(self.kernel_pca_, name))
+        self._set_spectrum()
         return self.embedding_
+
+    def _set_spectrum(self) -> None:
+        for name in _SPECTRUM:
+            setattr(self, name, getattr(self.kernel_pca_, name))
+
+    def _saved(self) -> dict[str, Any]:
+        return {name: value for name, value in super()._saved().items() if name not in _SPECTRUM}
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        super()._restore(state)
+        if hasattr(self, "kernel_pca_"):
+            self._set_spectrum()
 
     def _scale_rows(self, X: Any) -> None:
         self.kernel_pca_ = KernelPCA(

@@ -37,6 +37,8 @@ from mercer.kernels.metric import bound_metric
 from mercer.linalg.eigen import SMALL
 from mercer.memory import format_bytes
 
+_SPECTRUM = ("eigenvalues_", "residuals_", "eigenvalue_error_", "solver_")  # those of the kernel PCA that it is
+
 
 class Isomap(Estimator):
     """Isomap: the coordinates that best keep the distances along a graph of nearest neighbours.
@@ -273,13 +275,23 @@ class Isomap(Estimator):
         params = {name: getattr(self, name) for name in ("n_components", "eigen_solver", "tol", "max_iter", "n_jobs")}
         tol = self._settings(1).tol
         self.kernel_pca_ = as_kernel_pca(result, self._plan, tol, started, **params)
-        self.solver_ = self.kernel_pca_.solver_
+        self._set_spectrum()
         self._say(str(self.solver_))
-        self.eigenvalues_ = self.kernel_pca_.eigenvalues_
-        self.residuals_ = self.kernel_pca_.residuals_
-        self.eigenvalue_error_ = self.kernel_pca_.eigenvalue_error_
         self.embedding_, self.residual_variance_ = result.embedding, result.residual_variance
         self._left_over = result.left_over
+
+    def _set_spectrum(self) -> None:
+        for name in _SPECTRUM:
+            setattr(self, name, getattr(self.kernel_pca_, name))
+
+    def _saved(self) -> dict[str, Any]:
+        left = (*_SPECTRUM, "_plan", "_metric")  # which only a fit reads
+        return {name: value for name, value in super()._saved().items() if name not in left}
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        super()._restore(state)
+        if hasattr(self, "kernel_pca_"):
+            self._set_spectrum()
 
     def _restrict(self, X: Any, measurable: bool) -> None:
         """After a fit on some of the rows: index those alone, and place the others, where they have distances."""

@@ -311,7 +311,20 @@ class KernelPCA(KernelEstimator):
         self._with_mean = found.expansion
         self._mean_norm = found.mean_norm
         self.landmarks_ = found.landmarks
-        self.expansion_ = found.expansion.columns(slice(0, len(found.values)))
+        self._set_expansion()
+
+    def _set_expansion(self) -> None:
+        self.expansion_ = self._with_mean.columns(slice(0, self.eigenvalues_.shape[0]))
+
+    def _saved(self) -> dict[str, Any]:
+        return {name: value for name, value in super()._saved().items() if name not in ("expansion_", "dual_coef_")}
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        super()._restore(state)
+        if hasattr(self, "_with_mean"):
+            self._set_expansion()
+        if isinstance(way_back := getattr(self, "preimage_", None), RidgeMap):
+            self.dual_coef_ = way_back.dual_coef
 
     def _adopt(self, found: Components, report: SolverReport):
         """Be the fit of components that another estimator found: those of a precomputed kernel."""

@@ -15,6 +15,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.estimators.base import Saved
 from mercer.estimators.kernel_base import KernelEstimator
 from mercer.estimators.kernel_map import KernelMap
 
@@ -42,7 +43,7 @@ def _inner_has(name: str) -> Callable[[Any], bool]:
     return check
 
 
-class Kernelized(MetaEstimatorMixin, BaseEstimator):
+class Kernelized(Saved, MetaEstimatorMixin, BaseEstimator):
     """A linear method with a kernel: `estimator` fitted to F with F Fᵀ ≈ K in place of X.
 
     A method that sees its rows through inner products alone does then what it would do in the feature space of the

@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.backends import namespace
+from mercer.estimators.base import Saved
 from mercer.estimators.kernel_pca import KernelPCA
 from mercer.estimators.leave_one_out import left_out_distances
 from mercer.estimators.pca import PCA
@@ -21,7 +22,7 @@ from mercer.kernels.discrete import Precomputed
 AUTO_CONTAMINATION = 0.05
 
 
-class NoveltyDetector(OutlierMixin, MetaEstimatorMixin, BaseEstimator):
+class NoveltyDetector(Saved, OutlierMixin, MetaEstimatorMixin, BaseEstimator):
     """Rows that lie far from the subspace of a PCA or a KernelPCA are new.
 
         distance(x) = ‖φ̃(x)‖² − ‖z‖²,    new where distance(x) > threshold_

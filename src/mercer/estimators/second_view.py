@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,6 +17,8 @@ from mercer.estimators.kernel_base import KernelEstimator
 
 class SecondView(KernelEstimator):
     """What an estimator of two views knows of y: `kernel_`, `gamma_`, `n_features_in_` and `X_fit_` are y's."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = KernelEstimator._kernel_constraints
 
     def __init__(self, owner="", *, kernel="rbf", gamma=None, degree=3, coef0=1, kernel_params=None):
         self.owner = owner

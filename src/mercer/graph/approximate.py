@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.backends import backend_of
-from mercer.graph.cells import divide, nearest_centre
+from mercer.graph.cells import Cells, divide, nearest_centre
 from mercer.graph.frame import Coarse, Ready, make_coarse, make_ready, products
 from mercer.graph.index import Index, Neighbors
 from mercer.graph.tiles import TileIndex, kernels, new_state
@@ -41,15 +41,27 @@ class ApproximateIndex(Index):
     def __init__(self, X: Any, metric: str, n_jobs: int | None, reason: str, random_state: Any = None) -> None:
         if sp.issparse(X):
             raise ValueError("method='approximate' needs dense rows, and X is sparse; try 'tiles', or fewer columns.")
-        self.exact = TileIndex(X, metric, n_jobs, reason)
-        self.n, self.n_jobs, self.reason = self.exact.n, n_jobs, reason
-        rng = as_generator(random_state)
-        coarse = make_coarse(self.exact.ready, self.exact.frame, np.float32)
-        self.cells = divide(coarse.rows, max(1, int(np.sqrt(self.n))), rng, n_jobs)
-        order = self.cells.order  # rows of a cell side by side, so that a tile is a slice
+        exact, rng = TileIndex(X, metric, n_jobs, reason), as_generator(random_state)
+        coarse = make_coarse(exact.ready, exact.frame, np.float32)
+        cells = divide(coarse.rows, max(1, int(np.sqrt(exact.n))), rng, n_jobs)
+        tried = rng.choice(exact.n, min(2 * _TRIED, exact.n), replace=False)
+        self._keep(exact, coarse, cells, np.sort(tried[::2]), np.sort(tried[1::2]))
+
+    def _keep(self, exact: TileIndex, coarse: Coarse, cells: Cells, trial: np.ndarray, test: np.ndarray) -> None:
+        self.exact, self.cells, self._trial, self._test = exact, cells, trial, test
+        self.n, self.n_jobs, self.reason = exact.n, exact.n_jobs, exact.reason
+        order = cells.order  # rows of a cell side by side, so that a tile is a slice
         self._sorted = Coarse(coarse.rows[order], coarse.norms[order], coarse.width)
-        tried = rng.choice(self.n, min(2 * _TRIED, self.n), replace=False)
-        self._trial, self._test = np.sort(tried[::2]), np.sort(tried[1::2])
+
+    def _saved(self) -> dict[str, Any]:
+        return {"exact": self.exact, "cells": self.cells, "trial": self._trial, "test": self._test}
+
+    @classmethod
+    def _restored(cls, exact: TileIndex, cells: Cells, trial: np.ndarray, test: np.ndarray) -> ApproximateIndex:
+        """With cells that were found before."""
+        index = cls.__new__(cls)
+        index._keep(exact, make_coarse(exact.ready, exact.frame, np.float32), cells, trial, test)
+        return index
 
     def between(self, rows: Any, others: Any) -> np.ndarray:
         return self.exact.between(rows, others)

@@ -92,6 +92,10 @@ class Geodesics:
         self.place[self.order] = np.arange(self.n, dtype=np.int32)
         self.edges = _renumbered(graph, self.order, self.place, self.unit, self.dtype)
 
+    def _saved(self) -> dict[str, Any]:
+        """The constructor's arguments, from which all else follows."""
+        return {"graph": self.graph, "dtype": self.dtype.name, "n_jobs": self.n_jobs}
+
     def from_nodes(self, sources: Any, dtype: Any = None) -> np.ndarray:
         """(m, n), the distances from the given vertices; infinity where there is no path."""
         return self.from_links(self.links_to(sources), dtype)

@@ -98,6 +98,10 @@ class KDTreeIndex(TreeIndex):
         self._boxes: Boxes | None = None
         self.tree = cKDTree(self._scaled(X), leafsize=16, balanced_tree=False, compact_nodes=False)
 
+    def _saved(self) -> dict[str, Any]:
+        """The constructor's arguments, of which a loaded index is built anew."""
+        return {"X": self.X, "p": self.p, "whole": self._whole, "n_jobs": self.n_jobs, "reason": self.reason}
+
     def _scaled(self, X: np.ndarray) -> np.ndarray:
         return np.asarray(X, np.float64) / self.unit
 
@@ -132,9 +136,13 @@ class BallTreeIndex(TreeIndex):
     method = "ball_tree"
 
     def __init__(self, X: np.ndarray, metric: Any, whole: MetricIndex | TileIndex, n_jobs: int | None, reason: str):
-        self.X, self._whole, self.n_jobs, self.reason = X, whole, n_jobs, reason
+        self.X, self.metric, self._whole, self.n_jobs, self.reason = X, metric, whole, n_jobs, reason
         self.n, self.dtype = X.shape[0], X.dtype
         self.tree = BallTree(X, metric=metric, **getattr(whole, "params", {}))
+
+    def _saved(self) -> dict[str, Any]:
+        """The constructor's arguments, of which a loaded index is built anew."""
+        return {"X": self.X, "metric": self.metric, "whole": self._whole, "n_jobs": self.n_jobs, "reason": self.reason}
 
     def _ask(self, Y: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         return self.tree.query(Y, k)

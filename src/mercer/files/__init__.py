@@ -1,0 +1,1 @@
+"""Files: tables in and out, and fitted models."""
