@@ -1,0 +1,61 @@
+"""Two maps of handwritten digits on one page to look at: linked, searchable, with the image of every point.
+
+python examples/page.py --rows 1797 --output .
+"""
+
+import argparse
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+from sklearn.datasets import load_digits
+from sklearn.manifold import trustworthiness
+
+from mercer import TSNE, KernelPCA
+from mercer.web import Map, Page, write_page
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=1797)
+    parser.add_argument("--output", type=Path, default=Path("."), help="folder for digits.html")
+    given = parser.parse_args()
+    given.output.mkdir(parents=True, exist_ok=True)
+
+    X, y = load_digits(return_X_y=True)
+    X, y = X[: given.rows], y[: given.rows]
+    tsne, kpca = TSNE(), KernelPCA(4, kernel="rbf", gamma="median")
+
+    page = Page(
+        "Handwritten digits",
+        maps=[as_map("t-SNE", X, tsne), as_map("Kernel PCA", X, kpca)],
+        ids=np.array([f"digit-{row:04d}" for row in range(len(X))]),
+        columns={"digit": y, "ink": X.mean(axis=1)},
+        label="digit",
+        images=[thumbnail(row) for row in X],
+    )
+    path = given.output / "digits.html"
+    size = write_page(page, path)
+    print(f"{path}: {len(X)} points, 2 maps, {size / 1e3:.0f} kB. Open it in a browser; it needs no network.")
+
+
+def as_map(name: str, X: np.ndarray, estimator: TSNE | KernelPCA) -> Map:
+    """A map with a score and the parameters that made it."""
+    Y = estimator.fit_transform(X)
+    meaning = "How few of a point's 15 neighbours in the map are strangers in the data"
+    score = {"name": "trustworthiness", "value": trustworthiness(X, Y[:, :2], n_neighbors=15), "error": 0.0}
+    quality = [{**score, "rows": len(X), "best": 1.0, "meaning": meaning}]
+    run = {"method": type(estimator).__name__, "parameters": estimator.get_params(deep=False)}
+    return Map(name, Y, [f"{name} {axis + 1}" for axis in range(Y.shape[1])], quality, run)
+
+
+def thumbnail(pixels: np.ndarray) -> bytes:
+    """An image of 8 × 8 as PNG, ink on white."""
+    buffer = BytesIO()
+    Image.fromarray((255 - 255 * pixels.reshape(8, 8) / 16).astype(np.uint8)).save(buffer, "PNG", optimize=True)
+    return buffer.getvalue()
+
+
+if __name__ == "__main__":
+    main()

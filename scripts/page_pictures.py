@@ -1,0 +1,79 @@
+"""The pictures of the guide to pages: examples/page.py opened in headless Chromium.
+
+python scripts/page_pictures.py docs/pictures
+
+Needs the test extra and Chromium (MERCER_CHROMIUM, or `chromium` on the path).
+"""
+
+import math
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+from playwright.sync_api import Page, sync_playwright
+
+ROOT = Path(__file__).resolve().parents[1]
+FLAGS = ["--no-sandbox", "--no-first-run", "--disable-background-networking", "--disable-gpu", "--disable-3d-apis"]
+
+
+def main() -> None:
+    folder = Path(sys.argv[1])
+    path = os.environ.get("MERCER_CHROMIUM") or shutil.which("chromium")
+    if path is None:
+        sys.exit("No Chromium: install it, or set MERCER_CHROMIUM to its path.")
+    with tempfile.TemporaryDirectory() as scratch, sync_playwright() as play:
+        subprocess.run([sys.executable, ROOT / "examples" / "page.py", "--output", scratch], check=True)
+        browser = play.chromium.launch(executable_path=path, headless=True, args=FLAGS)
+        for name, scheme, act in (("page-light", "light", point_at_one), ("page-dark", "dark", circle_a_cluster)):
+            size = {"width": 1280, "height": 800}
+            tab = browser.new_page(viewport=size, device_scale_factor=1.5, color_scheme=scheme, reduced_motion="reduce")
+            tab.goto(f"file://{scratch}/digits.html")
+            tab.wait_for_function("document.documentElement.dataset.drawn")
+            act(tab)
+            tab.wait_for_timeout(500)
+            save(tab.screenshot(), folder / f"{name}.png")
+        browser.close()
+
+
+def point_at_one(tab: Page) -> None:
+    """The pointer rests on a point of the second map."""
+    box = tab.locator(".surface").last.bounding_box()
+    assert box is not None
+    x, y = tab.evaluate("mercer.screen(1, 14)")
+    tab.mouse.move(box["x"] + x, box["y"] + y)
+
+
+def circle_a_cluster(tab: Page) -> None:
+    """A lasso around the neighbourhood of one point."""
+    box = tab.locator(".surface").first.bounding_box()
+    assert box is not None
+    x, y = tab.evaluate("mercer.screen(0, 8)")
+    tab.keyboard.down("Shift")
+    tab.mouse.move(box["x"] + x + 70, box["y"] + y)
+    tab.mouse.down()
+    for k in range(1, 40):
+        angle = k * math.tau / 40
+        tab.mouse.move(box["x"] + x + 70 * math.cos(angle), box["y"] + y + 70 * math.sin(angle))
+    tab.mouse.up()
+    tab.keyboard.up("Shift")
+
+
+def save(content: bytes, path: Path) -> None:
+    """As a PNG of its 256 most frequent colours, a third of the size; every other becomes the nearest of them."""
+    pixels = np.asarray(Image.open(BytesIO(content)).convert("RGB"))
+    colours, index, counts = np.unique(pixels.reshape(-1, 3), axis=0, return_inverse=True, return_counts=True)
+    kept = colours[np.argsort(-counts, kind="stable")[:256]].astype(np.int64)
+    nearest = [np.square(kept - colour).sum(axis=1).argmin() for colour in colours.astype(np.int64)]
+    picture = Image.fromarray(np.array(nearest, np.uint8)[index].reshape(pixels.shape[:2]), "P")
+    picture.putpalette(kept.astype(np.uint8).tobytes())
+    picture.save(path, optimize=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,5 @@
+"""Maps to look at: one HTML file with points, their columns and images, that opens from disk without a network."""
+
+from mercer.web.page import Map, Page, page_bytes, write_page
+
+__all__ = ["Map", "Page", "page_bytes", "write_page"]

@@ -1,0 +1,101 @@
+// The values of a row: beside the pointer, or pinned.
+
+import { css } from "./colours";
+import { h, iconButton } from "./dom";
+import { formatShort } from "./format";
+import { type Panel, shorten } from "./panel";
+import type { Store } from "./store";
+
+const MOST_HOVERED = 8; // values shown while hovering; a pinned card has all
+
+/** An image of the page, scaled up without smoothing where it is small. */
+export function picture(store: Store, row: number, size: number): HTMLImageElement | null {
+  const blob = store.imageOf(row);
+  if (!blob) return null;
+  const url = URL.createObjectURL(blob);
+  const image = h("img", { alt: `Image of row ${shorten(store.idOf(row), 80)}`, width: size, height: size });
+  image.addEventListener("load", () => {
+    URL.revokeObjectURL(url);
+    if (image.naturalWidth < size) image.classList.add("pixels");
+  });
+  image.addEventListener("error", () => {
+    URL.revokeObjectURL(url);
+    image.remove();
+  });
+  image.src = url;
+  return image;
+}
+
+export class Cards {
+  readonly hovering = h("div", { class: "card hovering", hidden: true, "aria-hidden": "true" });
+  readonly pinned = h("aside", { class: "card pinned", hidden: true, "aria-label": "Pinned row" });
+  private pinnedIn: Panel | null = null;
+
+  constructor(private readonly store: Store, private readonly stage: HTMLElement, private readonly panels: () => Panel[]) {
+    stage.append(this.hovering, this.pinned);
+    store.on("hover", (source) => this.showHovered(source as Panel));
+    store.on("pin", (source) => this.showPinned(source as Panel | null));
+    store.on("colour", () => this.showPinned(this.pinnedIn));
+    store.on("ground", () => this.showPinned(this.pinnedIn));
+  }
+
+  private showHovered(source: Panel): void {
+    const row = this.store.hovered;
+    this.hovering.hidden = row < 0 || row === this.store.pinned;
+    if (this.hovering.hidden || !this.panels().includes(source)) return;
+    this.hovering.replaceChildren(...this.content(row, MOST_HOVERED));
+    this.put(this.hovering, source, row);
+  }
+
+  private showPinned(source: Panel | null): void {
+    const row = this.store.pinned;
+    this.pinned.hidden = row < 0;
+    this.pinnedIn = source;
+    if (row < 0) return;
+    this.hovering.hidden = true;
+    const close = iconButton("close", "Close (Escape)", () => this.store.pin(-1));
+    this.pinned.replaceChildren(close, ...this.content(row, Infinity));
+  }
+
+  private content(row: number, most: number): Node[] {
+    const { store } = this;
+    const image = picture(store, row, 96);
+    const columns = store.columns.slice(0, most);
+    const list = h("dl");
+    for (const column of columns) this.entry(list, column.name, column.shown(row), column === store.colouring.column ? row : -1);
+    if (most === Infinity) {
+      for (const panel of this.panels()) {
+        for (const axis of panel.map.axes) {
+          if (axis.name !== "row" && axis.ticks) this.entry(list, `${panel.map.name} · ${axis.name}`, formatShort(axis.value(row)));
+        }
+      }
+    }
+    const left = store.columns.length - columns.length;
+    return [
+      h("div", { class: "card-head" }, image, h("div", {}, h("small", {}, store.ids ? "id" : "row"), h("strong", {}, shorten(store.idOf(row), 120)))),
+      list,
+      ...(left > 0 ? [h("small", { class: "more" }, `and ${left} more: click the point`)] : []),
+    ];
+  }
+
+  private entry(list: HTMLElement, name: string, value: string | null, colourOf = -1): void {
+    const text = h("dd", { class: value === null ? "missing" : "" }, value === null ? "missing" : shorten(value, 300));
+    if (colourOf >= 0) {
+      const dot = h("span", { class: "dot" });
+      dot.style.background = css(this.store.colours[this.store.colouring.codes[colourOf]!]!);
+      text.prepend(dot);
+    }
+    list.append(h("dt", {}, shorten(name, 60)), text);
+  }
+
+  /** Beside the point, on the side with more room. */
+  private put(card: HTMLElement, panel: Panel, row: number): void {
+    const stage = this.stage.getBoundingClientRect(), surface = panel.surface.getBoundingClientRect();
+    const [x, y] = panel.screen(row);
+    const left = x + surface.left - stage.left, top = y + surface.top - stage.top;
+    const { offsetWidth: width, offsetHeight: height } = card;
+    const goLeft = left + 18 + width > stage.width && left - 18 - width > 0;
+    card.style.left = `${Math.max(6, Math.min(stage.width - width - 6, goLeft ? left - 18 - width : left + 18))}px`;
+    card.style.top = `${Math.max(6, Math.min(stage.height - height - 6, top - height / 2))}px`;
+  }
+}

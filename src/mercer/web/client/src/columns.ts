@@ -1,0 +1,143 @@
+// Columns and axes as the page uses them: a text for every row, and codes or numbers to colour by.
+
+import { type AxisAbout, type ColumnAbout, type Numbers, Texts, unpack } from "./data";
+import { formatDate, formatExact } from "./format";
+import { type Scale, scaleOf } from "./scale";
+
+export type Kind = ColumnAbout["kind"];
+
+/** A column of the table. */
+export class Column {
+  readonly name: string;
+  readonly kind: Kind;
+  readonly names: string[];
+  readonly codes: Numbers | null;
+  readonly numbers: Numbers | null;
+  private readonly texts: Texts | null;
+  private range: { low: number; high: number } | null = null;
+  private scaled: Scale | null = null;
+
+  constructor(block: Uint8Array, about: ColumnAbout) {
+    this.name = about.name;
+    this.kind = about.kind;
+    this.names = about.names ?? [];
+    this.codes = about.kind === "category" ? unpack(block, about) : null;
+    this.numbers = about.kind === "number" || about.kind === "date" ? unpack(block, about) : null;
+    this.texts = about.kind === "text" ? new Texts(block, about) : null;
+  }
+
+  /** Whether points can be coloured by it. */
+  get colours(): boolean {
+    return this.kind !== "text";
+  }
+
+  /** The value of a row as text, exactly; null where it is missing. */
+  text(row: number): string | null {
+    if (this.codes) return this.names[this.codes[row]!] ?? null;
+    if (this.texts) return this.texts.get(row);
+    const value = this.numbers![row]!;
+    if (Number.isNaN(value)) return null;
+    return this.kind === "date" ? formatDate(value) : formatExact(value, this.numbers instanceof Float32Array);
+  }
+
+  /** The value of a row to look at: seven digits are enough for that. */
+  shown(row: number): string | null {
+    const value = this.kind === "number" ? this.numbers![row]! : NaN;
+    return Number.isNaN(value) || Number.isInteger(value) ? this.text(row) : String(Number(value.toPrecision(7)));
+  }
+
+  /** The least and the greatest number; 0 and 1 if all are missing. */
+  extent(): { low: number; high: number } {
+    if (this.range) return this.range;
+    let low = Infinity, high = -Infinity;
+    for (const value of this.numbers!) {
+      if (value < low) low = value;
+      if (value > high) high = value;
+    }
+    this.range = low <= high ? { low, high } : { low: 0, high: 1 };
+    return this.range;
+  }
+
+  scale(): Scale {
+    const { low, high } = this.extent();
+    return (this.scaled ??= scaleOf(this.numbers!, low, high));
+  }
+
+  /** Adds the rows whose text contains `query` (in lower case) to `found`. Numbers match as a whole. */
+  search(query: string, found: Uint8Array): void {
+    if (this.codes) {
+      const hits = this.names.map((name) => name.toLowerCase().includes(query));
+      if (!hits.includes(true)) return;
+      for (let i = 0; i < found.length; i++) if (hits[this.codes[i]!]) found[i] = 1;
+    } else if (this.texts) {
+      const texts = this.texts.all();
+      for (let i = 0; i < found.length; i++) if (texts[i]?.includes(query)) found[i] = 1;
+    } else if (this.kind === "number" && query !== "" && Number.isFinite(Number(query))) {
+      const value = Number(query);
+      for (let i = 0; i < found.length; i++) if (this.numbers![i] === value) found[i] = 1;
+    }
+  }
+}
+
+/** One axis: value = start + step · stored. */
+export class Axis {
+  readonly low: number;
+  readonly high: number;
+
+  constructor(readonly name: string, readonly stored: Numbers, readonly start: number, readonly step: number, readonly ticks = true) {
+    let low = Infinity, high = -Infinity;
+    for (const value of stored) {
+      if (value < low) low = value;
+      if (value > high) high = value;
+    }
+    this.low = low;
+    this.high = high;
+  }
+
+  static of(block: Uint8Array, about: AxisAbout): Axis {
+    return new Axis(about.name, unpack(block, about), about.start!, about.step!);
+  }
+
+  value(row: number): number {
+    return this.start + this.step * this.stored[row]!;
+  }
+
+  get middle(): number {
+    return this.start + (this.step * (this.low + this.high)) / 2;
+  }
+
+  get half(): number {
+    return (this.step * (this.high - this.low)) / 2;
+  }
+
+  /** Half of the smallest difference that is kept. */
+  get error(): number {
+    return this.stored instanceof Uint16Array ? this.step / 2 : 0;
+  }
+
+  /** (value − middle) / half for all rows. */
+  scaled(half: number): Float32Array {
+    const out = new Float32Array(this.stored.length);
+    const middle = (this.low + this.high) / 2;
+    const factor = half > 0 ? this.step / half : 0;
+    for (let i = 0; i < out.length; i++) out[i] = (this.stored[i]! - middle) * factor;
+    return out;
+  }
+}
+
+/** Places for maps of one dimension: spread at random, the same at every opening, or by the number of the row. */
+export function spread(rows: number): Axis {
+  const stored = new Float32Array(rows);
+  for (let i = 0; i < rows; i++) {
+    let hash = Math.imul(i + 1, 0x9e3779b1);
+    hash = Math.imul(hash ^ (hash >>> 15), 0x85ebca6b);
+    stored[i] = ((hash ^ (hash >>> 13)) >>> 0) / 4294967296;
+  }
+  return new Axis("spread (no meaning)", stored, 0, 1, false);
+}
+
+export function rowNumbers(rows: number): Axis {
+  const stored = new Uint32Array(rows);
+  for (let i = 0; i < rows; i++) stored[i] = i;
+  return new Axis("row", stored, 0, 1);
+}

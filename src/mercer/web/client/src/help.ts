@@ -1,0 +1,29 @@
+// How to use the page.
+
+import { h, iconButton } from "./dom";
+
+const WAYS: [string, string[]][] = [
+  ["Move", ["drag", "← ↑ → ↓"]],
+  ["Zoom", ["wheel", "pinch", "+ −"]],
+  ["Show all", ["double click", "0"]],
+  ["Select", ["Shift and drag", "L: lasso", "B: rectangle", "S: all in view"]],
+  ["Add to, or take from, a selection", ["Ctrl and lasso", "Alt and lasso"]],
+  ["Keep a row in sight", ["click its point", "Enter: the one in the middle"]],
+  ["Hide a class", ["click it in the legend"]],
+  ["Leave one class", ["Shift-click it"]],
+  ["Search", ["/", "Enter zooms to what is found"]],
+  ["Back", ["Escape closes, then clears"]],
+];
+
+export function helpDialog(): HTMLDialogElement {
+  const list = h("dl", {});
+  for (const [what, ways] of WAYS) list.append(h("dt", {}, what), h("dd", {}, ...ways.map((way) => h("kbd", {}, way))));
+  const dialog = h("dialog", { class: "help", "aria-label": "Help and shortcuts" });
+  const close = iconButton("close", "Close", () => dialog.close());
+  dialog.append(h("header", {}, h("h2", {}, "Finding your way"), close), list,
+    h("p", { class: "quiet" }, "Keys for a map work once it has the focus: press Tab until it is framed, or click it. Two maps share selection, hovering and colours."));
+  dialog.addEventListener("click", (event) => {
+    if (event.target === dialog) dialog.close();
+  });
+  return dialog;
+}

@@ -1,0 +1,283 @@
+// The page: reads its data, builds its parts, chooses what draws, and is never blank.
+
+import { CanvasRenderer } from "./canvas";
+import { Cards } from "./card";
+import { DARK, LIGHT } from "./colours";
+import { readDocument } from "./data";
+import { h, icon, iconButton } from "./dom";
+import { Drawer, fileName, save } from "./drawer";
+import { quality, runs } from "./facts";
+import { formatCount, rowsOf } from "./format";
+import { helpDialog } from "./help";
+import { Legend } from "./legend";
+import { Panel, shorten } from "./panel";
+import { png } from "./picture";
+import { Store, autoOpacity, autoSize, rowsIn } from "./store";
+import { toolbar } from "./toolbar";
+import { WebGL } from "./webgl";
+
+const root = document.getElementById("page")!;
+
+class Page {
+  private readonly live = h("div", { class: "unseen", role: "status", "aria-live": "polite" });
+  private readonly notice = h("p", { class: "notice", role: "status", hidden: true });
+  private readonly stage = h("div", { class: "stage" });
+  private readonly maps = h("div", { class: "maps" });
+  private readonly help = helpDialog();
+  private panels: Panel[] = []; // those on the page
+  private readonly made: Panel[] = [];
+  private shared: WebGL | null = null;
+
+  constructor(private readonly store: Store) {
+    const seen = matchMedia("(prefers-color-scheme: dark)");
+    this.setDark(seen.matches);
+    seen.addEventListener("change", () => this.setDark(seen.matches));
+    const drawer = new Drawer(store, () => this.panels, this.announce);
+    this.stage.append(this.maps);
+    new Cards(store, this.stage, () => this.panels);
+    const work = h("main", { class: "work" }, this.stage, drawer.element);
+    document.title = shorten(store.title, 200) || "Map";
+    root.replaceChildren(this.header(), this.notice, h("div", { class: "columns" }, work, this.sidebar()), this.live, this.help);
+    this.setPanels(Math.min(2, store.maps.length));
+    document.addEventListener("keydown", (event) => this.key(event));
+  }
+
+  private readonly announce = (text: string): void => {
+    this.live.textContent = text;
+  };
+
+  private header(): HTMLElement {
+    const { store } = this;
+    const count = h("output", { class: "found", for: "search" });
+    const input = h("input", { type: "search", id: "search", placeholder: "Search ids and text", autocomplete: "off", "aria-label": "Search ids and text; Enter zooms to what is found" });
+    let timer = 0;
+    input.addEventListener("input", () => {
+      window.clearTimeout(timer);
+      timer = window.setTimeout(() => store.search(input.value), store.rows > 100_000 ? 350 : 120);
+    });
+    input.addEventListener("keydown", (event) => {
+      if (event.key === "Enter") {
+        window.clearTimeout(timer);
+        if (store.matches?.query !== input.value.trim().toLowerCase()) store.search(input.value);
+        if (store.matches?.count) {
+          const rows = rowsIn(store.matches.mask);
+          this.panels.forEach((panel) => panel.zoomTo(rows));
+        }
+      } else if (event.key === "Escape") {
+        input.value = "";
+        store.search("");
+      } else return;
+      event.stopPropagation();
+    });
+    store.on("search", () => {
+      const { matches } = store;
+      count.textContent = matches ? (matches.count ? formatCount(matches.count) : "none") : "";
+      input.classList.toggle("empty", matches !== null && matches.count === 0);
+      if (matches) this.announce(`${rowsOf(matches.count)} found`);
+    });
+    const theme = iconButton(store.ground.dark ? "sun" : "moon", "Dark or light", () => this.setDark(document.documentElement.dataset.theme !== "dark"), { id: "theme" });
+    const views = store.maps.length > 1 ? [this.viewSwitch()] : [];
+    const facts = [rowsOf(store.rows), ...(store.maps.length > 1 ? [`${store.maps.length} maps`] : [])].join(" · ");
+    return h("header", { class: "top" },
+      h("div", { class: "titles" }, h("h1", { dir: "auto", title: shorten(store.title, 300) }, shorten(store.title, 140) || "Map"), h("p", {}, facts)),
+      h("div", { class: "search", role: "search" }, icon("search"), input, count),
+      h("div", { class: "tools" }, ...views,
+        iconButton("picture", "Save as PNG", () => void this.savePicture()), theme,
+        iconButton("help", "Help and shortcuts (?)", () => this.help.showModal())),
+    );
+  }
+
+  private viewSwitch(): HTMLElement {
+    const button = (name: string, label: string, count: number): HTMLButtonElement =>
+      iconButton(name, label, () => this.setPanels(count), { "data-panels": String(count) });
+    return h("div", { class: "segmented", role: "group", "aria-label": "Maps shown" }, button("one", "One map", 1), button("two", "Two maps side by side", 2));
+  }
+
+  private sidebar(): HTMLElement {
+    const { store } = this;
+    const colourable = store.columns.filter((column) => column.colours);
+    const select = h("select", { id: "colour", "aria-label": "Colour by" },
+      ...colourable.map((column) => h("option", { value: String(store.columns.indexOf(column)) }, shorten(column.name, 60) || "(no name)")),
+      h("option", { value: "-1" }, "one colour"));
+    select.value = String(store.columns.indexOf(store.colouring.column!));
+    select.addEventListener("change", () => {
+      store.colourBy(store.columns[Number(select.value)] ?? null);
+      this.announce(`Coloured by ${store.colouring.column?.name ?? "nothing"}`);
+    });
+    const legend = new Legend(store, this.announce);
+    const colour = h("section", { class: "block" }, h("h2", {}, h("label", { for: "colour" }, "Colour")), select, legend.element, legend.chips);
+    return h("aside", { class: "sidebar", "aria-label": "Colours, quality and settings" }, colour, quality(store.maps), this.points(), runs(store.maps), this.footnote());
+  }
+
+  private points(): HTMLElement {
+    const { store } = this;
+    const slider = (label: string, least: number, most: number, value: () => number, set: (value: number) => void): HTMLElement => {
+      const input = h("input", { type: "range", min: "0", max: "100", step: "1", "aria-label": label });
+      const show = (): void => {
+        input.value = String(Math.round((100 * Math.log(value() / least)) / Math.log(most / least)));
+      };
+      input.addEventListener("input", () => {
+        set(least * (most / least) ** (Number(input.value) / 100));
+        store.emit("style");
+      });
+      store.on("style", show);
+      show();
+      return h("label", { class: "slider" }, h("span", {}, label), input);
+    };
+    const back = (): void => {
+      store.size = autoSize(store.rows);
+      store.opacity = autoOpacity(store.rows);
+      store.emit("style");
+    };
+    return h("section", { class: "block" },
+      h("h2", {}, "Points", h("button", { type: "button", class: "link", onclick: back }, "Automatic")),
+      slider("Size", 0.8, 24, () => store.size, (value) => (store.size = value)),
+      slider("Opacity", 0.03, 1, () => store.opacity, (value) => (store.opacity = value)));
+  }
+
+  private footnote(): HTMLElement {
+    const rounded = this.store.maps.some((map) => map.axes.some((axis) => axis.error > 0));
+    return h("footer", { class: "quiet" },
+      rounded ? "Coordinates are kept to 1/65,535 of their range. " : "", "Made with Mercer. This file is complete: it asks nothing of the network.");
+  }
+
+  setPanels(count: number): void {
+    while (this.made.length < count) {
+      const panel = new Panel(this.store, this.made.length, this.announce);
+      panel.element.prepend(toolbar(panel, this.store));
+      this.made.push(panel);
+    }
+    this.panels = this.made.slice(0, count);
+    for (const panel of this.made.slice(count)) panel.setRenderer(null);
+    this.maps.dataset.count = String(count);
+    this.maps.replaceChildren(...this.panels.map((panel) => panel.element));
+    document.querySelectorAll<HTMLElement>("[data-panels]").forEach((button) => button.setAttribute("aria-pressed", String(Number(button.dataset.panels) === count)));
+    for (const panel of this.panels) {
+      panel.resize();
+      if (!panel.renderer && this.chosen) panel.setRenderer(this.newRenderer());
+    }
+  }
+
+  // --- what draws ---
+
+  private chosen = false;
+
+  private newRenderer() {
+    return this.shared ? this.shared.renderer() : new CanvasRenderer();
+  }
+
+  async begin(): Promise<void> {
+    if (!location.hash.includes("canvas")) {
+      try {
+        this.shared = await WebGL.open(() => this.fallBack("WebGL was lost; the maps are drawn without it now."));
+      } catch {
+        this.shared = null; // no graphics card, a blocked one, or too old: Canvas 2D does it
+      }
+    }
+    performance.mark("mercer-webgl");
+    this.chosen = true;
+    try {
+      await this.drawAll();
+    } catch (error) {
+      if (!this.shared) throw error;
+      this.fallBack("WebGL failed here; the maps are drawn without it.");
+      await this.drawAll();
+    }
+    document.documentElement.dataset.drawn = this.shared ? "webgl" : "canvas";
+    performance.mark("mercer-drawn");
+  }
+
+  private async drawAll(): Promise<void> {
+    for (const panel of this.panels) {
+      if (!panel.renderer) panel.setRenderer(this.newRenderer());
+      panel.resize();
+    }
+    await Promise.all(this.panels.map((panel) => within(panel.renderer!.drawn(), 30_000)));
+  }
+
+  private fallBack(text: string): void {
+    const { shared } = this;
+    this.shared = null;
+    for (const panel of this.panels) panel.setRenderer(new CanvasRenderer());
+    shared?.destroy();
+    document.documentElement.dataset.drawn = "canvas";
+    this.notice.textContent = text;
+    this.notice.hidden = false;
+    setTimeout(() => (this.notice.hidden = true), 8000);
+  }
+
+  // --- the rest ---
+
+  private setDark(dark: boolean): void {
+    document.documentElement.dataset.theme = dark ? "dark" : "light";
+    this.store.setGround(dark ? DARK : LIGHT);
+    document.querySelector("#theme")?.replaceChildren(icon(dark ? "sun" : "moon"));
+  }
+
+  private async savePicture(): Promise<void> {
+    try {
+      save(await png(this.store, this.panels), `${fileName(this.store.title)}.png`);
+      this.announce("Picture saved");
+    } catch (error) {
+      this.notice.textContent = error instanceof Error ? error.message : String(error);
+      this.notice.hidden = false;
+    }
+  }
+
+  private key(event: KeyboardEvent): void {
+    const typing = event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement;
+    if (event.key === "Escape" && !this.help.open) {
+      if (this.store.pinned >= 0) this.store.pin(-1);
+      else if (this.store.selected) this.store.select(null);
+    } else if (typing || event.ctrlKey || event.metaKey || event.altKey) {
+      return;
+    } else if (event.key === "/") {
+      event.preventDefault();
+      document.getElementById("search")!.focus();
+    } else if (event.key === "?") {
+      this.help.showModal();
+    } else if (event.key === "l" || event.key === "b" || event.key === "p") {
+      const tool = ({ l: "lasso", b: "box", p: "pan" } as const)[event.key];
+      this.panels.forEach((panel) => panel.setTool(tool));
+    }
+  }
+
+  /** For tests and the curious. */
+  get state() {
+    const { store } = this;
+    const panels = (): Panel[] => this.panels;
+    return {
+      selected: () => (store.selected ? Array.from(store.selected) : null),
+      states: () => Array.from(store.states),
+      shown: () => store.shown,
+      found: () => store.matches?.count ?? null,
+      hovered: () => store.hovered,
+      pinned: () => store.pinned,
+      panels: () => panels().map((panel) => ({ name: panel.map.name, view: panel.view, size: panel.size, kind: panel.renderer?.kind })),
+      screen: (panel: number, row: number) => panels()[panel]!.screen(row),
+    };
+  }
+}
+
+const within = (promise: Promise<void>, milliseconds: number): Promise<void> =>
+  Promise.race([promise, new Promise<void>((_, reject) => setTimeout(() => reject(new Error("Drawing took too long.")), milliseconds))]);
+
+function trouble(error: unknown): void {
+  const what = error instanceof Error ? error.message : String(error);
+  root.replaceChildren(h("div", { class: "waiting" }, h("h1", {}, "This page could not be shown"), h("p", {}, what),
+    h("p", {}, "Try a current version of Firefox, Chrome, Edge or Safari. The data is in this file, unharmed.")));
+}
+
+async function open(): Promise<void> {
+  const { about, block } = await readDocument();
+  performance.mark("mercer-read");
+  const page = new Page(new Store(about, block));
+  (window as unknown as { mercer: unknown }).mercer = page.state;
+  performance.mark("mercer-built");
+  await page.begin();
+}
+
+open().catch((error: unknown) => {
+  console.error(error);
+  trouble(error);
+});

@@ -1,0 +1,333 @@
+// One map on the page: its points, what is written around them, and what a person does to it.
+
+import { calm, h } from "./dom";
+import { formatCount, formatShort, ticks } from "./format";
+import { Grid } from "./grid";
+import { Gestures, type Tool } from "./gestures";
+import { paint } from "./canvas";
+import type { Renderer, Scene, Style } from "./renderer";
+import type { MapData, Store } from "./store";
+import { type Box, PADDING, type Size, type View, between, fit, fromScreenX, fromScreenY, toScreenX, toScreenY, zoomed } from "./view";
+
+const MOST_UNEQUAL = 6; // axes whose ranges differ by more are drawn to a scale each, unless asked otherwise
+
+export class Panel {
+  readonly element: HTMLElement;
+  readonly surface: HTMLElement;
+  map!: MapData;
+  axes: [number, number] = [0, 1];
+  equal = true;
+  x!: Float32Array;
+  y!: Float32Array;
+  view!: View;
+  size: Size = { width: 1, height: 1 };
+  tool: Tool = "pan";
+  renderer: Renderer | null = null;
+  onTool: () => void = () => {};
+  trace: number[] | null = null; // the lasso being drawn, in pixels
+
+  private grid: Grid | null = null;
+  private home!: View;
+  private box!: Box;
+  private moved = false;
+  private shape = 1;
+  private animation = 0;
+  private readonly overlay = h("canvas", { class: "overlay", "aria-hidden": "true" });
+  private readonly holder = h("div", { class: "drawing" });
+  private readonly empty = h("p", { class: "nothing", hidden: true }, "Every point is filtered out. Press “Show all” in the legend.");
+
+  constructor(readonly store: Store, mapIndex: number, readonly announce: (text: string) => void) {
+    this.surface = h("div", { class: "surface", tabindex: "0", role: "application" }, this.holder, this.overlay, this.empty);
+    this.element = h("section", { class: "panel" }, this.surface);
+    new Gestures(this);
+    this.setMap(store.maps[mapIndex]!);
+    new ResizeObserver(() => this.resize()).observe(this.surface);
+    for (const change of ["colour", "states", "ground"] as const) store.on(change, () => this.refresh());
+    for (const change of ["style", "hover", "pin"] as const) store.on(change, () => this.redraw(change === "style"));
+  }
+
+  setMap(map: MapData): void {
+    this.map = map;
+    this.axes = [0, Math.min(1, map.axes.length - 1)];
+    const [a, b] = [map.axes[0]!, map.axes[this.axes[1]]!];
+    const ratio = a.half / b.half;
+    this.equal = b.ticks && !(ratio > MOST_UNEQUAL || ratio < 1 / MOST_UNEQUAL) && a.half > 0 && b.half > 0;
+    this.element.setAttribute("aria-label", `Map: ${map.name}`);
+    this.place();
+  }
+
+  setAxes(axes: [number, number]): void {
+    this.axes = axes;
+    this.place();
+  }
+
+  setEqual(equal: boolean): void {
+    this.equal = equal;
+    this.place();
+  }
+
+  /** Half ranges of the two axes that are one unit in x and y. */
+  get halves(): [number, number] {
+    const [a, b] = this.axes.map((axis) => this.map.axes[axis]!.half) as [number, number];
+    const both = Math.max(a, b) || 1;
+    return this.equal ? [both, both] : [a || 1, (b || 1) / this.shape];
+  }
+
+  /** Height over width of the room for points: axes with a scale each fill it. */
+  private get room(): number {
+    const { width, height } = this.size;
+    return Math.max(40, height - PADDING.top - PADDING.bottom) / Math.max(40, width - PADDING.left - PADDING.right);
+  }
+
+  private place(): void {
+    this.shape = this.room;
+    const [a, b] = this.axes.map((axis) => this.map.axes[axis]!) as [MapData["axes"][0], MapData["axes"][0]];
+    const [halfX, halfY] = this.halves;
+    this.x = a.scaled(halfX);
+    this.y = b.scaled(b.ticks ? halfY : halfY * 2.2);
+    this.grid = null; // built when it is first asked
+    this.box = { lowX: -a.half / halfX, highX: a.half / halfX, lowY: -b.half / halfY, highY: b.half / halfY };
+    const label = `${this.map.name}: ${formatCount(this.store.rows)} points, ${a.name} by ${b.name}.`;
+    this.surface.setAttribute("aria-label", `${label} Arrow keys move, plus and minus zoom, 0 shows all, S selects what is in view.`);
+    this.reset(false);
+    this.refresh();
+  }
+
+  index(): Grid {
+    return (this.grid ??= new Grid(this.x, this.y));
+  }
+
+  setRenderer(renderer: Renderer | null): void {
+    this.renderer?.destroy();
+    this.renderer = renderer;
+    if (!renderer) return;
+    renderer.canvas.className = "points";
+    this.holder.replaceChildren(renderer.canvas);
+    this.refresh();
+  }
+
+  resize(): void {
+    const { width, height } = this.surface.getBoundingClientRect();
+    if (width < 1 || height < 1 || (width === this.size.width && height === this.size.height)) return;
+    const untouched = !this.moved;
+    this.size = { width, height };
+    if (!this.equal && Math.abs(Math.log(this.room / this.shape)) > 0.05) this.place();
+    else if (untouched) this.reset(false);
+    else this.home = fit(this.box, this.size);
+    this.redraw();
+  }
+
+  reset(animated = true): void {
+    this.home = fit(this.box, this.size);
+    this.go(this.home, animated);
+    this.moved = false;
+  }
+
+  zoom(factor: number, px = this.size.width / 2, py = this.size.height / 2): void {
+    const scale = Math.min(2e4 * this.home.scale, Math.max(0.2 * this.home.scale, this.view.scale * factor));
+    this.go(zoomed(this.view, this.size, scale / this.view.scale, px, py));
+  }
+
+  pan(dx: number, dy: number): void {
+    this.go({ ...this.view, x: this.view.x - dx / this.view.scale, y: this.view.y + dy / this.view.scale });
+  }
+
+  /** Shows a set of rows, with some room around them. */
+  zoomTo(rows: ArrayLike<number>): void {
+    const box: Box = { lowX: Infinity, highX: -Infinity, lowY: Infinity, highY: -Infinity };
+    for (let k = 0; k < rows.length; k++) {
+      const i = rows[k]!;
+      box.lowX = Math.min(box.lowX, this.x[i]!);
+      box.highX = Math.max(box.highX, this.x[i]!);
+      box.lowY = Math.min(box.lowY, this.y[i]!);
+      box.highY = Math.max(box.highY, this.y[i]!);
+    }
+    if (!rows.length) return;
+    const view = fit(box, this.size);
+    const scale = Math.min(0.85 * view.scale, 12 * this.home.scale);
+    this.go({ x: (box.lowX + box.highX) / 2, y: (box.lowY + box.highY) / 2, scale }, true);
+  }
+
+  private go(view: View, animated = false): void {
+    cancelAnimationFrame(this.animation);
+    this.moved = true;
+    if (!animated || calm() || this.store.rows > 200_000 || !this.view) {
+      this.view = view;
+      this.redraw();
+      return;
+    }
+    const from = this.view, start = performance.now();
+    const step = (now: number): void => {
+      const share = Math.min(1, Math.max(0, (now - start) / 320));
+      this.view = share < 1 ? between(from, view, 1 - (1 - share) ** 3) : view;
+      this.redraw();
+      if (share < 1) this.animation = requestAnimationFrame(step);
+    };
+    this.animation = requestAnimationFrame(step);
+  }
+
+  /** How far in: 1 when all is shown. */
+  get closeness(): number {
+    return this.view.scale / this.home.scale;
+  }
+
+  style(): Style {
+    const { store } = this;
+    const room = Math.min(1.25, Math.max(0.7, Math.sqrt((this.size.width * this.size.height) / 400_000)));
+    const near = Math.max(0.5, this.closeness);
+    return {
+      size: store.size * room * Math.min(5, near ** 0.35) * (store.dimming ? 1.15 : 1), // what stands out is larger, too
+      opacity: Math.min(Math.max(store.opacity, 0.92), store.opacity * Math.min(4, Math.max(1, near ** 0.35))),
+      dimming: store.dimming,
+    };
+  }
+
+  scene(): Scene {
+    const { codes } = this.store.colouring;
+    const { colours, states, order, ground } = this.store;
+    return { x: this.x, y: this.y, codes, colours, states, order, ground };
+  }
+
+  /** Colours, states or places have changed. */
+  refresh(): void {
+    this.empty.hidden = this.store.shown > 0;
+    this.renderer?.setScene(this.scene());
+    this.redraw();
+  }
+
+  /** The view, or what lies over the points, has changed. */
+  redraw(points = true): void {
+    if (!this.view || !this.element.isConnected) return;
+    if (points) this.renderer?.setView(this.view, this.size, this.style());
+    this.drawOverlay();
+  }
+
+  screen(row: number): [number, number] {
+    return [toScreenX(this.view, this.size, this.x[row]!), toScreenY(this.view, this.size, this.y[row]!)];
+  }
+
+  nearest(px: number, py: number): number {
+    const reach = Math.max(7, this.style().size / 2 + 3) / this.view.scale;
+    return this.index().nearest(fromScreenX(this.view, this.size, px), fromScreenY(this.view, this.size, py), reach, this.store.isVisible);
+  }
+
+  /** Selects the visible points in a polygon given in pixels. */
+  selectWithin(pixels: number[], how: "replace" | "add" | "remove"): void {
+    const polygon = pixels.map((value, k) => (k % 2 ? fromScreenY(this.view, this.size, value) : fromScreenX(this.view, this.size, value)));
+    const rows: number[] = [];
+    this.index().within(polygon, (row) => {
+      if (this.store.isVisible(row)) rows.push(row);
+    });
+    if (rows.length === 0 && how === "replace") this.store.select(null);
+    else this.store.select(this.store.combined(rows, how));
+  }
+
+  selectInView(): void {
+    const { width, height } = this.size;
+    this.selectWithin([0, 0, width, 0, width, height, 0, height], "replace");
+  }
+
+  setTool(tool: Tool): void {
+    this.tool = tool;
+    this.surface.dataset.tool = tool;
+    this.onTool();
+  }
+
+  // --- what lies over the points ---
+
+  private drawOverlay(): void {
+    const ratio = window.devicePixelRatio || 1;
+    const { width, height } = this.size;
+    const canvas = this.overlay;
+    if (canvas.width !== Math.floor(width * ratio)) canvas.width = Math.floor(width * ratio);
+    if (canvas.height !== Math.floor(height * ratio)) canvas.height = Math.floor(height * ratio);
+    const context = canvas.getContext("2d")!;
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.clearRect(0, 0, width, height);
+    this.drawAxes(context, this.map.axes.length < 3);
+    for (const row of new Set([this.store.pinned, this.store.hovered])) if (row >= 0) this.drawRing(context, row);
+    if (this.trace && this.trace.length >= 4) this.drawTrace(context, this.trace);
+  }
+
+  private drawAxes(context: CanvasRenderingContext2D, named: boolean): void {
+    const { width, height } = this.size;
+    const { ground } = this.store;
+    const [a, b] = this.axes.map((axis) => this.map.axes[axis]!) as [MapData["axes"][0], MapData["axes"][0]];
+    const [halfX, halfY] = this.halves;
+    context.font = "11px system-ui, sans-serif";
+    const paper = `rgb(${ground.paper.join(" ")} / 0.82)`;
+    const write = (text: string, x: number, y: number): void => {
+      context.strokeStyle = paper;
+      context.lineWidth = 4;
+      context.lineJoin = "round";
+      context.strokeText(text, x, y);
+      context.fillText(text, x, y);
+    };
+    context.fillStyle = ground.faint;
+    context.textBaseline = "alphabetic";
+    context.textAlign = "center";
+    const nameX = shorten(a.name, 40), nameY = shorten(b.name, 40);
+    const roomX = named ? 1.15 * context.measureText(nameX).width + 52 : 170;
+    if (a.ticks) {
+      const at = (x: number): number => toScreenX(this.view, this.size, (x - a.middle) / halfX);
+      const value = (px: number): number => a.middle + halfX * fromScreenX(this.view, this.size, px);
+      for (const tick of ticks(value(PADDING.left), value(width - roomX), width / 110)) write(formatShort(tick), at(tick), height - 10);
+    }
+    context.textAlign = "left";
+    if (b.ticks) {
+      const at = (y: number): number => toScreenY(this.view, this.size, (y - b.middle) / halfY);
+      const value = (py: number): number => b.middle + halfY * fromScreenY(this.view, this.size, py);
+      for (const tick of ticks(value(height - 34), value(34), height / 90)) write(formatShort(tick), 10, at(tick) + 4);
+    }
+    if (!named) return;
+    context.fillStyle = ground.ink;
+    context.font = "600 11px system-ui, sans-serif";
+    context.textAlign = "right";
+    write(`${nameX} →`, width - 12, height - 10);
+    context.textAlign = "left";
+    write(b.ticks ? `↑ ${nameY}` : nameY, 10, 18);
+  }
+
+  private drawRing(context: CanvasRenderingContext2D, row: number): void {
+    const [x, y] = this.screen(row);
+    const { ground } = this.store;
+    const radius = Math.max(6, this.style().size / 2 + 3);
+    for (const [colour, thick] of [[`rgb(${ground.paper.join(" ")})`, 5], [row === this.store.pinned ? ground.accent : ground.ink, 2]] as const) {
+      context.beginPath();
+      context.arc(x, y, radius, 0, 2 * Math.PI);
+      context.strokeStyle = colour;
+      context.lineWidth = thick;
+      context.stroke();
+    }
+  }
+
+  private drawTrace(context: CanvasRenderingContext2D, trace: number[]): void {
+    context.beginPath();
+    for (let k = 0; k < trace.length; k += 2) context.lineTo(trace[k]!, trace[k + 1]!);
+    context.closePath();
+    context.fillStyle = this.store.ground.accent + "1f";
+    context.fill();
+    context.strokeStyle = this.store.ground.accent;
+    context.lineWidth = 1.75;
+    context.lineJoin = "round";
+    context.setLineDash([6, 4]);
+    context.stroke();
+    context.setLineDash([]);
+  }
+
+  /** The map as a picture, with its axes, at `ratio` pixels for one of the screen. */
+  picture(ratio: number): HTMLCanvasElement {
+    const canvas = document.createElement("canvas");
+    paint(canvas, this.scene(), this.view, this.size, this.style(), ratio);
+    const context = canvas.getContext("2d")!;
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    this.drawAxes(context, true);
+    return canvas;
+  }
+}
+
+export const shorten = (text: string, most: number): string => {
+  const flat = text.replace(/\s+/g, " ");
+  const letters = [...flat.slice(0, 2 * most)];
+  return letters.length > most ? letters.slice(0, most - 1).join("") + "…" : letters.join("");
+};

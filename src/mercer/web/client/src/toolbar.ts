@@ -1,0 +1,64 @@
+// The line above a map: its name, its axes, the tools.
+
+import { h, iconButton } from "./dom";
+import { type Panel, shorten } from "./panel";
+import type { Store } from "./store";
+import type { Tool } from "./gestures";
+
+export function toolbar(panel: Panel, store: Store): HTMLElement {
+  const names = h("div", { class: "names" });
+  const build = (): void => {
+    names.replaceChildren(mapName(panel, store, build), ...(panel.map.axes.every((axis) => axis.ticks) ? [equalSwitch(panel)] : []));
+    panel.element.querySelectorAll(".axis").forEach((each) => each.remove());
+    panel.element.append(...axisChoice(panel));
+  };
+  build();
+  const tools: [Tool, string][] = [["pan", "Move (P)"], ["lasso", "Lasso (L, or Shift and drag)"], ["box", "Rectangle (B)"]];
+  const buttons = tools.map(([tool, label]) => iconButton(tool, label, () => panel.setTool(tool)));
+  panel.onTool = () => buttons.forEach((button, k) => button.setAttribute("aria-pressed", String(tools[k]![0] === panel.tool)));
+  panel.setTool(panel.tool);
+  return h("header", { class: "panel-head" }, names,
+    h("div", { class: "segmented", role: "group", "aria-label": "Tool" }, ...buttons),
+    h("div", { class: "zooms", role: "group", "aria-label": "Zoom" },
+      iconButton("plus", "Zoom in (+)", () => panel.zoom(1.6)),
+      iconButton("minus", "Zoom out (−)", () => panel.zoom(1 / 1.6)),
+      iconButton("fit", "Show all (0)", () => panel.reset())));
+}
+
+function mapName(panel: Panel, store: Store, rebuild: () => void): HTMLElement {
+  if (store.maps.length < 2) return h("h2", { dir: "auto" }, shorten(panel.map.name, 80));
+  const select = h("select", { class: "map-name", "aria-label": "Map" }, ...store.maps.map((map, index) => h("option", { value: String(index) }, shorten(map.name, 60))));
+  select.value = String(store.maps.indexOf(panel.map));
+  select.addEventListener("change", () => {
+    panel.setMap(store.maps[Number(select.value)]!);
+    rebuild();
+  });
+  return select;
+}
+
+/** Whether one unit is as long on both axes. */
+function equalSwitch(panel: Panel): HTMLElement {
+  const equal = h("button", { type: "button", class: "link equal", "aria-pressed": String(panel.equal), title: "One unit is as long on both axes" }, "1:1");
+  equal.addEventListener("click", () => {
+    panel.setEqual(!panel.equal);
+    equal.setAttribute("aria-pressed", String(panel.equal));
+  });
+  return equal;
+}
+
+/** Which columns are x and y, where there is a choice; the lists stand where the names of the axes would. */
+function axisChoice(panel: Panel): HTMLElement[] {
+  const { axes } = panel.map;
+  if (axes.length < 3) return [];
+  return ([0, 1] as const).map((which) => {
+    const select = h("select", { "aria-label": which ? "Vertical axis" : "Horizontal axis" }, ...axes.map((axis, index) => h("option", { value: String(index) }, shorten(axis.name, 40))));
+    select.value = String(panel.axes[which]);
+    select.addEventListener("change", () => {
+      const next: [number, number] = [...panel.axes];
+      next[which] = Number(select.value);
+      panel.setAxes(next);
+    });
+    const arrow = h("span", { "aria-hidden": "true" }, which ? "↑" : "→");
+    return h("label", { class: `axis ${which ? "vertical" : "horizontal"}` }, ...(which ? [arrow, select] : [select, arrow]));
+  });
+}

@@ -1,0 +1,264 @@
+"""One HTML file with maps, the table behind them, their quality and how they were made.
+
+The file holds a script and a style sheet (static/, built from client/), a description in JSON and one block of data. It
+asks nothing of the network, and a content security policy in its head makes the browser enforce that. Whatever comes
+from data reaches the page as text: the script never makes markup of it.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import hashlib
+import html
+import json
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mercer.web.columns import Column, add_column
+from mercer.web.payload import Payload, add_coordinates
+
+_FORMAT = 1
+_IMAGE_SIGNATURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")  # PNG, JPEG: neither can carry a script
+_NOTHING = "sha256-" + base64.b64encode(hashlib.sha256(b"").digest()).decode()  # an empty style sheet, filled by script
+
+
+@dataclasses.dataclass(frozen=True)
+class Map:
+    """One map: a name, a point a row, and what is known of it.
+
+    name : shown above the map
+    coordinates : (n, k) or (n,), finite; with more than two columns the page lets one choose which two to draw
+    axes : names of the k columns; "axis 1", … without
+    quality : scores as dictionaries (name, value, error, rows, best, meaning) or dataclasses with these fields
+    run : how the map was made, values of JSON, as in a `.run.json`
+    """
+
+    name: str
+    coordinates: np.ndarray
+    axes: Sequence[str] = ()
+    quality: Sequence[Any] | None = None
+    run: Mapping[str, Any] | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Page:
+    """What a page shows.
+
+    title : of the page
+    maps : one or more, all of the same n rows; two can be looked at side by side
+    ids : (n,), shown first of every row, or None for row numbers
+    columns : name → (n,) values: text, numbers, booleans or dates; None and NaN are missing
+    label : the column to colour by first
+    images : n PNG (or JPEG) files as bytes, None where a row has none
+    """
+
+    title: str
+    maps: Sequence[Map]
+    ids: np.ndarray | None = None
+    columns: Mapping[str, np.ndarray] = dataclasses.field(default_factory=dict)
+    label: str | None = None
+    images: Sequence[bytes | None] | None = None
+
+
+def write_page(page: Page, path: str | Path) -> int:
+    """Write the page as one HTML file and return its size in bytes.
+
+    The same page gives the same bytes. A file at `path` is replaced only when the new one is complete.
+    Cost: O(n) time and memory for each map and column; a million points take seconds.
+
+    >>> import tempfile
+    >>> page = Page("Three points", [Map("PCA", np.eye(3)[:, :2])], columns={"kind": np.array(["a", "b", "a"])})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     size = write_page(page, Path(folder) / "map.html")
+    >>> size > 10_000
+    True
+    """
+    content, target = page_bytes(page), Path(path).resolve()  # through a link, to the file that it names
+    if target.exists() and not target.is_file():  # a pipe or a device takes bytes, but must not be replaced
+        target.write_bytes(content)
+        return len(content)
+    handle, partial = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        os.chmod(partial, 0o666 & ~_umask())
+        os.replace(partial, target)
+    except BaseException:
+        os.unlink(partial)
+        raise
+    return len(content)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def page_bytes(page: Page) -> bytes:
+    """The HTML file that `write_page` writes. It is ASCII throughout."""
+    payload = Payload()
+    about = _described(page, payload)
+    script, style = _asset("page.js"), _asset("page.css")
+    policy = "; ".join(
+        [
+            "default-src 'none'",
+            # regl makes its drawing functions from text, hence unsafe-eval; no text of the data reaches it.
+            f"script-src '{_digest(script)}' 'unsafe-eval'",
+            f"style-src '{_digest(style)}' '{_NOTHING}'",
+            "img-src data: blob:",
+            "connect-src 'none'",
+            "form-action 'none'",
+            "base-uri 'none'",
+        ]
+    )
+    title = html.escape(" ".join(page.title.split()) or "Map")
+    pieces = [
+        b'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'.encode(),
+        b'<meta name="viewport" content="width=device-width, initial-scale=1">\n',
+        b'<meta name="generator" content="Mercer">\n<meta name="referrer" content="no-referrer">\n',
+        f"<title>{title}</title>\n".encode("ascii", "xmlcharrefreplace"),
+        b'<link rel="icon" href="data:,">\n',
+        b"<style>",
+        style,
+        b"</style>\n</head>\n<body>\n",
+        b'<div id="page"><p class="waiting">',
+        f"Reading {about['rows']:,} rows &hellip;".encode("ascii"),
+        b"</p></div>\n",
+        b"<noscript><p class='waiting'>This page draws its maps with JavaScript, which is switched off here. ",
+        b"It runs from this one file and asks nothing of the network.</p></noscript>\n",
+        b'<script type="application/json" id="about">',
+        _script_safe(about),
+        b'</script>\n<script type="text/plain" id="data">',
+        payload.encoded(),
+        b"</script>\n<script>",
+        script,
+        b"</script>\n</body>\n</html>\n",
+    ]
+    return b"".join(pieces)
+
+
+@cache
+def _asset(name: str) -> bytes:
+    return (files("mercer.web") / "static" / name).read_bytes()
+
+
+def _digest(content: bytes) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(content).digest()).decode()
+
+
+def _script_safe(value: Any) -> bytes:
+    """JSON that can stand in a script element: no <, no character that ends a line of JavaScript, ASCII alone."""
+    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026").encode("ascii")
+
+
+def _described(page: Page, payload: Payload) -> dict[str, Any]:
+    """The page's description in JSON; its arrays go into the payload."""
+    if not page.maps:
+        raise ValueError("A page needs at least one map.")
+    coordinates = [_coordinates(each) for each in page.maps]
+    rows = len(coordinates[0])
+    for each, points in zip(page.maps, coordinates, strict=True):
+        if len(points) != rows:
+            raise ValueError(
+                f"Map {each.name!r} has {len(points)} points and {page.maps[0].name!r} has {rows}; maps on one page "
+                "show the same rows in the same order. Match them by id first, or write a page each."
+            )
+    if page.label is not None and page.label not in page.columns:
+        known = ", ".join(repr(name) for name in page.columns) or "none"
+        raise ValueError(f"label={page.label!r} names no column; columns are {known}.")
+    return {
+        "format": _FORMAT,
+        "title": page.title,
+        "rows": rows,
+        "maps": [_map(each, points, payload) for each, points in zip(page.maps, coordinates, strict=True)],
+        "ids": None if page.ids is None else add_column(payload, "id", page.ids, rows, use="id"),
+        "columns": _columns(page, payload, rows),
+        "label": None if page.label is None else list(page.columns).index(page.label),
+        "images": None if page.images is None else _images(page.images, rows, payload),
+        "bytes": payload.size,
+    }
+
+
+def _columns(page: Page, payload: Payload, rows: int) -> list[Column]:
+    return [
+        add_column(payload, str(name), values, rows, use="label" if name == page.label else "column")
+        for name, values in page.columns.items()
+    ]
+
+
+def _coordinates(each: Map) -> np.ndarray:
+    points = np.asarray(each.coordinates)
+    if points.dtype.kind not in "biuf":
+        raise TypeError(f"Map {each.name!r}: coordinates hold {points.dtype}; give numbers.")
+    points = points[:, None] if points.ndim == 1 else points
+    if points.ndim != 2 or 0 in points.shape:
+        raise ValueError(f"Map {each.name!r}: coordinates have shape {points.shape}; (n, k) with n, k ≥ 1 is needed.")
+    bad = ~np.isfinite(points).all(axis=1)
+    if bad.any():
+        raise ValueError(
+            f"Map {each.name!r}: {bad.sum()} of {len(points)} points have NaN or infinite coordinates, the first is "
+            f"row {int(np.argmax(bad))}. Leave these rows out, or give them a place."
+        )
+    return points
+
+
+def _map(each: Map, points: np.ndarray, payload: Payload) -> dict[str, Any]:
+    names = [str(name) for name in each.axes] or [f"axis {i + 1}" for i in range(points.shape[1])]
+    if len(names) != points.shape[1]:
+        raise ValueError(f"Map {each.name!r}: {len(names)} names of axes for {points.shape[1]} columns of coordinates.")
+    return {
+        "name": str(each.name),
+        "axes": [
+            {"name": name} | add_coordinates(payload, column) for name, column in zip(names, points.T, strict=True)
+        ],
+        "quality": None if each.quality is None else [_score(score) for score in each.quality],
+        "run": None if each.run is None else plain(each.run),
+    }
+
+
+def _score(score: Any) -> dict[str, Any]:
+    fields = dataclasses.asdict(score) if dataclasses.is_dataclass(score) and not isinstance(score, type) else score
+    return {name: plain(fields.get(name)) for name in ("name", "value", "error", "rows", "best", "meaning")}
+
+
+def plain(value: Any) -> Any:
+    """A value of JSON for whatever stands in a run or a score; NaN and infinities become text.
+
+    >>> plain({"gamma": np.float32(0.5), "shape": (2, 3), "loss": float("nan")})
+    {'gamma': 0.5, 'shape': [2, 3], 'loss': 'nan'}
+    """
+    if isinstance(value, Mapping):
+        return {str(key): plain(part) for key, part in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return plain(value.tolist())
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(part) for part in value]
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if np.isfinite(value) else str(value)
+    return str(value)
+
+
+def _images(images: Sequence[bytes | None], rows: int, payload: Payload) -> dict[str, Any]:
+    if len(images) != rows:
+        raise ValueError(
+            f"There are {len(images)} images for {rows} points; give one for each, None where there is none."
+        )
+    for row, image in enumerate(images):
+        if image is not None and not bytes(image[:8]).startswith(_IMAGE_SIGNATURES):
+            raise ValueError(f"The image of row {row} is no PNG or JPEG; it begins with {bytes(image[:8])!r}.")
+    parts = [b"" if image is None else bytes(image) for image in images]
+    lengths = payload.add(np.array([len(part) for part in parts]))
+    return payload.add_bytes(b"".join(parts)) | {"lengths": lengths}

@@ -1,0 +1,184 @@
+"""What a page carries can be read back from its file, exactly or within the error that is stated."""
+
+import base64
+import gzip
+import json
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mercer.web import Map, Page, page_bytes
+from mercer.web.columns import add_column, natural_key
+from mercer.web.payload import QUANTISE_FROM, Payload, add_coordinates, add_texts
+
+
+def unpacked(content):
+    """The description and the block of a page, out of its HTML."""
+    about = json.loads(re.search(rb'id="about">(.*?)</script>', content, re.S)[1])
+    block = gzip.decompress(base64.b64decode(re.search(rb'id="data">(.*?)</script>', content, re.S)[1]))
+    assert len(block) == about["bytes"]
+    return about, block
+
+
+def numbers(block, place):
+    """Planes of bytes put together again: written from the description of the format, not from the code."""
+    kind = np.dtype(f"<{place['type']}")
+    raw = np.frombuffer(block, np.uint8, place["count"] * kind.itemsize, place["at"])
+    return np.ascontiguousarray(raw.reshape(kind.itemsize, -1).T).view(kind)[:, 0]
+
+
+def texts(block, place):
+    lengths, at, out = numbers(block, place["lengths"]), place["at"], []
+    for length in lengths.tolist():
+        out.append(None if length == 0 else block[at : at + length - 1].decode())
+        at += max(0, length - 1)
+    return out
+
+
+def values(column):
+    """A column as it is stored, read back."""
+    payload = Payload()
+    about = add_column(payload, "c", column, len(column))
+    block = b"".join(payload._parts)
+    if about["kind"] == "text":
+        return about["kind"], texts(block, about)
+    stored = numbers(block, about)
+    if about["kind"] == "category":
+        return about["kind"], [(*about["names"], None)[code] for code in stored]
+    return about["kind"], stored
+
+
+@pytest.mark.parametrize("dtype", ["u1", "u2", "u4", "i1", "i2", "i4", "f4", "f8"])
+def test_arrays_come_back(dtype):
+    rng = np.random.default_rng(0)
+    array = (100 * rng.standard_normal(50)).astype(dtype)
+    payload = Payload()
+    payload.add_bytes(b"odd")
+    place = payload.add(array)
+    np.testing.assert_array_equal(numbers(b"".join(payload._parts), place), array)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.one_of(st.none(), st.text()), max_size=30))
+def test_texts_come_back(words):
+    words = [None if word is None else word.encode("utf-8", "replace").decode() for word in words]
+    payload = Payload()
+    place = add_texts(payload, words)
+    assert texts(b"".join(payload._parts), place) == words
+
+
+@pytest.mark.parametrize("scale, offset", [(1.0, 0.0), (1e-9, 1.0), (1e12, -5e12), (1e-300, 0.0), (1e300, 0.0)])
+@pytest.mark.parametrize("n", [100, QUANTISE_FROM])
+def test_coordinates_are_within_the_stated_error(n, scale, offset):
+    x = offset + scale * np.random.default_rng(0).random(n)
+    payload = Payload()
+    place = add_coordinates(payload, x)
+    back = place["start"] + place["step"] * numbers(b"".join(payload._parts), place).astype(np.float64)
+    span = np.ptp(x)
+    stated = span / 131070 if n >= QUANTISE_FROM else span * 2.0**-24
+    assert np.abs(back - x).max() <= stated * (1 + 1e-9) + 4 * np.finfo(float).eps * np.abs(x).max()
+
+
+def test_a_constant_axis_keeps_its_value():
+    payload = Payload()
+    place = add_coordinates(payload, np.full(30_000, 7.5))
+    assert place["start"] == 7.5 and not numbers(b"".join(payload._parts), place).any()
+
+
+def test_a_range_beyond_floats_is_refused():
+    with pytest.raises(ValueError, match="span more than a float can hold"):
+        add_coordinates(Payload(), np.array([-1.7e308, 1.7e308]))
+
+
+@pytest.mark.parametrize(
+    "column, kind",
+    [
+        (np.array(["b", "a", "b"]), "category"),
+        (np.array([True, False, True]), "category"),
+        (np.array([3, 1, 3]), "category"),
+        (np.array([3.0, np.nan, 1.0]), "category"),
+        (np.array([0.5, 0.25, np.nan]), "number"),
+        (np.arange(500), "number"),
+        (np.array([f"t{i}" for i in range(500)]), "text"),
+        (np.array([2**60 + i for i in range(40)]), "text"),
+        (np.array(["2024-01-01", "NaT"], dtype="datetime64[D]"), "date"),
+        (np.array([1, None, 2.5], dtype=object), "number"),
+        (np.array(["x", None, 3], dtype=object), "category"),
+        (np.array([None, None], dtype=object), "category"),
+        (np.array([b"x", b"y"]), "category"),
+    ],
+)
+def test_kinds_of_columns(column, kind):
+    assert values(column)[0] == kind
+
+
+def test_values_of_columns_come_back():
+    assert values(np.array(["b", None, "", "a"], dtype=object))[1] == ["b", None, "", "a"]
+    assert values(np.array([3.0, np.nan, 10.0]))[1] == ["3", None, "10"]
+    long = [f"text {i}" for i in range(60)] + [None, ""]
+    assert values(np.array(long, dtype=object))[1] == long
+    np.testing.assert_array_equal(values(np.array([0.1, np.nan, np.inf]))[1], [0.1, np.nan, np.nan])
+    np.testing.assert_array_equal(values(np.array([1.5, None], dtype=object))[1], [1.5, np.nan])
+    day = values(np.array(["1970-01-02", "NaT"], dtype="datetime64[D]"))[1]
+    np.testing.assert_array_equal(day, [86_400_000, np.nan])
+
+
+def test_pandas_missing_values():
+    pandas = pytest.importorskip("pandas")
+    series = pandas.Series(["a", pandas.NA, "b"], dtype="string")
+    assert values(np.asarray(series, dtype=object))[1] == ["a", None, "b"]
+    assert values(np.asarray(pandas.array([1, None, 30_000], dtype="Int64"), dtype=object))[1] == ["1", None, "30000"]
+
+
+def test_float64_is_kept_where_float32_would_round():
+    column = np.random.default_rng(0).random(50)
+    np.testing.assert_array_equal(values(column)[1], column)
+    many = np.random.default_rng(0).random(150_000)
+    back = values(many)[1]
+    assert back.dtype == np.float32 and np.abs(back - many).max() <= 2.0**-24
+
+
+def test_classes_are_in_the_order_people_expect():
+    words = ["class 10", "class 9", "Class 1", "b", "a2", "a10"]
+    assert sorted(words, key=natural_key) == ["a2", "a10", "b", "Class 1", "class 9", "class 10"]
+    labels = np.array([0, 10, 2, 33, 7])
+    payload = Payload()
+    assert add_column(payload, "y", labels, 5, use="label")["names"] == ["0", "2", "7", "10", "33"]
+
+
+def test_ids_are_never_classes():
+    about = add_column(Payload(), "id", np.array(["a", "b", "a"]), 3, use="id")
+    assert about["kind"] == "text"
+
+
+@pytest.mark.parametrize("column", [np.zeros(4), np.zeros((3, 1)), [1, 2]])
+def test_columns_of_another_length_are_refused(column):
+    with pytest.raises(ValueError, match="'weight' has shape"):
+        add_column(Payload(), "weight", column, 3)
+
+
+def test_columns_that_cannot_be_shown_are_refused():
+    with pytest.raises(TypeError, match="complex128"):
+        add_column(Payload(), "z", np.zeros(3, complex), 3)
+
+
+def test_a_whole_page_comes_back(clusters):
+    about, block = unpacked(page_bytes(clusters))
+    assert [column["kind"] for column in about["columns"]] == ["category", "number", "text"]
+    assert texts(block, about["ids"]) == clusters.ids.tolist()
+    names = about["columns"][0]["names"]
+    assert [names[code] for code in numbers(block, about["columns"][0])] == clusters.columns["kind"].tolist()
+    axis = about["maps"][1]["axes"][2]
+    back = axis["start"] + axis["step"] * numbers(block, axis)
+    np.testing.assert_allclose(back, clusters.maps[1].coordinates[:, 2], rtol=0, atol=1e-6)
+
+
+def test_a_million_points_are_a_file_of_less_than_25_megabytes():
+    n, rng = 1_000_000, np.random.default_rng(0)
+    columns = {"class": rng.integers(0, 10, n), "score": rng.standard_normal(n)}
+    ids = np.array([f"row-{i:07d}" for i in range(n)])
+    page = Page("A million", [Map("Plane", rng.standard_normal((n, 2)))], ids=ids, columns=columns, label="class")
+    assert len(page_bytes(page)) < 25_000_000
