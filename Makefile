@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test test-torch lint bench pictures clean
+.PHONY: demo test test-torch test-page page check-page lint bench pictures clean
 
 $(VENV)/.made:
 	$(PYTHON) -m venv $(VENV)
@@ -18,7 +18,7 @@ $(VENV)/.installed-test: $(VENV)/.installed
 	touch $@
 
 demo: $(VENV)/.installed
-	$(BIN)/mercer demo --output demo
+	$(BIN)/mercer demo circles digits --output demo
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check src tests benchmarks examples scripts
@@ -27,12 +27,28 @@ lint: $(VENV)/.installed-test
 	$(BIN)/mypy
 
 test: lint
-	$(BIN)/pytest -n 2 --dist worksteal
+	$(BIN)/pytest -n 2 --dist worksteal -m "not browser"
 
 # torch is no dependency; the CPU build is enough for the tests.
 test-torch: $(VENV)/.installed-test
 	$(BIN)/python -c 'import torch' 2>/dev/null || $(BIN)/pip install --quiet torch==2.13.0
 	$(BIN)/pytest -m torch tests
+
+# The script of the pages is built from TypeScript and committed, so that nobody needs node to use Mercer.
+CLIENT := src/mercer/web/client
+
+page:
+	cd $(CLIENT) && npm ci --silent --ignore-scripts && npm run --silent build
+
+# Whether what is committed is what the sources give, to the byte.
+check-page:
+	cd $(CLIENT) && npm ci --silent --ignore-scripts && npm run --silent types && npm test --silent
+	built=$$(mktemp -d) && (cd $(CLIENT) && node build.mjs --out $$built) && diff -r $$built src/mercer/web/static \
+	  || { echo 'src/mercer/web/static is not what its sources give: run make page and commit it.'; exit 1; }
+
+# Needs node 20 and Chromium: apt-get install chromium, or MERCER_CHROMIUM=/path/to/it.
+test-page: check-page $(VENV)/.installed-test
+	$(BIN)/pytest -rs -m browser tests/web
 
 # primme, a competitor, comes without wheels: install it yourself to have it in the comparison of solvers. The search for
 # neighbours is compared with faiss-cpu, hnswlib, usearch and pynndescent, those of them that are installed.
@@ -40,7 +56,7 @@ bench: $(VENV)/.installed
 	$(BIN)/python -m benchmarks
 
 pictures: $(VENV)/.installed
-	$(BIN)/mercer demo --output docs/pictures --quiet
+	$(BIN)/mercer demo circles digits --no-page --output docs/pictures --quiet
 	$(BIN)/python examples/discriminants.py --output docs/pictures
 	$(BIN)/python examples/two_views.py --output docs/pictures
 	$(BIN)/python examples/choose_kernel.py --output docs/pictures
@@ -49,6 +65,7 @@ pictures: $(VENV)/.installed
 	$(BIN)/python examples/eigenfaces.py --output docs/pictures
 	$(BIN)/python examples/denoise_digits.py --output docs/pictures
 	$(BIN)/python examples/crowding.py --output docs/pictures
+	$(BIN)/python scripts/page_pictures.py docs/pictures
 
 clean:
 	rm -rf $(VENV) demo build dist

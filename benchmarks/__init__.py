@@ -6,6 +6,7 @@ run       one fresh process a measurement, competitors in turn
 child     the measurement: load, warm up, time, read the peak memory
 solvers   the eigensolvers that the case "solvers" compares
 faces     what a case of kind "quality" measures: areas under the curve, shares of right answers
+pages     how long a browser takes until a page is drawn
 neighbors who searches for neighbours, and the share of the true ones that was found
 judge     the residual of every answer, by NumPy alone
 targets   what is asked, and whether it was reached

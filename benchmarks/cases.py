@@ -27,7 +27,10 @@ GROUPS = {
     "solvers": "Eigensolvers on the same matrix",
     "neighbors": "Nearest neighbours",
     "embedding": "SNE and t-SNE",
+    "quality": "Scores of maps",
     "faces": "Is it a face, and whose?",
+    "tables": "Reading tables",
+    "page": "Pages in a browser",
     "gpu": "On a GPU",
 }
 
@@ -51,7 +54,9 @@ class Case:
 
     id: str
     group: str
-    kind: str  # kpca, pca, transform, kda, kcca, isomap, solve, neighbors, embedding, quality: measurement and judge
+    # kpca, pca, transform, kda, kcca, isomap, solve, neighbors, embedding, scores, quality, table, page: how it is
+    # measured and judged
+    kind: str
     n: int
     d: int
     k: int
@@ -79,7 +84,10 @@ def all_cases() -> list[Case]:
         *_solvers(10_000, (10, 50)),
         *_neighbors((70_000, 1_000_000), (15, 90)),
         *_embedding(10_000, 70_000, 1_000_000),
+        *_quality(10_000, 70_000, 1_000_000),
         *_faces(quick=False),
+        *_tables("csv-1gb", 1_020_000),
+        *_page(1_000_000),
     ]
 
 
@@ -100,7 +108,10 @@ def quick_cases() -> list[Case]:
         *_solvers(3200, (5,)),
         *_neighbors((4000,), (15,)),
         *_embedding(1000, 1500, 2000),
+        *_quality(1000, 5500, 6000),
         *_faces(quick=True),
+        *_tables("csv-1gb", 4000),
+        *_page(5000),
     ]
     return [replace(case, most_fits=min(case.most_fits, 3)) for case in cases]
 
@@ -383,6 +394,17 @@ def _embedding(small: int, middle: int, large: int) -> list[Case]:
     ]
 
 
+def _quality(small: int, middle: int, large: int) -> list[Case]:
+    """Trustworthiness where scikit-learn can give it, and every score of maps where it cannot."""
+    exact = Competitor(f"{MERCER} trustworthiness, exact", MERCER, "mercer", {"sample": None})
+    peer = Competitor(f"{SKLEARN} trustworthiness", SKLEARN, "sklearn")
+    whole = Competitor(f"{MERCER} report, all scores to ± 0.005", MERCER, "report")
+    few = Case(f"quality-{small}", "quality", "scores", small, 50, 15, (exact, peer), tol=1e-12)
+    many = replace(few, id=f"quality-{middle}", n=middle, competitors=(whole, exact), dtype="float32", tol=None)
+    most = replace(many, id=f"quality-{large}", n=large, competitors=(whole,))
+    return [replace(case, settings=f"n = {case.n:,}") for case in (few, many, most)]
+
+
 def _thorough(one: Competitor) -> bool:
     """Whether this is the second, slower setting of a library that searches a graph."""
     return one.params.get("links", 0) > 16 or "n_iters" in one.params
@@ -397,3 +419,24 @@ def _faces(quick: bool) -> list[Case]:
         "faces-people": ("400 portraits of 40 people", 400, 644),
     }
     return [Case(name, "faces", "quality", n, d, 1, who, settings=settings) for name, (settings, n, d) in words.items()]
+
+
+def _tables(name: str, n: int) -> list[Case]:
+    """A csv of 50 columns into one array; residuals are differences from the numbers that were written."""
+    who = (
+        Competitor(MERCER, MERCER, "mercer"),
+        Competitor("pyarrow read_csv", "pyarrow", "pyarrow"),
+        Competitor("pandas read_csv", "pandas", "pandas"),
+        Competitor("pandas read_csv, engine pyarrow", "pandas", "pandas_pyarrow"),
+        Competitor("polars read_csv", "polars", "polars"),
+    )
+    return [Case(name, "tables", "table", n, 50, 1, who, settings=f"csv, {n:,} rows of 50 numbers of 17 digits")]
+
+
+def _page(n: int) -> list[Case]:
+    who = (
+        Competitor("Mercer, WebGL in software", MERCER, "webgl"),
+        Competitor("Mercer, Canvas", MERCER, "canvas"),
+    )
+    words = f"{n:,} points with ids, a column of ten classes and one of numbers; 1440 × 900 pixels"
+    return [Case("page", "page", "page", n, 2, 1, who, settings=words)]

@@ -21,7 +21,8 @@ import numpy as np
 _WARM_ROWS = 3500  # enough for every path of a large kernel fit: tiles, both precisions, the low-rank start
 _WARM_ROWS_PCA = 50_000  # enough for every thread to be started
 _LEAST_FITS, _SECONDS = 5, 1.0  # where a fit may be repeated: at least so often, and until so much time is spent
-_OPTIONAL = ("primme", "faiss", "hnswlib", "usearch", "pynndescent", "openTSNE")  # competitors that are no dependencies
+# Competitors that are no dependencies:
+_OPTIONAL = ("primme", "faiss", "hnswlib", "usearch", "pynndescent", "openTSNE", "pandas", "polars", "playwright")
 Result = dict[str, Any]
 
 
@@ -42,6 +43,12 @@ def main() -> None:
             kinds["neighbors"] = import_module("benchmarks.neighbors").search
         if job["kind"] == "embedding":
             kinds["embedding"] = import_module("benchmarks.embedding").embed
+        if job["kind"] == "scores":
+            kinds["scores"] = import_module("benchmarks.quality").score
+        if job["kind"] == "table":
+            kinds["table"] = import_module("benchmarks.tables").read
+        if job["kind"] == "page":
+            kinds["page"] = import_module("benchmarks.pages").open_page
         result = kinds[job["kind"]](job)
     except MemoryError:
         result = {"error": "ran out of memory"}

@@ -167,3 +167,16 @@ def _in_parts(n: int, part: Callable[[slice], np.ndarray]) -> np.ndarray:
     runs = [slice(start, min(start + _TILE, n)) for start in range(0, n, _TILE)]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return np.vstack(list(pool.map(part, runs)))
+
+
+def trustworthiness(X: np.ndarray, Y: np.ndarray, k: int) -> float:
+    """1 − 2/(nk(2n − 3k − 1)) Σ max(0, r − k), row by row, with distances coordinate by coordinate in float64."""
+    n, beyond = len(X), 0
+    X, Y = X.astype(np.float64), Y.astype(np.float64)
+    for i in range(n):
+        near, far = (np.square(Z - Z[i]).sum(axis=1) for Z in (Y, X))
+        near[i] = far[i] = np.inf
+        close = np.argpartition(near, k - 1)[:k]
+        ranks = 1 + (far[None, :] < far[close][:, None]).sum(axis=1)
+        beyond += int(np.maximum(ranks - k, 0).sum())
+    return 1 - 2 / (n * k * (2 * n - 3 * k - 1)) * beyond

@@ -11,7 +11,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_info
 
-_PACKAGES = ("mercer", "numpy", "scipy", "scikit-learn", "numba", "primme", "openTSNE")
+_PACKAGES = ("mercer", "numpy", "scipy", "scikit-learn", "numba", "primme", "openTSNE", "pyarrow", "pandas", "polars")
 
 
 def describe() -> dict[str, Any]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import data, embedding, faces, judge, neighbors
+from benchmarks import data, embedding, faces, judge, neighbors, quality, tables
 from benchmarks.cases import AUTO_POWER, SLACK, Case, Competitor
 
 RESULTS = data.ROOT / "benchmarks" / "results"
@@ -30,6 +30,12 @@ _JUDGED = (
     "kl",
     "map_recall",
     "first_call",
+    "trust",
+    "trust_error",
+    "widest",
+    "multiple",
+    "file_bytes",
+    "write_seconds",
 )  # of the first measurement
 Measurement = dict[str, Any]
 
@@ -160,6 +166,8 @@ class _Jobs:
 
     def __init__(self, case: Case, scratch: Path) -> None:
         self.case, self.scratch = case, scratch
+        if case.kind == "page":
+            return  # a page is made where it is opened
         if case.kind == "kda":
             raw = case.group == "kda-mnist"
             self.files = data.images(case.n, case.dtype) if raw else data.labelled(case.n, case.d, case.dtype)
@@ -171,8 +179,15 @@ class _Jobs:
         if case.kind == "isomap":
             self.data = data.swiss_roll(case.n)
             return
+        if case.kind == "scores":
+            self.files = quality.files(case.n, case.d)
+            return
         if case.kind in ("neighbors", "embedding"):
             self.data = neighbors.rows(case.n, case.d)
+            return
+        if case.kind == "table":
+            self.data = tables.write(scratch / "table.csv", case.n, case.d)
+            self.small = tables.write(scratch / "small.csv", 1000, case.d)
             return
         self.data = data.dataset(case.n, case.d, case.dtype)
         self.gamma = data.gamma_of(self.data)
@@ -188,6 +203,13 @@ class _Jobs:
 
     def job(self, one: Competitor) -> dict[str, Any]:
         case = self.case
+        if case.kind == "scores":
+            paths = {name: str(path) for name, path in self.files.items()}
+            return {"kind": "scores", "what": one.what, "params": one.params, "dtype": case.dtype, **paths}
+        if case.kind == "table":
+            return {"kind": "table", "what": one.what, "data": str(self.data), "small": str(self.small)}
+        if case.kind == "page":
+            return {"kind": "page", "what": one.what, "n": case.n}
         if case.kind == "embedding":
             return {"kind": "embedding", "what": one.what, "params": one.params, "data": str(self.data)}
         if case.kind == "neighbors":
@@ -254,6 +276,12 @@ class _Jobs:
             found["residual"] = judge.largest_sine(np.load(out / "scores.npy"), self._reference)
         return found
 
+    def _trust(self) -> float:
+        if not hasattr(self, "_reference"):
+            X, Y = (np.load(self.files[name]) for name in ("data", "map"))
+            self._reference = judge.trustworthiness(X, Y, self.case.k)
+        return self._reference
+
     def _map_verdict(self, embedding: np.ndarray) -> dict[str, Any]:
         """How far a map is from the true sheet, and where a tolerance is asked for, from the map by SciPy alone."""
         X = np.load(self.data)
@@ -270,8 +298,14 @@ class _Jobs:
         For two views, the correlation that is left on rows that no fit has seen.
         """
         case = self.case
+        if case.kind == "page":
+            return {}
         if case.kind == "kda":
             return self._discriminant_verdict(out)
+        if case.kind == "scores":
+            return {} if case.tol is None else {"residual": abs(float(np.load(out / "trust.npy")) - self._trust())}
+        if case.kind == "table":
+            return tables.verdict(out, case.n, case.d)
         if case.kind == "neighbors":
             return {"recall": neighbors.recall(self.data, np.load(out / "places.npy"))}
         if case.kind == "embedding":
@@ -303,6 +337,7 @@ def _say(case: Case, one: Competitor, turn: int, found: Measurement) -> None:
         + (f", wrong {found['wrong']:.2%}" if "wrong" in found else "")
         + (f", KL {found['kl']:.4f}" if "kl" in found else "")
         + (f", recall of the map {found['map_recall']:.3f}" if "map_recall" in found else "")
+        + (f", trustworthiness {found['trust']:.5f}" if "trust" in found else "")
     )
     label = "trial" if turn < 0 else f"turn {turn + 1}"
     sys.stderr.write(f"{case.id}: {one.name}, {label}: {said}\n")

@@ -212,6 +212,45 @@ def _first_call(most: float) -> Callable[[dict[str, Figures]], Verdict | None]:
     return verdict
 
 
+def _scored(seconds: float, gigabytes: float, most: float) -> Callable[[dict[str, Figures]], Verdict | None]:
+    """All scores within so much time and memory, the widest 95 % interval at most ± `most`."""
+
+    def verdict(cases: dict[str, Figures]) -> Verdict | None:
+        found = _within(seconds, gigabytes, False)(cases)
+        row = mercer_row(next(iter(cases.values()))) if cases else None
+        if found is None or row is None or "widest" not in row:
+            return found
+        return f"{found[0]}, ± {row['widest']:.4f}", found[1] and row["widest"] <= most
+
+    return verdict
+
+
+def _read_small(most: float) -> Callable[[dict[str, Figures]], Verdict | None]:
+    """Peak memory of reading a table, as a multiple of its numbers, none of which may differ."""
+
+    def verdict(cases: dict[str, Figures]) -> Verdict | None:
+        row = mercer_row(next(iter(cases.values()))) if cases else None
+        if row is None or "multiple" not in row:
+            return None
+        good = row["multiple"] < most and row["residual"] == 0
+        return f"{row['multiple']:.2f}×, {row['peak_bytes'] / 1e9:.2f} GB, {row['seconds']:.3g} s", good
+
+    return verdict
+
+
+def _opens(seconds: float, megabytes: float) -> Callable[[dict[str, Figures]], Verdict | None]:
+    """Drawn in so much time, with WebGL and without, from a file of at most so many bytes."""
+
+    def verdict(cases: dict[str, Figures]) -> Verdict | None:
+        rows = [row for case in cases.values() for row in case["rows"]]
+        if not rows or any("error" in row for row in rows):
+            return None
+        slowest, largest = max(row["seconds"] for row in rows), max(row["file_bytes"] for row in rows) / 1e6
+        return f"{slowest:.3g} s, {largest:.1f} MB", slowest < seconds and largest < megabytes
+
+    return verdict
+
+
 def _one(name: str, target: Callable[[dict[str, Figures]], Verdict | None]) -> Any:
     """The verdict on a single case of a group."""
     return lambda cases: target({name: cases[name]}) if name in cases else None
@@ -262,8 +301,26 @@ TARGETS = [
     Target("embedding", "SNE of 70,000 rows: at most twice the time of t-SNE", _sne_beside_tsne),
     Target("embedding", "the first call in a process takes at most 3 s more", _first_call(3.0)),
     Target(
+        "quality",
+        "10,000 rows: scikit-learn's trustworthiness to 1e-12, never slower",
+        _one("quality-10000", _grid(1.0, 1.0)),
+    ),
+    Target("quality", "10,000 rows in at most 0.3× its memory", _one("quality-10000", _memory_share(0.3))),
+    Target(
+        "quality",
+        "all scores of 70,000 rows to ± 0.005: less than 10 s and 1 GB",
+        _one("quality-70000", _scored(10, 1, 0.005)),
+    ),
+    Target(
+        "quality",
+        "all scores of a million rows to ± 0.005: less than 60 s and 2 GB",
+        _one("quality-1000000", _scored(60, 2, 0.005)),
+    ),
+    Target(
         "faces", "kernel PCA tells faces from other patches no worse than PCA", _no_worse("faces-pixels", "faces-light")
     ),
+    Target("tables", "a csv of 1 GB: peak memory below 2.5× its numbers", _one("csv-1gb", _read_small(2.5))),
+    Target("page", "a million points drawn in less than 10 s, from a file of less than 25 MB", _opens(10, 25)),
     Target("gpu", "100,000 samples in less than 3 s", _one("gpu-100k", _within(3, None, True))),
     Target("gpu", "400,000 samples in less than 60 s", _one("gpu-400k", _within(60, None, True))),
 ]

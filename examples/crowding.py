@@ -1,48 +1,14 @@
 """The crowding problem: the same digits by SNE, whose Gaussian leaves no room in the plane, and by t-SNE.
 
 python examples/crowding.py --output pictures
+
+What is measured and drawn is in `mercer.cli.demos.crowding`, which `mercer demo crowding` shows as well.
 """
 
 import argparse
 from pathlib import Path
 
-import numpy as np
-from sklearn.datasets import load_digits
-from sklearn.metrics import silhouette_score
-from sklearn.model_selection import cross_val_score
-from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
-
-from mercer import SNE, TSNE
-from mercer.plots import FEW, INK, EmbeddingDisplay, new_figure
-
-
-def far_over_near(Y: np.ndarray, neighbors: int = 10) -> np.ndarray:
-    """Distances between all pairs of points, in units of the median distance to the tenth neighbour."""
-    near = NearestNeighbors(n_neighbors=neighbors).fit(Y).kneighbors()[0][:, -1]
-    pairs = np.linalg.norm(Y[::3, None] - Y[None, ::3], axis=2)
-    return pairs[np.triu_indices(len(pairs), 1)] / np.median(near)
-
-
-def draw_map(ax, Y: np.ndarray, kind: np.ndarray, title: str) -> None:
-    EmbeddingDisplay.from_coordinates(Y, kind, names=("", ""), ax=ax, size=5)
-    ax.set(aspect="equal", xticks=[], yticks=[])
-    ax.spines[:].set_visible(False)
-    ax.set_title(title, fontsize=10.5, color=INK)
-
-
-def draw_spread(ax, spreads: dict[str, np.ndarray]) -> None:
-    """How far apart pairs are, as curves: a crowded map has little beyond a few neighbours' distances."""
-    edges = np.linspace(0, 1.05 * max(spread.max() for spread in spreads.values()), 60)
-    for (name, spread), color in zip(spreads.items(), FEW, strict=False):
-        share, _ = np.histogram(spread, edges, density=True)
-        ax.fill_between((edges[1:] + edges[:-1]) / 2, share, color=color, alpha=0.25, lw=0)
-        ax.plot((edges[1:] + edges[:-1]) / 2, share, color=color, lw=1.6, label=name)
-    ax.set(
-        yticks=[], xlim=(0, edges[-1]), ylim=(0, None), xlabel="distance of a pair / distance to the tenth neighbour"
-    )
-    ax.spines[["top", "right", "left"]].set_visible(False)
-    ax.legend(frameon=False, fontsize=9)
-    ax.set_title("How far apart pairs are", fontsize=10.5, color=INK)
+from mercer.cli.demos.crowding import crowd
 
 
 def main() -> None:
@@ -50,26 +16,9 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=Path("."), help="folder for the picture")
     parser.add_argument("--rows", type=int, default=1797, help="how many of the digits")
     parser.add_argument("--steps", type=int, default=1000)
-    arguments = parser.parse_args()
-    arguments.output.mkdir(parents=True, exist_ok=True)
-
-    X, kind = load_digits(return_X_y=True)
-    X, kind = X[: arguments.rows], kind[: arguments.rows]
-    figure, panels = new_figure(3, width=4.2, height=4.2)
-    spreads = {}
-    for ax, (name, model) in zip(panels, {"SNE": SNE(), "t-SNE": TSNE()}.items(), strict=False):
-        Y = model.set_params(max_iter=arguments.steps).fit_transform(X)
-        right = cross_val_score(KNeighborsClassifier(10), Y, kind, cv=5).mean()
-        print(
-            f"{name}: KL {model.kl_divergence_:.2f}; ten neighbours in the map name {right:.1%} of the digits; "
-            f"silhouette of the ten classes {silhouette_score(Y, kind):.2f}"
-        )
-        spreads[name] = far_over_near(Y)
-        draw_map(ax, Y, kind, f"{name}: {right:.1%} by ten neighbours")
-    for name, spread in spreads.items():
-        print(f"{name}: half of all pairs are more than {np.median(spread):.0f} neighbours' distances apart")
-    draw_spread(panels[2], spreads)
-    figure.savefig(arguments.output / "crowding.png")
+    given = parser.parse_args()
+    given.output.mkdir(parents=True, exist_ok=True)
+    crowd(given.rows, given.steps, print).savefig(given.output / "crowding.png")
 
 
 if __name__ == "__main__":

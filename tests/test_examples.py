@@ -24,10 +24,12 @@ SMALL = {
     "crowding.py": ["--rows", "400", "--steps", "400", "--output", "out"],
     "swiss_roll.py": ["--rows", "800", "--output", "out"],
     "isomap_pitfalls.py": ["--output", "out"],
+    "page.py": ["--rows", "400", "--output", "out"],
+    "quality.py": ["--rows", "400", "--quick", "--output", "out"],
 }
 PICTURES = dict.fromkeys(  # where it is not two
     ["kernelize.py", "novelty.py", "eigenfaces.py", "swiss_roll.py", "isomap_pitfalls.py", "crowding.py"], 1
-)
+) | {"page.py": 0, "quality.py": 3}
 FACES = [ROOT / "data" / "lfw_subset.npy", ROOT / "data" / "orl_faces.npy"]
 SAYS = {
     "circles.py": ["PCA: the rings overlap", "kernel PCA: the rings stand apart"],
@@ -51,6 +53,8 @@ SAYS = {
         "of all distance runs over this edge",
         "r = 1.000 with the true",
     ],
+    "quality.py": ["PCA", "trustworthiness", "class purity of data", "KL divergence"],
+    "page.py": ["400 points, 2 maps"],
     "eigenfaces.py": ["in even light, kernel PCA: area", "kernel PCA: 9"],
 }
 GUIDES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs" / "guide").glob("*.md"))

@@ -2,74 +2,107 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from pathlib import Path
+from contextlib import suppress
+from importlib import import_module
 from typing import Any
 
 import click
 
+from mercer.cli.errors import EXIT_CODES, Failure, explain
+from mercer.cli.messages import one_line_warnings, printable
 
-class OneLineErrors(click.Group):
-    """A group whose failures are one line on stderr: exit status 2 for wrong usage, 1 for everything else."""
+VERBS = {
+    "fit": "Find coordinates of the rows of a table.",
+    "transform": "Place new rows with a saved model.",
+    "inspect": "Say what a table, a model, coordinates or a run.json hold.",
+    "evaluate": "Score coordinates against the table they came from.",
+    "compare": "Score several maps side by side, or fit several methods.",
+    "report": "Make a page of maps that opens offline.",
+    "demo": "See the methods at work on data that is here already.",
+}
+
+
+class Verbs(click.Group):
+    """A group that loads a verb when it is called, and whose failures are one line on stderr."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        return import_module(f"mercer.cli.{cmd_name}").command if cmd_name in VERBS else None
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[Any, Any, list[str]]:
+        if args[0] not in VERBS:
+            from difflib import get_close_matches
+
+            close = get_close_matches(args[0], VERBS, n=1)
+            hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(VERBS)}"
+            raise click.UsageError(f"there is no verb {args[0]}: {hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Verbs"):
+            formatter.write_dl(list(VERBS.items()))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            with one_line_warnings():
+                return super().invoke(ctx)
+        except (click.exceptions.Exit, click.ClickException, SystemExit):
+            raise
+        except BaseException as error:
+            if ctx.meta.get("mercer.debug"):
+                raise
+            raise explain(error) from error
 
     def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
         run: Any = super().main
         if not standalone_mode:
             return run(*args, standalone_mode=False, **extra)
+        if hasattr(sys.stdout, "reconfigure"):
+            sys.stdout.reconfigure(errors="replace")  # a terminal that cannot show γ shows a question mark
+            sys.stderr.reconfigure(errors="replace")  # type: ignore[union-attr]
         try:
             status = run(*args, standalone_mode=False, **extra)
-        except click.ClickException as error:
-            fail(error.format_message(), error.exit_code)
-        except click.Abort:
-            fail("stopped", 1)
-        except (OSError, ValueError, MemoryError) as error:
-            fail(str(error) or type(error).__name__, 1)
+            sys.stdout.flush()
+        except (click.ClickException, click.Abort, KeyboardInterrupt, BrokenPipeError) as error:
+            leave(explain(error))
         sys.exit(status if isinstance(status, int) else 0)
 
 
-def fail(message: str, status: int) -> None:
+def leave(failure: Failure) -> None:
     """Say what went wrong in one line and leave."""
-    click.echo(f"mercer: {' '.join(message.split())}", err=True)
-    sys.exit(status)
+    if failure.message:
+        click.echo(printable(f"mercer: {' '.join(failure.message.split())}"), err=True)
+    if failure.reader_left:
+        with suppress(OSError, ValueError):  # so that nothing is flushed into the void at exit
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(failure.exit_code)
 
 
-@click.group(cls=OneLineErrors, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=Verbs,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=EXIT_CODES,
+)
 @click.version_option(package_name="mercer", message="mercer %(version)s")
 @click.pass_context
 def main(context: click.Context) -> None:
     """\b
     Examples:
-      mercer demo                         kernel PCA on two data sets, pictures in ./demo
-      mercer demo circles --output out    one of them, pictures in ./out
+      mercer fit table.csv --label kind -o coords.csv --report map.html
+      mercer fit table.csv --method tsne -o map.csv --save map.mercer
+      mercer transform map.mercer new.csv -o more.csv
+      mercer evaluate table.csv coords.csv
+      mercer compare table.csv --methods pca,kpca,tsne --report map.html
+      mercer inspect table.csv
+      mercer demo digits
 
-    Kernel PCA and its family: exact to a stated tolerance, without the n × n matrix.
+    Data in, coordinates out, with their quality and a page to look at: PCA, kernel PCA, kernel discriminants, kernel
+    CCA, Isomap, SNE and t-SNE, exact to a stated tolerance, without the n × n matrix.
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
-
-
-@main.command(short_help="Kernel PCA on two rings and on handwritten digits.")
-@click.argument("name", type=click.Choice(["circles", "digits", "all"]), default="all")
-@click.option(
-    "--output",
-    "-o",
-    type=click.Path(path_type=Path),
-    default=Path("demo"),
-    show_default=True,
-    metavar="DIR",
-    help="Folder for the pictures; made if it is not there.",
-)
-@click.option("--quiet", "-q", is_flag=True, help="Write the pictures and print nothing.")
-def demo(name: str, output: Path, quiet: bool) -> None:
-    """\b
-    Examples:
-      mercer demo                     both data sets
-      mercer demo digits -o /tmp/d    scikit-learn's handwritten digits, pictures in /tmp/d
-
-    Kernel PCA on two concentric rings, which no straight projection can tell apart, and on handwritten digits.
-
-    For each: the eigenvalues with their certificate as a table on stdout, and pictures as PNG files.
-    """
-    from mercer.cli.demo import run
-
-    run(["circles", "digits"] if name == "all" else [name], output, quiet=quiet)

@@ -1,0 +1,84 @@
+"""`mercer compare`: several maps of one table side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from mercer.cli.options import (
+    MAPS,
+    OUTPUT,
+    SCORES,
+    SEED,
+    Whole,
+    choice_of,
+    json_option,
+    names_option,
+    option,
+    run_options,
+    table_options,
+    verb,
+)
+
+_CHOICE = ("label", "id", "drop", "columns", "impute", "encode", "scale", "dtype")
+
+
+@verb("compare")
+@click.argument("table")
+@click.argument("coordinates", nargs=-1)
+@names_option("--methods", "-m", section=MAPS, help="Fit these instead of reading maps: pca,kpca,isomap,sne,tsne,kda.")
+@names_option("--coords", section=MAPS, help="Columns that are coordinates, in files without a run.json.")
+@option(
+    "--neighbors",
+    "-k",
+    type=Whole(1),
+    metavar="INT",
+    default=15,
+    show_default=True,
+    section=SCORES,
+    help="How many neighbours count.",
+)
+@option(
+    "--sample",
+    default="auto",
+    show_default=True,
+    metavar="auto|INT|none",
+    section=SCORES,
+    help="Rows that are looked at: none is all of them.",
+)
+@option("--metric", default="euclidean", show_default=True, metavar="NAME", section=SCORES, help="Of the table's rows.")
+@table_options
+@option(
+    "--output",
+    "-o",
+    metavar="FOLDER",
+    section=OUTPUT,
+    help="With --methods: where the coordinates of each go, with a run.json.",
+)
+@option("--report", metavar="FILE", section=OUTPUT, help="A page with all maps, linked.")
+@json_option
+@option(
+    "--seed",
+    type=SEED,
+    metavar="INT",
+    default=0,
+    show_default=True,
+    help="Of the methods, and of the rows that are sampled.",
+)
+@option("--jobs", "-j", type=Whole(1), metavar="INT", help="Threads; all cores if not given.")
+@run_options
+@click.pass_context
+def command(context: click.Context, **options: Any) -> None:
+    """\b
+    Examples:
+      mercer compare table.csv a.csv b.csv
+      mercer compare table.csv --methods pca,kpca,tsne --label kind
+      mercer compare table.csv --methods kpca,tsne -o maps --report maps.html
+
+    Scores of several maps of one table, the best of each marked, and how far the maps agree with one another: the
+    Procrustes disparity of their shapes (0 is the same shape) and the share of neighbours that two maps have in common.
+    """
+    from mercer.cli.comparing import run
+
+    run(choice_of(context), **{k: v for k, v in options.items() if k not in _CHOICE})

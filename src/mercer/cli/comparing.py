@@ -1,0 +1,225 @@
+"""The work of `mercer compare`: maps read or fitted, scored side by side, and held against one another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from scipy.spatial import cKDTree, procrustes
+
+from mercer.cli.coords import map_names, matched, read_coords
+from mercer.cli.data import as_choice, read
+from mercer.cli.fitting import fit_table, record_of, write
+from mercer.cli.messages import Voice, print_json, print_table, print_text
+from mercer.cli.methods import METHODS
+from mercer.cli.outputs import Writing, make_folder, refuse_bad_outputs
+from mercer.cli.pages import quality_report, title_of, writer
+from mercer.cli.record import plain, record_path
+from mercer.cli.request import Request
+from mercer.cli.scoring import number, sample_size, table_of
+from mercer.files.tables import Table
+from mercer.web.page import Map
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A map with a name and its scores."""
+
+    name: str
+    values: np.ndarray  # (n, k)
+    axes: list[str]
+    scores: list[Any]
+    record: dict[str, Any] | None
+
+
+def run(
+    choice: dict[str, Any],
+    *,
+    table: str,
+    coordinates: tuple[str, ...],
+    methods: tuple[str, ...],
+    coords: tuple[str, ...],
+    neighbors: int,
+    sample: str,
+    metric: str,
+    output: str | None,
+    report: str | None,
+    as_json: bool,
+    seed: int,
+    jobs: int | None,
+    voice: Voice,
+) -> None:
+    _refuse(coordinates, methods, choice, output)
+    settings = {"neighbors": neighbors, "sample": sample_size(sample), "seed": seed, "metric": metric}
+    if report is not None:
+        refuse_bad_outputs([report], [table, *coordinates])
+    if methods:
+        request = Request(table, "auto", choice=choice, seed=seed, jobs=jobs)
+        rows, maps = _fitted(request, methods, output, settings, voice)
+    else:
+        rows, maps = _read(table, coordinates, coords, choice, settings, voice)
+    pairs = [agreement(a, b, neighbors) for a, b in combinations(maps, 2)]
+    if report is not None:
+        drawn = [Map(m.name, m.values, m.axes, plain(m.scores), m.record) for m in maps]
+        title = f"{title_of(table)}: {', '.join(m.name for m in maps)}"
+        with Writing() as files:
+            files.add(report, writer(title, drawn, rows, choice.get("label")))
+    if as_json:
+        print_json({"table": table, "maps": {m.name: plain(m.scores) for m in maps}, "agreement": pairs})
+    else:
+        n, d = rows.X.shape
+        print_text(f"{table}: {n:,} rows, {d:,} columns", bold=True)
+        print_side_by_side(maps)
+        print_agreement(pairs)
+    if report is not None:
+        voice.field("page", report)
+
+
+def _refuse(coordinates: tuple[str, ...], methods: tuple[str, ...], choice: dict[str, Any], output: str | None) -> None:
+    if bool(coordinates) == bool(methods):
+        raise click.UsageError("name files of coordinates, or methods to fit with --methods, and not both")
+    unknown = [method for method in methods if method not in METHODS or method == "kcca"]
+    if unknown:
+        fit = [name for name in METHODS if name != "kcca"]
+        raise click.UsageError(f"--methods {unknown[0]}: there are {', '.join(fit)}")
+    if "kda" in methods and not choice.get("label"):
+        raise click.UsageError("kda separates classes: name their column with --label")
+    if output is not None and not methods:
+        raise click.UsageError("--output is for the maps that --methods fits")
+    if len(set(methods)) < len(methods) or len(set(coordinates)) < len(coordinates):
+        raise click.UsageError("a map is named twice")
+
+
+def _fitted(
+    request: Request, methods: tuple[str, ...], output: str | None, settings: dict[str, Any], voice: Voice
+) -> tuple[Table, list[Scored]]:
+    folder = None if output is None else Path(output)
+    if folder is not None:
+        make_folder(folder)
+    rows = read(request.table, as_choice(request.choice), voice)
+    found = []
+    for method in methods:
+        fit = fit_table(method, "asked for", rows, None, {}, voice, seed=request.seed, jobs=request.jobs)
+        asked = replace(request, method=method, output=None if folder is None else str(folder / f"{method}.csv"))
+        record = record_of(asked, fit, {"fit": fit.seconds})
+        if asked.output is not None:
+            write(asked, fit, record, record_path(asked.output), voice, {"fit": fit.seconds})
+            voice.field("wrote", asked.output)
+        with voice.working(f"scoring {method}"):
+            scores = quality_report(rows, fit.coordinates, **settings).scores
+        found.append(Scored(method, fit.coordinates, fit.names, scores, record))
+        if fit.stopped:
+            raise KeyboardInterrupt
+    return rows, found
+
+
+def _read(
+    path: str,
+    files: tuple[str, ...],
+    coords: tuple[str, ...],
+    choice: dict[str, Any],
+    settings: dict[str, Any],
+    voice: Voice,
+) -> tuple[Table, list[Scored]]:
+    maps = matched([read_coords(file, coords=coords, id=choice.get("id")) for file in files])
+    rows, first = table_of(path, maps[0], choice, voice)
+    maps = matched([first, *maps[1:]])
+    found = []
+    for name, map_ in zip(map_names(maps), maps, strict=True):
+        with voice.working(f"scoring {name}"):
+            scores = quality_report(rows, map_.values, **settings).scores
+        found.append(Scored(name, map_.values, map_.names, scores, map_.record))
+    return rows, found
+
+
+# --- agreement -----------------------------------------------------------------------------------------------
+
+
+def agreement(a: Scored, b: Scored, neighbors: int) -> dict[str, Any]:
+    """How far two maps are the same: their shapes, and their neighbours."""
+    return {
+        "maps": [a.name, b.name],
+        "disparity": disparity(a.values, b.values),
+        "neighbor_overlap": overlap(a.values, b.values, neighbors),
+    }
+
+
+def disparity(A: np.ndarray, B: np.ndarray) -> float | None:
+    """The Procrustes disparity: the squared distance left after shift, scale and rotation, of shapes of size one.
+
+    The narrower map gets columns of zeros. None where all points of a map coincide.
+    """
+    k = max(A.shape[1], B.shape[1])
+    A, B = (np.pad(values.astype(np.float64), ((0, 0), (0, k - values.shape[1]))) for values in (A, B))
+    if np.ptp(A, axis=0).max() == 0 or np.ptp(B, axis=0).max() == 0:
+        return None
+    return float(procrustes(A, B)[2])
+
+
+def overlap(A: np.ndarray, B: np.ndarray, neighbors: int, most: int = 5000) -> float:
+    """The mean share of a point's k neighbours in A that are also among those in B, of evenly spread rows."""
+    n = len(A)
+    k = max(1, min(neighbors, n - 1))
+    rows = np.unique(np.linspace(0, n - 1, min(n, most)).astype(int))
+    first, second = (_neighbors(values, rows, k) for values in (A, B))
+    shared = [len(set(x) & set(y)) for x, y in zip(first.tolist(), second.tolist(), strict=True)]
+    return float(np.mean(shared) / k)
+
+
+def _neighbors(values: np.ndarray, rows: np.ndarray, k: int) -> np.ndarray:
+    """(len(rows), k), without the row itself."""
+    found = np.atleast_2d(cKDTree(values).query(values[rows], k + 1)[1])
+    own = found == rows[:, None]
+    own[~own.any(axis=1), -1] = True  # among more than k points in one place a row may not see itself
+    return found[~own].reshape(len(rows), k)
+
+
+# --- what is printed -----------------------------------------------------------------------------------------
+
+
+def print_side_by_side(maps: list[Scored]) -> None:
+    """Scores as rows and maps as columns; a star for the best of each, ties included."""
+    names = [score.name for score in maps[0].scores]
+    table = {m.name: {score.name: score for score in m.scores} for m in maps}
+    lines, marks = [], dict[tuple[int, int], str]()
+    for r, name in enumerate(names):
+        scores: list[Any] = [table[m.name].get(name) for m in maps]
+        best = best_of(scores)
+        lines.append(
+            [scores[0].title, *(_cell(score, i in best) for i, score in enumerate(scores)), number(scores[0].best)]
+        )
+        marks |= {(r, i + 1): "bold green" for i in best}
+    print_table(["score", *(m.name for m in maps), "best"], lines, marks=marks)
+
+
+def best_of(scores: list[Any]) -> list[int]:
+    """The maps whose score is nearest to its ideal, within rounding of what is shown; none where all are the same."""
+    gaps = [np.inf if s is None or not np.isfinite(s.value) else abs(s.value - s.best) for s in scores]
+    least = min(gaps)
+    found = [i for i, gap in enumerate(gaps) if np.isfinite(gap) and gap - least < 5e-5]
+    return found if len(found) < len(scores) else []
+
+
+def _cell(score: Any, best: bool) -> str:
+    if score is None:
+        return "- "
+    doubt = f" ± {score.error:.3f}" if score.error else ""
+    return f"{number(score.value)}{doubt}{'*' if best else ' '}"
+
+
+def print_agreement(pairs: list[dict[str, Any]]) -> None:
+    if pairs:
+        print_text()
+        rows = [
+            [
+                " – ".join(p["maps"]),
+                "-" if p["disparity"] is None else f"{p['disparity']:.4f}",
+                f"{p['neighbor_overlap']:.4f}",
+            ]
+            for p in pairs
+        ]
+        print_table(["maps", "Procrustes disparity", "shared neighbours"], rows)

@@ -1,0 +1,97 @@
+"""Tables as the verbs need them: read with the notes said, matched with others, cut to rows."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+
+from mercer.cli.errors import unsuitable
+from mercer.cli.messages import Voice
+from mercer.files.tables import Choice, Table, open_source, read_table
+
+
+def as_choice(given: dict[str, Any]) -> Choice:
+    """The choice that options or a record describe; unknown fields of a record are left out."""
+    known = {part.name for part in fields(Choice)}
+    settings: dict[str, Any] = {name: value for name, value in given.items() if name in known}
+    return Choice(**settings)
+
+
+def read(path: str, choice: Choice, voice: Voice, *, preparation: Any = None) -> Table:
+    """A table, and its notes said."""
+    with voice.working(f"reading {path}"):
+        table = read_table(path, choice, preparation=preparation)
+    for note in table.notes:
+        voice.say(f"mercer: note: {note}")
+    return table
+
+
+def read_second(path: str, choice: Choice, voice: Voice) -> Table:
+    """The other view: prepared in the same way; its columns are its own, and it need not have the label or the id."""
+    names = set() if path == "-" else columns_in(path)
+    label, id_ = (name if name in names else None for name in (choice.label, choice.id))
+    return read(path, replace(choice, drop=(), columns=None, label=label, id=id_), voice)
+
+
+def columns_in(path: str) -> set[str]:
+    """The names of the columns of a file, without reading it all."""
+    source = open_source(path)
+    return {*source.names, *source.extras}
+
+
+def rows_of(table: Table, rows: np.ndarray) -> Table:
+    """Some rows of a table, in this order."""
+    return replace(
+        table,
+        X=table.X[rows],
+        ids=None if table.ids is None else table.ids[rows],
+        labels=None if table.labels is None else table.labels[rows],
+        columns={name: column[rows] for name, column in table.columns.items()},
+        images=None if table.images is None else [table.images[i] for i in rows],
+    )
+
+
+def match(first: Table, second: Table, names: tuple[str, str], voice: Voice) -> tuple[Table, Table]:
+    """Rows of two tables that belong together: of the same id, else of the same place."""
+    if first.ids is None or second.ids is None:
+        refuse_lengths(first.X.shape[0], second.X.shape[0], names)
+        return first, second
+    mine, theirs = common_rows(first.ids, second.ids, names)
+    lost = first.X.shape[0] + second.X.shape[0] - 2 * len(mine)
+    if lost:
+        voice.say(f"mercer: note: {len(mine)} rows have the same id in both tables; {lost} others are left out")
+    return rows_of(first, mine), rows_of(second, theirs)
+
+
+def refuse_lengths(here: int, there: int, names: tuple[str, str]) -> None:
+    if here != there:
+        raise unsuitable(
+            f"{names[0]} has {here} rows and {names[1]} has {there}: they are matched by order, unless both have ids "
+            "(--id COLUMN)"
+        )
+
+
+def common_rows(first: np.ndarray, second: np.ndarray, names: tuple[str, str]) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of the same id, in the order of the first."""
+    places: list[dict[str, int]] = []
+    for ids, name in zip((first, second), names, strict=True):
+        found = {str(key): row for row, key in enumerate(ids.tolist())}
+        if len(found) < len(ids):
+            twice = _repeated(ids)
+            raise unsuitable(f"{name} has the id {twice!r} more than once: rows cannot be matched by it")
+        places.append(found)
+    keys = [key for key in places[0] if key in places[1]]
+    if not keys:
+        raise unsuitable(f"{names[0]} and {names[1]} have no id in common")
+    return tuple(np.array([found[key] for key in keys]) for found in places)  # type: ignore[return-value]
+
+
+def _repeated(ids: np.ndarray) -> str:
+    seen: set[str] = set()
+    for key in map(str, ids.tolist()):
+        if key in seen:
+            return key
+        seen.add(key)
+    return ""

@@ -1,0 +1,1 @@
+"""The demos: each a module with `show(stage)`; what examples share with them is here."""

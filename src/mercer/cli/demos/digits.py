@@ -1,0 +1,83 @@
+"""1797 images of 8 × 8 pixels: the spectrum with its certificate, two maps with their quality, and a page of both."""
+
+from __future__ import annotations
+
+from io import BytesIO
+
+import numpy as np
+from matplotlib.figure import Figure
+from PIL import Image
+from sklearn.datasets import load_digits
+
+from mercer import TSNE, KernelPCA
+from mercer.cli.comparing import Scored, agreement, print_agreement, print_side_by_side
+from mercer.cli.demos.stage import Stage, title
+from mercer.cli.record import facts_of, plain
+from mercer.plots import INK, EmbeddingDisplay, ScreeDisplay, new_figure
+from mercer.quality import report
+from mercer.web.page import Map, Page, write_page
+
+
+def show(stage: Stage) -> None:
+    X, y = load_digits(return_X_y=True)
+    kpca = KernelPCA(40, kernel="rbf", gamma="median").fit(X)
+    stage.spectrum("Handwritten digits, 1797 images of 64 pixels", kpca, rows=10)
+    stage.picture("digits", _draw_map(X, y, kpca))
+    stage.picture("digits-scree", _draw_spectrum(kpca))
+    with stage.voice.working("t-SNE of the digits"):
+        tsne = TSNE(random_state=0).fit(X)
+    found = {"kernel PCA": (kpca.transform(X)[:, :2], kpca), "t-SNE": (tsne.embedding_, tsne)}
+    with stage.voice.working("scoring the maps"):
+        maps = [
+            Scored(name, Y, _axes(name), report(X, Y, labels=y, random_state=0).scores, plain(_run(model)))
+            for name, (Y, model) in found.items()
+        ]
+    if not stage.voice.quiet:
+        stage.say()
+        stage.say("How faithful the two maps of the digits are", bold=True)
+        print_side_by_side(maps)
+        print_agreement([agreement(maps[0], maps[1], 15)])
+    drawn = [Map(m.name, m.values, m.axes, plain(m.scores), m.record) for m in maps]
+    page = Page("Handwritten digits", drawn, None, {"digit": y.astype(str)}, "digit", images_of(X))
+    stage.page("digits", lambda path: write_page(page, path))
+
+
+def _axes(name: str) -> list[str]:
+    return [f"{name} {i}" for i in (1, 2)]
+
+
+def _run(model: object) -> dict:
+    parameters = model.get_params(deep=False)  # type: ignore[attr-defined]
+    return {"estimator": type(model).__name__, "parameters": parameters, "fit": facts_of(model)}
+
+
+def images_of(X: np.ndarray) -> list[bytes]:
+    """The digits as PNG files, each pixel as 4 × 4, dark on white."""
+    pixels = (255 - 255 * X.reshape(-1, 8, 8) / 16).astype(np.uint8).repeat(4, axis=1).repeat(4, axis=2)
+    return [_png(image) for image in pixels]
+
+
+def _png(pixels: np.ndarray) -> bytes:
+    file = BytesIO()
+    Image.fromarray(pixels).save(file, format="png", optimize=True)
+    return file.getvalue()
+
+
+def _draw_map(X: np.ndarray, y: np.ndarray, kpca: KernelPCA) -> Figure:
+    figure, (left, right) = new_figure(2, width=5.2, height=4.8)
+    EmbeddingDisplay.from_estimator(kpca, X, y, ax=left)
+    EmbeddingDisplay.from_estimator(kpca, X, y, components=(2, 3), ax=right)
+    title(left, "Handwritten digits, kernel PCA")
+    title(right, "The next two components")
+    return figure
+
+
+def _draw_spectrum(kpca: KernelPCA) -> Figure:
+    figure, (left, right) = new_figure(2, width=4.6, height=3.6)
+    display = ScreeDisplay.from_estimator(kpca, ax=left)
+    display.plot_certificate(ax=right)
+    right.axhline(kpca.solver_.tol * kpca.eigenvalues_[0], color=INK, lw=1, ls=(0, (4, 3)), label="asked for: tol · γ₁")
+    right.legend(loc=(0.48, 0.64), frameon=False, fontsize=8.5, labelcolor=INK)
+    title(left, "Eigenvalues of the centred kernel matrix")
+    title(right, "How far they can be wrong")
+    return figure

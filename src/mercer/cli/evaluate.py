@@ -1,0 +1,75 @@
+"""`mercer evaluate`: score coordinates against the table they came from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from mercer.cli.options import (
+    MAPS,
+    SCORES,
+    SEED,
+    TABLE,
+    Whole,
+    choice_of,
+    json_option,
+    names_option,
+    option,
+    run_options,
+    table_options,
+    verb,
+)
+
+
+@verb("evaluate")
+@click.argument("table")
+@click.argument("coordinates")
+@names_option("--coords", section=MAPS, help="Columns that are coordinates; those of the run.json, else all fractions.")
+@option(
+    "--neighbors",
+    "-k",
+    type=Whole(1),
+    metavar="INT",
+    default=15,
+    show_default=True,
+    section=SCORES,
+    help="How many neighbours count.",
+)
+@option(
+    "--sample",
+    default="auto",
+    show_default=True,
+    metavar="auto|INT|none",
+    section=SCORES,
+    help="Rows that are looked at: none is all of them, auto enough for an error of 0.005.",
+)
+@option(
+    "--model",
+    metavar="FILE",
+    section=TABLE,
+    help="Prepare the rows as this model does: for those that mercer transform placed.",
+)
+@option("--metric", default="euclidean", show_default=True, metavar="NAME", section=SCORES, help="Of the table's rows.")
+@table_options
+@option("--explain", is_flag=True, section=SCORES, help="Say what each score means.")
+@json_option
+@option("--seed", type=SEED, metavar="INT", default=0, show_default=True, help="Of the rows that are sampled.")
+@run_options
+@click.pass_context
+def command(context: click.Context, **options: Any) -> None:
+    """\b
+    Examples:
+      mercer evaluate table.csv coords.csv
+      mercer evaluate table.csv other_tool.csv --coords x,y --label kind
+      mercer evaluate table.csv coords.csv --json | jq '.scores[0].value'
+
+    How faithful a map is: neighbours that were lost or made up, distances, and classes, each with its standard error.
+    The table is prepared as the run.json beside the coordinates says. Rows are matched by id, else by order.
+    """
+    from mercer.cli.scoring import evaluate
+
+    evaluate(choice_of(context), **{k: v for k, v in options.items() if k not in _CHOICE})
+
+
+_CHOICE = ("label", "id", "drop", "columns", "impute", "encode", "scale", "dtype")

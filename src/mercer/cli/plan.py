@@ -1,0 +1,163 @@
+"""`--dry-run`: what a fit would do, and the memory and time it would take, without doing it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mercer.cli.fitting import as_classes, build
+from mercer.cli.forecast import forecast_seconds
+from mercer.cli.messages import print_json, print_table
+from mercer.cli.methods import METHODS
+from mercer.cli.parameters import HIDDEN
+from mercer.cli.record import plain
+from mercer.cli.request import Request
+from mercer.files.tables import Table
+from mercer.memory import available_bytes, format_bytes
+
+
+def tell_plan(
+    request: Request, method: str, why: str, table: Table, second: Table | None, files: list[str], as_json: bool
+) -> None:
+    """Print the plan of a fit; MemoryLimitError, as the fit would raise, where it does not fit."""
+    estimator = build(method, request.parameters, seed=request.seed, jobs=request.jobs)
+    solver, needed = memory_of(method, estimator, table, second)
+    forecast = forecast_seconds(method, estimator, table, second)
+    n, d = table.X.shape
+    held = size_of(table) + (size_of(second) if second is not None else 0)
+    if as_json:
+        parameters = {name: plain(v) for name, v in estimator.get_params(deep=False).items() if name not in HIDDEN}
+        print_json(
+            {
+                "method": method,
+                "why": why,
+                "solver": solver,
+                "parameters": parameters,
+                "rows": n,
+                "columns": d,
+                "table_bytes": held,
+                "needed_bytes": needed,
+                "available_bytes": available_bytes(),
+                "seconds": {"least": forecast.low, "most": forecast.high, "measured_on_rows": forecast.rows},
+                "outputs": files,
+            }
+        )
+        return
+    lines = [
+        ("table", f"{request.table}: {n:,} rows, {d:,} columns, {format_bytes(held)} in memory"),
+        ("method", f"{METHODS[method].title}: {why}"),
+        ("solver", solver),
+        ("memory", f"{format_bytes(needed)} beside the table; {format_bytes(available_bytes())} are free"),
+        ("time", str(forecast)),
+        ("writes", ", ".join(files) or "stdout"),
+    ]
+    print_table(["", ""], [[name, value] for name, value in lines], left=(0, 1))
+
+
+def size_of(table: Table) -> int:
+    X = table.X
+    return int(X.nbytes if hasattr(X, "nbytes") else X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
+
+
+# --- memory --------------------------------------------------------------------------------------------------
+
+
+def memory_of(method: str, estimator: Any, table: Table, second: Table | None) -> tuple[str, int]:
+    """How it would be solved, and the bytes it would take."""
+    return _MEMORY[method](estimator, table, second)
+
+
+def _of_pca(estimator: Any, table: Table, _: Any) -> tuple[str, int]:
+    from mercer.backends.cpu import workers
+
+    n, d = table.X.shape
+    solver = estimator.svd_solver
+    tall = n >= 10 * d and d <= 1000
+    if solver == "covariance_eigh" or (solver == "auto" and tall):
+        return "covariance_eigh: one pass over tall data", 8 * d * d * (workers(None) + 4)
+    dense = 0 if not hasattr(table.X, "nbytes") else int(table.X.nbytes)
+    return f"{solver}: a copy of the data", 2 * dense + 16 * (n + d) * min(n, d, 64)
+
+
+def _of_kernel_pca(estimator: Any, table: Table, _: Any) -> tuple[str, int]:
+    plan = estimator.plan(table.X)
+    return f"{plan.solver}: {plan.reason}", plan.needed_bytes
+
+
+def _of_discriminants(estimator: Any, table: Table, _: Any) -> tuple[str, int]:
+    from mercer.estimators.discriminants import PROBES
+    from mercer.estimators.planning import plan_fit
+    from mercer.features import factor_bytes
+
+    n, d = table.X.shape
+    if estimator.rank is not None:
+        return f"a factor of rank {estimator.rank}", factor_bytes(n, estimator.rank, table.X.dtype.itemsize == 4)
+    block = len(np.unique(as_classes(table.labels))) + PROBES
+    bits = table.X.dtype.itemsize
+    limit = estimator.memory_limit
+    plan = plan_fit(n, d, block, bits, solver="krylov", rank=None, limit=limit, **_machine(estimator))
+    small = n <= 2048
+    solver = "one Cholesky factor of the kernel matrix" if small else "conjugate gradients over streamed tiles"
+    return solver, max(plan.needed_bytes, 5 * 8 * n * n if small else 0)
+
+
+def _machine(estimator: Any) -> dict[str, Any]:
+    from mercer.backends import cpu
+
+    return {"free": available_bytes(), "threads": cpu.workers(estimator.n_jobs), "tile": cpu.TILE}
+
+
+def _of_cca(estimator: Any, table: Table, second: Table | None) -> tuple[str, int]:
+    from mercer.exceptions import MemoryLimitError
+    from mercer.features import factor_bytes, memory_to_use, most_columns
+
+    n = table.X.shape[0]
+    assert second is not None
+    views = [factor_bytes(n, estimator.rank, view.X.dtype.itemsize == 4) for view in (table, second)]
+    needed = sum(views) + 3 * 8 * most_columns(n, estimator.rank) ** 2
+    limit = memory_to_use(table.X, estimator.memory_limit)
+    if needed > limit:
+        raise MemoryLimitError(
+            f"kernel CCA of {n:,} rows needs {format_bytes(needed)}, more than the limit of {format_bytes(limit)}; "
+            "try --rank auto"
+        )
+    return f"factors of rank {estimator.rank or n}", needed
+
+
+def _of_isomap(estimator: Any, table: Table, _: Any) -> tuple[str, int]:
+    from mercer.estimators.landmarks import landmark_count
+    from mercer.estimators.unfolding import plan_unfolding
+
+    n = table.X.shape[0]
+    landmarks = landmark_count(estimator.landmarks, n, n, estimator.n_components)
+    plan = plan_unfolding(
+        n,
+        min(estimator.n_components, n),
+        solver=estimator.eigen_solver,
+        landmarks=landmarks,
+        limit=estimator.memory_limit,
+        n_jobs=estimator.n_jobs,
+    )
+    return f"{plan.solver}: {plan.reason}; {landmarks or n:,} shortest-path trees", plan.needed_bytes
+
+
+def _of_neighbours(estimator: Any, table: Table, _: Any) -> tuple[str, int]:
+    n, d = table.X.shape
+    perplexity = estimator.perplexity if isinstance(estimator.perplexity, int | float) else max(estimator.perplexity)
+    if estimator.method == "exact":
+        return "all pairs in every step", 8 * 4 * n * n
+    k = min(n - 1, int(3 * perplexity) + 1)
+    steps = f"{estimator.max_iter:,} steps of {k} neighbours a row"
+    return f"{steps}, repulsion by {estimator.method}", 36 * n * k + 8 * n * d + 200 * n
+
+
+_MEMORY: dict[str, Any] = {
+    "pca": _of_pca,
+    "kpca": _of_kernel_pca,
+    "kda": _of_discriminants,
+    "kcca": _of_cca,
+    "isomap": _of_isomap,
+    "sne": _of_neighbours,
+    "tsne": _of_neighbours,
+}

@@ -1,0 +1,256 @@
+"""`mercer fit`: every method writes what its estimator computes, records it, and can do it again to the byte."""
+
+import hashlib
+import json
+
+import numpy as np
+import pytest
+
+import mercer
+from mercer.files.tables import Choice, read_table, write_table
+
+QUICK = {"sne": ["--max-iter", "60", "--perplexity", "8"], "tsne": ["--max-iter", "60", "--perplexity", "8"]}
+FLOWERS = ["flowers.csv", "--label", "species", "--id", "name"]
+
+
+def expected(method):
+    """The same by the library, with the command's defaults."""
+    table = read_table("flowers.csv", Choice(label="species", id="name"))
+    model = {
+        "pca": lambda: mercer.PCA(2, random_state=0),
+        "kpca": lambda: mercer.KernelPCA(2, kernel="rbf", gamma="median", random_state=0),
+        "kda": lambda: mercer.KernelDiscriminantAnalysis(random_state=0),
+        "isomap": lambda: mercer.Isomap(random_state=0),
+        "sne": lambda: mercer.SNE(max_iter=60, perplexity=8.0, random_state=0),
+        "tsne": lambda: mercer.TSNE(max_iter=60, perplexity=8.0, random_state=0),
+    }[method]()
+    if method == "kda":
+        return model.fit(table.X, table.labels.astype(str)).transform(table.X)
+    return model.fit_transform(table.X)
+
+
+@pytest.mark.parametrize("method", ["pca", "kpca", "kda", "isomap", "sne", "tsne"])
+def test_coordinates_are_the_estimator_s_with_ids_and_labels(shell, method):
+    shell("fit", *FLOWERS, "--method", method, *QUICK.get(method, []), "-o", "c.csv")
+    columns = shell.columns("c.csv")
+    assert list(columns) == ["name", "species", f"{method}1", f"{method}2"]
+    assert columns["name"][0] == "plant0" and set(columns["species"]) == {"setosa", "versicolor", "virginica"}
+    exact = 1e-6 if method in QUICK else 1e-12  # maps are float32
+    np.testing.assert_allclose(shell.coordinates("c.csv"), expected(method), rtol=exact, atol=1e-12)
+
+
+def test_two_tables_are_matched_by_id(shell):
+    """other.csv has the rows backwards; the pairs must be those of the same plant."""
+    shell("fit", "flowers.csv", "--second", "other.csv", "--id", "name", "--drop", "species", "-o", "c.csv")
+    first = read_table("flowers.csv", Choice(id="name", drop=("species",)))
+    second = read_table("other.csv", Choice(id="name"))
+    cca = mercer.KernelCCA(2, gamma="median", random_state=0).fit(first.X, second.X[::-1])
+    found = shell.columns("c.csv")
+    assert list(found) == ["name", "kcca_x1", "kcca_x2", "kcca_y1", "kcca_y2"]
+    np.testing.assert_allclose(shell.coordinates("c.csv"), np.hstack([cca.x_scores_, cca.y_scores_]), atol=1e-9)
+    assert (
+        shell.record("c.run.json")["method"] == "kcca" and shell.record("c.run.json")["second"]["path"] == "other.csv"
+    )
+
+
+def test_two_tables_without_ids_need_as_many_rows(shell):
+    write_table("short.csv", {"a": np.arange(5.0)})
+    said = shell("fit", "flowers.csv", "--drop", "name,species", "--second", "short.csv", status=3).stderr
+    assert "has 90 rows" in said and "has 5" in said and "--id" in said
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "csv.gz", "parquet", "feather", "npz"])
+def test_output_is_by_suffix(shell, suffix):
+    shell("fit", *FLOWERS, "-m", "pca", "-o", f"c.{suffix}", "-q")
+    np.testing.assert_array_equal(shell.coordinates(f"c.{suffix}"), expected("pca"))
+    assert (shell.folder / "c.run.json").exists()
+
+
+def test_without_a_file_the_coordinates_go_to_stdout_and_nothing_else(shell):
+    before = {path.name for path in shell.folder.iterdir()}
+    result = shell("fit", *FLOWERS, "-m", "pca")
+    lines = result.stdout.splitlines()
+    assert lines[0] == "name,species,pca1,pca2" and len(lines) == 91
+    assert "method" in result.stderr
+    assert {path.name for path in shell.folder.iterdir()} == before
+    assert shell("fit", *FLOWERS, "-m", "pca", "-o", "-", "-q").stderr == ""
+
+
+def test_stdin_is_a_table(shell):
+    text = (shell.folder / "flowers.csv").read_text()
+    by_pipe = shell("fit", "-", *FLOWERS[1:], "-m", "pca", "-q", stdin=text).stdout
+    assert by_pipe == shell("fit", *FLOWERS, "-m", "pca", "-q").stdout
+
+
+def test_options_reach_the_estimator(shell):
+    shell("fit", *FLOWERS, "-m", "kpca", "--kernel", "poly", "--degree", "2", "--gamma", "none", "--n-components", "3",
+          "--scale", "standard", "--dtype", "float32", "-o", "c.parquet", "--save", "m.mercer")  # fmt: skip
+    model = mercer.load("m.mercer")
+    assert (model.kernel, model.degree, model.gamma, model.n_components) == ("poly", 2.0, None, 3)
+    assert shell.columns("c.parquet")["kpca3"].dtype == np.float32 or model.X_fit_.dtype == np.float32
+    assert abs(model.X_fit_.mean()) < 1e-5
+
+
+def test_a_radius_stands_for_neighbours(shell):
+    shell("fit", *FLOWERS, "-m", "isomap", "--radius", "2.5", "-o", "c.csv", "--save", "m.mercer")
+    model = mercer.load("m.mercer")
+    assert model.radius == 2.5 and model.n_neighbors is None
+
+
+# --- the record ----------------------------------------------------------------------------------------------
+
+
+def test_the_record_says_what_was_done(shell):
+    shell("fit", *FLOWERS, "-m", "kpca", "--gamma", "0.5", "-o", "c.csv", "--save", "m.mercer", "--seed", "7")
+    record = shell.record("c.run.json")
+    assert record["parameters"]["gamma"] == 0.5 and record["parameters"]["kernel"] == "rbf"
+    assert record["seed"] == 7 and record["choice"] == {"label": "species", "id": "name"}
+    flowers = (shell.folder / "flowers.csv").read_bytes()
+    assert record["input"] == {
+        "path": "flowers.csv", "sha256": hashlib.sha256(flowers).hexdigest(), "rows": 90, "columns": 4
+    }  # fmt: skip
+    for entry in record["outputs"]:
+        assert entry["sha256"] == hashlib.sha256((shell.folder / entry["path"]).read_bytes()).hexdigest()
+    assert [entry["what"] for entry in record["outputs"]] == ["coordinates", "model"]
+    model = mercer.load("m.mercer")
+    assert record["fit"]["eigenvalues"] == model.eigenvalues_.tolist()
+    assert record["fit"]["residuals"] == model.residuals_.tolist()
+    assert record["fit"]["solver"]["name"] == model.solver_.name and record["stopped"] is False
+    assert {"python", "mercer", "numpy", "scipy", "scikit-learn", "platform"} <= set(record["versions"])
+    assert set(record["seconds"]) == {"read", "fit", "write"}
+
+
+@pytest.mark.parametrize("method", ["pca", "kpca", "kda", "isomap", "tsne"])
+def test_a_record_replays_to_the_same_bytes(shell, method):
+    extra = [*QUICK.get(method, []), "--scale", "robust", "--seed", "3"]
+    shell("fit", *FLOWERS, "-m", method, *extra, "-o", "c.csv")
+    first = (shell.folder / "c.csv").read_bytes()
+    shell("fit", "--config", "c.run.json", "-o", "again.csv")
+    assert (shell.folder / "again.csv").read_bytes() == first
+    assert shell.record("again.run.json")["parameters"] == shell.record("c.run.json")["parameters"]
+    (shell.folder / "c.csv").unlink()
+    shell("fit", "--config", "c.run.json")
+    assert (shell.folder / "c.csv").read_bytes() == first
+
+
+def test_options_given_besides_a_record_win(shell):
+    shell("fit", *FLOWERS, "-m", "kpca", "--gamma", "0.5", "--n-components", "3", "-o", "c.csv")
+    shell("fit", "--config", "c.run.json", "--gamma", "2", "--scale", "standard", "-o", "d.csv")
+    record = shell.record("d.run.json")
+    assert record["parameters"]["gamma"] == 2.0 and record["parameters"]["n_components"] == 3
+    assert record["choice"] == {"label": "species", "id": "name", "scale": "standard"}
+    shell("fit", "--config", "c.run.json", "--method", "pca", "-o", "e.csv")
+    assert shell.record("e.run.json")["parameters"]["n_components"] == 2
+
+
+def test_changed_data_is_a_warning_or_with_strict_an_error(shell):
+    shell("fit", *FLOWERS, "-m", "pca", "-o", "c.csv")
+    text = (shell.folder / "flowers.csv").read_text()
+    (shell.folder / "flowers.csv").write_text(text.replace("5.1", "5.2", 1))
+    assert "warning: flowers.csv is not the data" in shell("fit", "--config", "c.run.json", "-o", "d.csv").stderr
+    assert "sha256" in shell("fit", "--config", "c.run.json", "-o", "e.csv", "--strict", status=3).stderr
+    assert not (shell.folder / "e.csv").exists()
+
+
+def test_a_record_is_found_from_another_folder(shell, monkeypatch):
+    shell("fit", *FLOWERS, "-m", "pca", "-o", "c.csv")
+    (shell.folder / "elsewhere").mkdir()
+    monkeypatch.chdir(shell.folder / "elsewhere")
+    shell("fit", "--config", "../c.run.json", "-o", "d.csv")
+    assert (shell.folder / "elsewhere" / "d.csv").read_bytes() == (shell.folder / "c.csv").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"format": "mercer run"}',
+        '{"format": "mercer run", "version": 99}',
+        '{"format": "mercer run", "version": 1}',
+        "\0",
+    ],
+)
+def test_a_record_that_is_none_is_one_line(shell, text):
+    (shell.folder / "bad.run.json").write_text(text)
+    assert "bad.run.json" in shell("fit", "--config", "bad.run.json", status=3).stderr
+
+
+def test_json_is_the_record(shell):
+    result = shell("fit", *FLOWERS, "-m", "pca", "-o", "c.csv", "--json", "--quiet")
+    assert json.loads(result.stdout) == shell.record("c.run.json") and result.stderr == ""
+
+
+# --- what is refused, and that nothing is left behind ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (["nowhere.csv", "-o", "c.csv"], 3, "nowhere.csv"),
+        (["flowers.csv", "-o", "c.csv"], 3, "--encode"),
+        ([*FLOWERS, "-o", "flowers.csv"], 2, "is an input"),
+        ([*FLOWERS, "-o", "c.csv", "--save", "c.csv"], 2, "twice"),
+        ([*FLOWERS, "-o", "nowhere/c.csv"], 1, "nowhere"),
+        ([*FLOWERS, "-o", "c.docx"], 2, ".docx"),
+        ([*FLOWERS, "-o", "."], 1, "folder"),
+        ([*FLOWERS, "-m", "kpca", "--kernel", "rfb", "-o", "c.csv"], 2, "rbf"),
+        ([*FLOWERS, "-m", "kpca", "--gamma", "-1", "-o", "c.csv"], 2, "gamma"),
+        ([*FLOWERS, "-m", "tsne", "--perplexity", "500", "-o", "c.csv"], 1, "perplexity"),
+        ([*FLOWERS, "-m", "kpca", "--memory-limit", "1kB", "-o", "c.csv"], 4, "memory_limit"),
+        (["flowers.csv", "--label", "kind", "-o", "c.csv"], 3, "kind"),
+        (["flowers.csv", "-m", "kda", "--label", "m0", "--drop", "name,species", "-o", "c.csv"], 3, "label"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line_and_writes_nothing(shell, words, status, said):
+    before = {path.name: path.read_bytes() for path in shell.folder.iterdir()}
+    result = shell("fit", *words, status=status)
+    assert said.lower() in result.stderr.splitlines()[-1].lower()
+    assert {path.name: path.read_bytes() for path in shell.folder.iterdir()} == before
+
+
+def test_a_failure_while_writing_leaves_the_old_files(shell, monkeypatch):
+    shell("fit", *FLOWERS, "-m", "pca", "-o", "c.csv", "--save", "m.mercer")
+    before = {path.name: path.read_bytes() for path in shell.folder.iterdir()}
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("mercer.cli.fitting.save_model", full)
+    shell("fit", *FLOWERS, "-m", "kpca", "-o", "c.csv", "--save", "m.mercer", status=1)
+    assert {path.name: path.read_bytes() for path in shell.folder.iterdir()} == before
+
+
+def test_a_stopped_map_is_kept_and_says_so(shell, monkeypatch):
+    """Ctrl-C comes to the descent as KeyboardInterrupt: here after 40 steps."""
+    from mercer.embedding.loss import Loss
+
+    steps, forces = [], Loss.forces
+
+    def interrupted(self, Y):
+        steps.append(1)
+        if len(steps) > 40:
+            raise KeyboardInterrupt
+        return forces(self, Y)
+
+    monkeypatch.setattr(Loss, "forces", interrupted)
+    result = shell("fit", *FLOWERS, "-m", "tsne", "--perplexity", "8", "-o", "c.csv", "--save", "m.mercer", status=130)
+    assert "Interrupted after 40 steps" in result.stderr
+    record = shell.record("c.run.json")
+    assert record["stopped"] is True and record["fit"]["report"]["steps"] == 40
+    assert shell.coordinates("c.csv").shape == (90, 2)
+
+
+def test_warnings_are_one_line_each(shell):
+    write_table("flat.csv", {"a": np.ones(30), "b": np.arange(30.0)})
+    lines = shell("fit", "flat.csv", "-m", "pca", "--n-components", "2", "-o", "c.csv", "-q").stderr.splitlines()
+    assert all(line.startswith("mercer: ") for line in lines)
+
+
+def test_a_page_has_the_map_and_its_quality(shell):
+    shell("fit", *FLOWERS, "-m", "pca", "-o", "c.csv", "--report", "map.html")
+    page = (shell.folder / "map.html").read_text()
+    assert page.startswith("<!doctype html>") and "trustworthiness" in page and "pca1" in page
+    names = [score["name"] for score in shell.record("c.run.json")["quality"]]
+    assert "trustworthiness" in names and "class_purity" in names

@@ -1,0 +1,154 @@
+"""The command itself: help, version, exit statuses, and that asking for help loads nothing heavy."""
+
+import subprocess
+import sys
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from mercer.cli.main import VERBS, main
+
+HEAVY = ("numpy", "scipy", "sklearn", "numba", "matplotlib", "rich", "torch", "pyarrow")
+
+
+def invoke(*args):
+    return CliRunner().invoke(main, list(args))
+
+
+@pytest.mark.parametrize(
+    "args", [[], ["--help"], ["fit", "--help"], ["fit", "--method", "tsne", "--help"], ["fit", "--no"]]
+)
+def test_asking_for_help_loads_nothing_heavy(args):
+    code = (
+        f"import sys; from mercer.cli.main import main\ntry: main({args!r})\n"
+        f"except SystemExit: sys.exit(str([m for m in {HEAVY} if m in sys.modules]))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert found.stderr.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("args", [["--help"], ["-h"], [], *([verb, "--help"] for verb in VERBS)])
+def test_help_starts_with_examples_and_fits_a_terminal(args):
+    result = invoke(*args)
+    assert result.exit_code == 0 and result.stderr == ""
+    usage, first, example = [line.strip() for line in result.stdout.splitlines() if line.strip()][:3]
+    assert usage.startswith("Usage:") and first == "Examples:" and example.startswith("mercer ")
+    assert all(len(line) <= 90 for line in result.stdout.splitlines())
+
+
+def test_help_names_every_verb_and_every_exit_status():
+    said = invoke("--help").stdout
+    for verb, sentence in VERBS.items():
+        assert f"{verb}" in said and sentence in said
+    for status in (0, 1, 2, 3, 4, 5, 130):
+        assert f"\n    {status} " in said
+
+
+def test_version_is_the_package_s():
+    import mercer
+
+    assert invoke("--version").stdout == f"mercer {mercer.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["nonsense"],
+        ["--nonsense"],
+        ["demo", "nonsense"],
+        ["demo", "--output"],
+        ["fit"],
+        ["fit", "t.csv", "more.csv"],
+        ["fit", "t.csv", "--nonsense"],
+        ["fit", "t.csv", "--method", "magic"],
+        ["fit", "t.csv", "--method", "kpca", "--gamma", "wide"],
+        ["fit", "t.csv", "--method", "kda"],
+        ["fit", "t.csv", "--method", "kcca"],
+        ["fit", "t.csv", "--method", "pca", "--second", "u.csv"],
+        ["fit", "t.csv", "--json"],
+        ["fit", "t.csv", "--seed", "-1"],
+        ["compare", "t.csv"],
+        ["compare", "t.csv", "a.csv", "--methods", "pca"],
+        ["compare", "t.csv", "--methods", "pca,magic"],
+        ["evaluate", "t.csv"],
+        ["evaluate", "t.csv", "c.csv", "--sample", "some"],
+        ["report", "c.csv"],
+        ["transform", "m.mercer"],
+        ["inspect"],
+    ],
+)
+def test_wrong_usage_is_one_line_and_status_2(args):
+    result = invoke(*args)
+    assert result.exit_code == 2, result.stderr
+    assert result.stdout == ""
+    assert result.stderr.startswith("mercer: ") and result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("args", "hint"),
+    [
+        (["reprt"], "did you mean report?"),
+        (["fit", "t.csv", "--method", "ksne"], "did you mean sne?"),
+        (["fit", "t.csv", "--method", "kpca", "--gama", "1"], "did you mean --gamma"),
+        (["fit", "t.csv", "--method", "kpca", "--n_components", "1"], "it is --n-components"),
+        (["fit", "t.csv", "--perplexity", "5"], "an option of --method sne and --method tsne"),
+        (["fit", "t.csv", "--method", "pca", "--landmarks", "5"], "an option of --method isomap"),
+        (["evaluate", "t.csv", "c.csv", "--neighbours", "5"], "did you mean --neighbors"),
+    ],
+)
+def test_what_is_nearly_right_is_met_with_what_is(args, hint):
+    assert hint in invoke(*args).stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (ValueError("a\nb"), 1),
+        (MemoryError(), 4),
+        (KeyboardInterrupt(), 130),
+        (OSError(28, "full"), 1),
+        (ZeroDivisionError("x"), 1),
+        (KeyError("x"), 1),
+        (BrokenPipeError(), 0),
+    ],
+)
+def test_any_failure_of_a_verb_is_one_line_and_its_status(monkeypatch, error, status):
+    def broken(*args, **options):
+        raise error
+
+    monkeypatch.setattr("mercer.cli.demo.run", broken)
+    result = invoke("demo", "circles")
+    assert result.exit_code == status
+    lines = [line for line in result.stderr.split("\n") if line]
+    assert len(lines) == bool(status) and all(line.startswith("mercer: ") for line in lines)
+
+
+def test_errors_of_the_library_have_statuses_of_their_own(monkeypatch):
+    from sklearn.utils._param_validation import InvalidParameterError
+
+    from mercer.exceptions import MemoryLimitError
+    from mercer.files.models import ModelFileError
+    from mercer.files.tables import TableError
+
+    for error, status in ((TableError, 3), (ModelFileError, 5), (MemoryLimitError, 4), (InvalidParameterError, 2)):
+
+        def broken(*args, error=error, **options):
+            raise error("no")
+
+        monkeypatch.setattr("mercer.cli.demo.run", broken)
+        assert invoke("demo", "circles").exit_code == status
+
+
+def test_debug_shows_where(monkeypatch):
+    def broken(*args, **options):
+        raise ValueError("deep inside")
+
+    monkeypatch.setattr("mercer.cli.demo.run", broken)
+    result = invoke("demo", "circles", "--debug")
+    assert isinstance(result.exception, ValueError)
+
+
+def test_errors_pass_through_outside_standalone_mode():
+    with pytest.raises(click.UsageError):
+        main.main(["nonsense"], standalone_mode=False)

@@ -1,0 +1,53 @@
+"""--dry-run: the method, the memory and the time are told; nothing is written; what does not fit is refused."""
+
+import json
+
+import numpy as np
+import pytest
+
+import mercer
+from mercer.cli.forecast import Forecast, spoken
+from mercer.cli.methods import METHODS
+from mercer.files.tables import write_table
+
+FLOWERS = ["flowers.csv", "--label", "species", "--id", "name"]
+
+
+@pytest.mark.parametrize("method", ["auto", *METHODS])
+def test_every_method_has_a_plan_and_writes_nothing(shell, method):
+    before = sorted(path.name for path in shell.folder.iterdir())
+    extra = ["--second", "other.csv"] if method == "kcca" else []
+    extra += ["--max-iter", "30", "--perplexity", "8"] if method in ("sne", "tsne") else []
+    plan = json.loads(shell("fit", *FLOWERS, "-m", method, *extra, "-o", "c.csv", "--dry-run", "--json").stdout)
+    assert plan["method"] == ("kpca" if method == "auto" else method)
+    assert plan["needed_bytes"] > 0 and plan["solver"] and plan["why"]
+    assert 0 < plan["seconds"]["least"] <= plan["seconds"]["most"] < 60
+    assert plan["outputs"] == ["c.csv", "c.run.json"]
+    assert sorted(path.name for path in shell.folder.iterdir()) == before
+
+
+def test_the_plan_in_words(shell):
+    said = shell("fit", *FLOWERS, "--dry-run", "-o", "c.csv").stdout
+    assert [line.split()[0] for line in said.splitlines()] == ["table", "method", "solver", "memory", "time", "writes"]
+    assert "kernel PCA: up to 20,000 rows" in said
+
+
+def test_memory_is_what_the_estimator_plans(shell):
+    rng = np.random.default_rng(0)
+    write_table("wide.npy", {f"x{i}": rng.normal(size=3000) for i in range(4)})
+    plan = json.loads(shell("fit", "wide.npy", "-m", "kpca", "--dry-run", "--json").stdout)
+    model = mercer.KernelPCA(2, kernel="rbf", gamma="median", random_state=0)
+    assert plan["needed_bytes"] == pytest.approx(model.plan(np.zeros((3000, 4))).needed_bytes, rel=0.5)
+    assert plan["solver"].startswith("krylov")
+
+
+@pytest.mark.parametrize("method", ["kpca", "kda", "isomap"])
+def test_what_does_not_fit_is_refused_as_the_fit_would(shell, method):
+    words = [*FLOWERS, "-m", method, "--memory-limit", "10kB"]
+    planned = shell("fit", *words, "--dry-run", status=4).stderr
+    assert planned == shell("fit", *words, "-o", "c.csv", status=4).stderr
+
+
+def test_seconds_are_spoken():
+    assert [spoken(s) for s in (0.002, 0.5, 7.44, 90, 7200)] == ["0.01 s", "0.5 s", "7.4 s", "1.5 min", "2 h"]
+    assert str(Forecast(1, 2, 500)) == "1 s to 2 s, from small fits of up to 500 rows"

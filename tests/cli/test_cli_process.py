@@ -1,0 +1,142 @@
+"""The command as a process: what goes to stdout and stderr, pipes, colours, and Ctrl-C."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from mercer.files.tables import write_table
+
+# Ctrl-C reaches a test's child even where the tests themselves run in the background, with SIGINT ignored.
+CODE = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from mercer.cli.main import main
+main(prog_name="mercer")
+"""
+PLAIN = os.environ | {"NO_COLOR": "1", "COLUMNS": "80"}
+
+
+def start(*words, **settings):
+    pipe = subprocess.PIPE
+    command = [sys.executable, "-c", CODE, *map(str, words)]
+    return subprocess.Popen(command, stdout=pipe, stderr=pipe, **{"env": PLAIN} | settings)
+
+
+def run(*words, **settings):
+    process = start(*words, **settings)
+    out, err = process.communicate(timeout=120)
+    return process.returncode, out.decode(), err.decode()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    rng = np.random.default_rng(0)
+    write_table(tmp_path / "t.csv", {"a": rng.normal(size=400), "b": rng.normal(size=400), "c": rng.normal(size=400)})
+    return tmp_path
+
+
+def test_data_goes_to_stdout_and_words_to_stderr(folder):
+    status, out, err = run("fit", folder / "t.csv", "-m", "pca")
+    assert status == 0 and out.startswith("pca1,pca2\n") and out.count("\n") == 401
+    assert "explained" in err and "\x1b" not in err and "⠋" not in err
+    status, out, err = run("inspect", folder / "t.csv", "--json")
+    assert json.loads(out)["rows"] == 400 and err == ""
+
+
+def test_errors_are_one_line_on_stderr(folder):
+    for words, expected in (
+        (["fit", folder / "none.csv"], 3),
+        (["fit", folder / "t.csv", "--nope"], 2),
+        (["inspect", folder / "t.mercer"], 3),
+    ):
+        status, out, err = run(*words)
+        assert (status, out, err.count("\n")) == (expected, "", 1) and err.startswith("mercer: ")
+
+
+@pytest.mark.parametrize("words", [["fit", "t.csv", "-m", "pca", "-q"], ["inspect", "t.csv"]])
+def test_a_reader_that_leaves_is_no_error(folder, words):
+    """As in `mercer fit t.csv | head -1`: the pipe is closed before much is written."""
+    process = start(*words, cwd=folder)
+    process.stdout.close()
+    assert process.stderr.read() == b"" and process.wait(timeout=60) == 0
+
+
+def test_a_terminal_without_unicode_is_served(folder):
+    status, out, err = run("inspect", folder / "t.csv", env=PLAIN | {"PYTHONIOENCODING": "ascii"})
+    assert status == 0 and "number" in out and err == ""
+
+
+def in_terminal(words, cwd, **environment):
+    """stdout and stderr both a terminal; what appears there."""
+    import pty
+
+    ours, theirs = pty.openpty()
+    clean = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR")}
+    environment = clean | {"TERM": "xterm", "COLUMNS": "80"} | environment
+    process = subprocess.Popen(
+        [sys.executable, "-c", CODE, *words], cwd=cwd, stdout=theirs, stderr=theirs, env=environment
+    )
+    os.close(theirs)
+    seen = b""
+    while True:
+        try:
+            block = os.read(ours, 1 << 16)
+        except OSError:
+            break
+        if not block:
+            break
+        seen += block
+    os.close(ours)
+    assert process.wait(timeout=60) == 0
+    return seen.decode()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals")
+def test_a_terminal_sees_progress_and_colour_unless_it_wants_none(folder):
+    bold = "\x1b[1m"
+    assert bold in in_terminal(["inspect", "t.csv"], folder)
+    assert not re.search(r"\x1b\[[\d;]*[39]\d", in_terminal(["inspect", "t.csv"], folder, NO_COLOR="1"))
+    assert "\x1b[1m" not in in_terminal(["inspect", "t.csv", "-q"], folder, TERM="dumb")
+    words = ["fit", "t.csv", "-m", "tsne", "--max-iter", "100", "-o", "c.csv"]
+    assert "t-SNE of 400 rows" in in_terminal(words, folder)
+
+
+def test_ctrl_c_keeps_the_map_so_far(folder):
+    """Sent later and later until the descent is under way, which no one outside can see."""
+    words = ["fit", "t.csv", "-m", "tsne", "--max-iter", "1000000", "--n-iter-without-progress", "1000000"]
+    for patience in (
+        4,
+        8,
+        16,
+        32,
+        64,
+    ):  # compiling takes long the first time; stopped then, nothing is left
+        process = start(*words, "--min-grad-norm", "0", "-o", "c.csv", "--save", "m.mercer", cwd=folder)
+        time.sleep(patience)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=120)
+        assert process.returncode == 130
+        if (folder / "c.csv").exists():
+            break
+        assert err == b"mercer: stopped\n" and len(list(folder.iterdir())) == 1
+    record = json.loads((folder / "c.run.json").read_text())
+    assert record["stopped"] is True and record["fit"]["report"]["ended"] == "interrupted"
+    assert b"Interrupted after" in err and b"Traceback" not in err
+    status, out, _ = run("transform", "m.mercer", "t.csv", cwd=folder)
+    assert status == 0 and out.count("\n") == 401
+
+
+def test_ctrl_c_while_starting_leaves_nothing(folder):
+    process = start("fit", "t.csv", "-m", "kpca", "-o", "c.csv", cwd=folder)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    if process.returncode:  # a fast machine may be done
+        assert process.returncode == 130 and err.endswith(b"mercer: stopped\n") and len(list(folder.iterdir())) == 1
