@@ -22,6 +22,7 @@ BUDGET = 2.0  # seconds for all small fits together
 QUICK = 0.25  # seconds of fits that are worth doing again, to be surer
 TURN = 2048  # rows at which methods change their way
 GRID = 2500  # points from which t-SNE repels by a grid
+LATER = {"pairs": (1.0, 2.5), "grid": (1.5, 5.0)}  # times the first steps, as the map spreads over its grid
 # How time grows with rows, at least and at most, below and above the turn.
 GROWTH = {
     "pca": ((0.8, 1.1), (0.8, 1.1)),
@@ -94,7 +95,7 @@ def _grown(method: str, size: int, n: int, end: int) -> float:
 
 
 def _by_steps(trial: _Trial, n: int) -> Forecast:
-    """Neighbours and steps apart: both grow with rows, and later steps take up to 2.5 times as long as the first."""
+    """Neighbours and steps apart: both grow with rows, and later steps take longer, as the map spreads."""
     steps, size, spent = trial.estimator.max_iter, min(n, 1000 if n < GRID else int(1.1 * GRID)), 0.0
     while True:
         few, more = trial.seconds(size, steps=10), trial.seconds(size, steps=60)
@@ -106,9 +107,9 @@ def _by_steps(trial: _Trial, n: int) -> Forecast:
     step = max(more - few, 1e-4) / 50
     search = max(few - 10 * step, 0.0)
     low, high = (_grown(trial.method, size, n, end) for end in (0, 1))
-    return Forecast(
-        DOUBT[0] * (search * low + step * steps * low), DOUBT[1] * (search * high + 2.5 * step * steps * high), size
-    )
+    slower = LATER["grid" if n >= GRID else "pairs"]
+    least, most = low * (search + slower[0] * step * steps), high * (search + slower[1] * step * steps)
+    return Forecast(DOUBT[0] * least, DOUBT[1] * most, size)
 
 
 class _Trial:

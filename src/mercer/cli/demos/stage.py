@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from io import BytesIO
 from pathlib import Path
-from textwrap import fill
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -64,7 +64,8 @@ class Stage:
         self.say(title, bold=True)
         self.table(["#", "eigenvalue", "share", "cumulative", "residual", "error bound"], lines[:rows], left=())
         self.say(f"kernel  {kpca.kernel}, gamma = {kpca.gamma_:.4g}{rule}")
-        self.say(fill(f"solver  {report.name}: {report.reason}", 78, subsequent_indent=" " * 8))
+        for line in wrap(f"solver  {report.name}: {report.reason}", 78, subsequent_indent=" " * 8):
+            self.say(line)
         self.say(f"time    {report.seconds:.2g} s, {report.passes} passes over the kernel matrix")
 
 
