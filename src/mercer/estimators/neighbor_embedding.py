@@ -24,12 +24,13 @@ from mercer.embedding.similarity import Similarity
 from mercer.estimators.map_input import MapInput
 from mercer.estimators.map_start import given, start
 from mercer.exceptions import NotConvergedWarning, warn
-from mercer.graph.neighbors import build_index
+from mercer.graph.neighbors import EXACT_FLOPS, build_index
 from mercer.kernels.base import Kernel
 from mercer.linalg.eigen import as_generator
 
 _MOMENTUM = 0.8
 _LATE_MOMENTUM, _MANY = 0.9, 5000  # after the exaggeration, for so many points: a thousand steps do not settle them
+_COMPARED = 1e11  # n²d up to which all pairs are compared for neighbours: a map does not hang on one in fifty of them
 _REPULSION = {"auto": "auto", "barnes_hut": "auto", "grid": "grid", "exact": "exact"}
 
 
@@ -168,14 +169,15 @@ class NeighborEmbedding(MapInput):
         law = self._law()
         law.refuse(X.shape[0])
         started = time.perf_counter()
+        everyone = self.method == "exact"
         index = build_index(
             X,
             metric=self.metric,
             metric_params=self.metric_params,
             n_jobs=self.n_jobs,
             random_state=self.random_state,
+            exact_flops=EXACT_FLOPS if everyone else _COMPARED,
         )
-        everyone = self.method == "exact"
         self._say(f"Computing {X.shape[0] - 1 if everyone else law.neighbors(X.shape[0] - 1)} nearest neighbors...")
         found = affinities_of(index, law, everyone=everyone, n_jobs=self.n_jobs)
         self._say(f"Computed conditional probabilities in {time.perf_counter() - started:.3f}s")

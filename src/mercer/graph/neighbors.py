@@ -28,22 +28,29 @@ from mercer.kernels import Kernel
 __all__ = ["METHODS", "Index", "Neighbors", "build_index", "choose_method"]
 
 METHODS = ("auto", "tiles", "kd_tree", "ball_tree", "brute", "approximate")
-_EXACT_FLOPS = 2.5e12  # n²d up to which all pairs are compared: about half a minute on a core of today
+EXACT_FLOPS = 2.5e12  # n²d up to which all pairs are compared: about half a minute on a core of today
 _TREE_WIDTH_ELSE = 15  # columns up to which a tree beats all pairs by a metric that has no tiles
 _POWERS = {"euclidean": 2.0, "l2": 2.0, "manhattan": 1.0, "l1": 1.0, "cityblock": 1.0, "chebyshev": float("inf")}
 
 
 def choose_method(
-    n: int, d: int, metric: Any = "euclidean", *, p: float = 2, sparse: bool = False, weighted: bool = False
+    n: int,
+    d: int,
+    metric: Any = "euclidean",
+    *,
+    p: float = 2,
+    sparse: bool = False,
+    weighted: bool = False,
+    exact_flops: float = EXACT_FLOPS,
 ) -> tuple[str, str]:
-    """The method that "auto" takes for n rows of d columns, and why.
+    """The method that "auto" takes for n rows of d columns, and why; all pairs are compared up to n²d = exact_flops.
 
     >>> choose_method(100_000, 3)[0], choose_method(10_000, 50)[0], choose_method(10_000, 50, "braycurtis")[0]
     ('kd_tree', 'tiles', 'brute')
     """
     metric, p = _canonical(metric, p, weighted)
     if metric in TILED and (metric == "sqeuclidean" or metric not in _POWERS or sparse or d > _tree_width(n)):
-        if n * n * d > _EXACT_FLOPS and not sparse:
+        if n * n * d > exact_flops and not sparse:
             return "approximate", f"all pairs of {n:,} rows of {d} columns would take too long; the recall is measured"
         return "tiles", f"products of matrices are fastest for {n:,} rows of {d} columns, and exact"
     if metric in (*_POWERS, "minkowski") and p >= 1 and d <= _TREE_WIDTH_ELSE and not sparse and not weighted:
@@ -67,6 +74,7 @@ def build_index(
     method: str = "auto",
     n_jobs: int | None = None,
     random_state: Any = None,
+    exact_flops: float = EXACT_FLOPS,
 ) -> Index:
     """The rows of X made ready to be searched.
 
@@ -78,6 +86,7 @@ def build_index(
     metric_params : further parameters of the metric
     method : one of `METHODS`
     random_state : the seed of "approximate"; None is a seed too
+    exact_flops : n²d up to which "auto" compares all pairs
 
     >>> index = build_index([[0.0], [1.0], [3.0]])
     >>> index.neighbors(1).indices.tolist()
@@ -93,7 +102,9 @@ def build_index(
     metric, p = _canonical(metric, params.pop("p", p), weighted)
     reason = "asked for"
     if method == "auto":
-        method, reason = choose_method(X.shape[0], X.shape[1], metric, p=p, sparse=sp.issparse(X), weighted=weighted)
+        method, reason = choose_method(
+            X.shape[0], X.shape[1], metric, p=p, sparse=sp.issparse(X), weighted=weighted, exact_flops=exact_flops
+        )
     return _built(X, metric, p, params, method, reason, n_jobs, random_state)
 
 
