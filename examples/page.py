@@ -10,9 +10,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 from sklearn.datasets import load_digits
-from sklearn.manifold import trustworthiness
 
-from mercer import TSNE, KernelPCA
+from mercer import TSNE, KernelPCA, quality
 from mercer.web import Map, Page, write_page
 
 
@@ -29,7 +28,7 @@ def main() -> None:
 
     page = Page(
         "Handwritten digits",
-        maps=[as_map("t-SNE", X, tsne), as_map("Kernel PCA", X, kpca)],
+        maps=[as_map("t-SNE", X, y, tsne), as_map("Kernel PCA", X, y, kpca)],
         ids=np.array([f"digit-{row:04d}" for row in range(len(X))]),
         columns={"digit": y, "ink": X.mean(axis=1)},
         label="digit",
@@ -40,14 +39,12 @@ def main() -> None:
     print(f"{path}: {len(X)} points, 2 maps, {size / 1e3:.0f} kB. Open it in a browser; it needs no network.")
 
 
-def as_map(name: str, X: np.ndarray, estimator: TSNE | KernelPCA) -> Map:
-    """A map with a score and the parameters that made it."""
+def as_map(name: str, X: np.ndarray, y: np.ndarray, estimator: TSNE | KernelPCA) -> Map:
+    """A map with its scores, of the two axes that are seen first, and the parameters that made it."""
     Y = estimator.fit_transform(X)
-    meaning = "How few of a point's 15 neighbours in the map are strangers in the data"
-    score = {"name": "trustworthiness", "value": trustworthiness(X, Y[:, :2], n_neighbors=15), "error": 0.0}
-    quality = [{**score, "rows": len(X), "best": 1.0, "meaning": meaning}]
+    scores = quality.report(X, Y[:, :2], labels=y).scores
     run = {"method": type(estimator).__name__, "parameters": estimator.get_params(deep=False)}
-    return Map(name, Y, [f"{name} {axis + 1}" for axis in range(Y.shape[1])], quality, run)
+    return Map(name, Y, [f"{name} {axis + 1}" for axis in range(Y.shape[1])], scores, run)
 
 
 def thumbnail(pixels: np.ndarray) -> bytes:

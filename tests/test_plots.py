@@ -67,6 +67,20 @@ def test_embedding_of_numbers_on_a_scale_has_a_colour_bar():
     assert_allclose(display.points_.get_array()[drawn(display)[1]], values)
 
 
+def test_names_from_the_data_are_no_formulas():
+    labels = np.where(RING > 0, r"$\bad{$", "_from $5 to $9")
+    for key in ("medians", "legend"):
+        display = EmbeddingDisplay.from_coordinates(X, labels, key=key)
+        assert display._repr_png_().startswith(b"\x89PNG")
+        texts = display.texts_ if key == "medians" else display.legend_.get_texts()
+        assert sorted(text.get_text() for text in texts) == [r" _from \$5 to \$9", r"\$\bad{\$"]
+
+
+def test_embedding_takes_lists():
+    display = EmbeddingDisplay([[0.0, 1.0], [2.0, 3.0]], ["a", None]).plot()
+    assert len(display.points_.get_offsets()) == 1
+
+
 def test_embedding_without_labels_and_of_any_estimator():
     assert EmbeddingDisplay.from_coordinates(X).colorbar_ is None
     display = EmbeddingDisplay.from_estimator(SklearnPCA(2).fit(X), X)
@@ -80,6 +94,7 @@ def test_embedding_without_labels_and_of_any_estimator():
         ({"Z": X[:, 0]}, "need 2 columns"),
         ({"Z": X, "labels": RING[:-1]}, "there are 120 points"),
         ({"Z": X, "labels": RING, "key": "somewhere"}, "key='somewhere'"),
+        ({"Z": np.where(np.arange(len(X))[:, None] == 3, np.nan, X)}, "1 of 120 points have NaN .* row 3"),
     ],
 )
 def test_embedding_refuses_what_does_not_fit(given, message):

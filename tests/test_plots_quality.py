@@ -69,6 +69,8 @@ def test_shepard_draws_constant_maps_and_given_axes_and_refuses_nonsense():
     display._repr_png_()
     with pytest.raises(ValueError, match="same pairs"):
         ShepardDisplay([1.0, 2.0], [1.0])
+    with pytest.raises(ValueError, match="finite and not negative"):
+        ShepardDisplay([1.0, np.nan], [1.0, 2.0])
     with pytest.raises(ValueError, match="X has 200 rows and Y has 3"):
         ShepardDisplay.from_coordinates(X, Y[:3])
     with pytest.raises(ValueError, match="from 3 rows on"):
@@ -117,6 +119,22 @@ def test_quality_of_one_map_needs_no_legend_and_takes_axes(reports):
     assert len(only.axes_) == 1
 
 
+@pytest.mark.filterwarnings("error")
+def test_quality_of_many_maps_with_odd_names_names_all():
+    names = ["_hidden", r"$\bad{$", *(f"a long name of map number {k}, and so on" for k in range(8))]
+    score = quality.Score("trustworthiness", 0.9, 0.01, 10, 1.0, "")
+    display = QualityDisplay({name: [score] for name in names}).plot()
+    texts = display.legend_.get_texts()
+    assert len(texts) == 10 and texts[0].get_text().strip() == "_hidden"
+    display._repr_png_()
+    edges = [text.get_window_extent() for text in texts]
+    width = display.figure_.bbox.width
+    assert all(edge.x0 >= 0 and edge.x1 <= width for edge in edges)
+    places = sorted(float(bar[0].get_ydata()[0]) for bar in display.bars_[0].values())
+    inches = np.diff(places).min() * display.axes_[0].get_window_extent().height / display.figure_.dpi / 1.1
+    assert inches > 0.05  # a mark is 0.08 high
+
+
 # --- pre-images ------------------------------------------------------------------------------------------------
 
 
@@ -154,6 +172,7 @@ def test_preimages_without_noise_of_other_shapes_and_in_colour():
         (lambda: PreimageDisplay.from_estimator(PCA(2).fit(X), X[0]), "an image a row"),
         (lambda: PreimageDisplay({"a": np.zeros((2, 3, 3)), "b": np.zeros((1, 3, 3))}), "one size"),
         (lambda: PreimageDisplay({"a": np.zeros((2, 3))}), "height, width"),
+        (lambda: PreimageDisplay({}), "nothing to draw"),
     ],
 )
 def test_preimages_refuse_what_is_no_image(make, message):

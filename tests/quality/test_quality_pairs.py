@@ -96,7 +96,7 @@ def test_standard_error_along_a_graph_is_that_of_repeated_samples():
     exact = quality.residual_variance(X, Y, n_neighbors=10, sample=None)
     found = [quality.residual_variance(X, Y, n_neighbors=10, sample=50, random_state=seed) for seed in range(60)]
     values, errors = np.array([one.value for one in found]), np.array([one.error for one in found])
-    assert exact.error == 0 and exact.rows == 250 * 249
+    assert exact.error == 0 and exact.rows == 250 * 249 // 2
     assert abs(values.mean() - exact.value) < 4 * values.std() / np.sqrt(60) + 2e-3
     assert values.std() == pytest.approx(errors.mean(), rel=0.35)
 
@@ -153,6 +153,30 @@ def test_random_triplets_are_of_three_different_rows_all_alike():
 
 
 # --- edges -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("score", SCORES)
+def test_a_sample_of_a_perfect_map_does_not_claim_to_be_exact(score):
+    X = RNG.standard_normal((200, 3))
+    found = score(X, 3 * X, sample=1000)
+    assert abs(found.value - found.best) < 1e-12
+    assert 0.5e-3 < found.error < 3e-3
+
+
+def test_the_residual_variance_of_a_map_that_knows_nothing_has_an_error():
+    """R is about 0 there, and the slope of R² with it."""
+    X, Y = RNG.standard_normal((150, 3)), RNG.standard_normal((150, 2))
+    found = [quality.residual_variance(X, Y, sample=400, random_state=seed) for seed in range(60)]
+    assert min(one.error for one in found) > 2e-3
+    apart = np.array([one.value for one in found]) - quality.residual_variance(X, Y, sample=None).value
+    assert np.sqrt(np.mean(apart**2)) < 2 * np.mean([one.error for one in found])
+
+
+def test_pairs_are_counted_once():
+    X, Y = rows_and_map(40)
+    for given in ({}, {"sample": None}, {"sample": None, "n_neighbors": 12}):
+        assert quality.residual_variance(X, Y, **given).rows == 40 * 39 // 2
+    assert quality.residual_variance(X, Y, n_neighbors=12, sample=10).rows == 10 * 39 - 45
 
 
 def test_constant_maps_know_nothing():

@@ -106,6 +106,43 @@ def test_rows_without_a_label_do_not_count_for_purity():
     assert any(note.startswith("30 rows have no label") for note in found.notes)
 
 
+def test_labels_of_pandas_may_be_missing():
+    pandas = pytest.importorskip("pandas")
+    labels = np.where(np.arange(120) % 4 == 0, None, LABELS.astype(object))
+    expected = quality.report(X, Y, labels=labels, n_neighbors=6)
+    for dtype in ("string", "category", object):
+        found = quality.report(X, Y, labels=pandas.Series(labels, dtype=dtype), n_neighbors=6)
+        assert found == expected
+    days = np.where(LABELS == "left", np.datetime64("2024-01-01"), np.datetime64("2024-01-02"))
+    days[::4] = np.datetime64("NaT")
+    assert quality.class_purity(Y, days, n_neighbors=6).value == expected["class_purity"].value
+
+
+def test_few_labels_are_said():
+    few = np.array(["a", "b"] + [None] * 118, object)
+    found = quality.report(X, Y, labels=few)
+    assert "class_purity" not in found
+    assert "class purity is left out: 118 rows have no label, and the 2 others are too few." in found.notes
+    some = np.array(["a", "b"] * 4 + [None] * 112, object)
+    assert any(
+        note.endswith("among themselves, with 3 neighbours.") for note in quality.report(X, Y, labels=some).notes
+    )
+
+
+@pytest.mark.parametrize("perplexity", ["a", None, 0, -1, np.nan, np.inf, True])
+def test_a_wrong_perplexity_is_refused_before_any_work(perplexity, monkeypatch):
+    monkeypatch.setattr(quality.neighborhoods.Neighborhoods, "score", None)
+    for score in (quality.report, quality.kl_divergence):
+        with pytest.raises(ValueError, match="must be a positive number"):
+            score(X, Y, perplexity=perplexity)
+
+
+def test_no_error_is_written_as_zero():
+    assert quality.Score("a", 0.5, 2e-5, 3, 1.0, "").spread == "± 2e-05"
+    assert quality.Score("a", 0.5, 0.001, 3, 1.0, "").spread == "± 0.0010"
+    assert quality.Score("a", 0.5, 0.0, 3, 1.0, "").spread == "exact"
+
+
 def test_the_text_is_an_aligned_table():
     found = quality.report(X, Y, labels=LABELS, sample=60)
     head, *lines = str(found).splitlines()
@@ -173,6 +210,11 @@ def test_needed_is_the_number_that_reaches_the_error(n):
     found = Mean(0.5, 0.3 / np.sqrt(100) * np.sqrt(1 - 100 / n), 100)
     m = needed(0.01, found, n) / 1.1
     assert 1.96 * 0.3 / np.sqrt(m) * np.sqrt(max(1 - m / n, 0)) == pytest.approx(0.01, rel=0.15)
+
+
+def test_an_error_that_nothing_reaches_asks_for_all_without_complaint(recwarn):
+    assert needed(1e-300, Mean(0.5, 0.01, 100), 5000) == 5000
+    assert not recwarn.list
 
 
 def test_sampling_goes_on_until_the_error_is_reached_even_after_a_lucky_pilot():

@@ -4,6 +4,7 @@ import csv
 import io
 import struct
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -185,6 +186,25 @@ def test_numbers_are_filtered_by_range(opened, clusters):
     assert seen.state("shown()") == (weight >= 0.25).sum()
 
 
+def test_typing_one_end_of_a_range_leaves_the_other(opened, clusters):
+    """The text of an end is rounded; read again it would cut off the last row."""
+    weight = np.where(np.arange(300) == 7, 0.123456789, 0.2 + np.arange(300) / 1000)
+    seen = opened(replace(clusters, columns={"weight": weight}, label="weight"))
+    most = seen.page.get_by_label("Greatest value shown, as text")
+    most.fill("0.3")
+    most.press("Enter")
+    assert seen.state("shown()") == (weight <= 0.3).sum()
+
+
+def test_times_are_those_of_the_data_in_every_zone(opened, clusters):
+    hours = np.datetime64("2024-03-01T10:30") + np.arange(300).astype("timedelta64[h]")
+    seen = opened(replace(clusters, columns={"when": hours}, label="when"), timezone_id="America/New_York")
+    most = seen.page.get_by_label("Greatest value shown, as text")
+    most.fill("2024-03-02 10:30:00")
+    most.press("Enter")
+    assert seen.state("shown()") == 25 and most.input_value() == "2024-03-02 10:30:00"
+
+
 def test_hovering_shows_the_row_in_both_maps_and_a_click_keeps_it(opened, clusters):
     seen = opened(clusters)
     row = 17
@@ -197,6 +217,28 @@ def test_hovering_shows_the_row_in_both_maps_and_a_click_keeps_it(opened, cluste
     assert "row-017" in pinned.inner_text() and "Turned · c" in pinned.inner_text()
     seen.page.keyboard.press("Escape")
     assert pinned.is_hidden()
+
+
+def test_hovering_over_the_table_rings_its_row_and_shows_no_card_of_another(opened, clusters):
+    seen = opened(clusters)
+    seen.page.locator(".surface").first.focus()
+    seen.page.keyboard.press("s")
+    seen.page.mouse.move(*seen.place(17))
+    assert seen.page.locator(".card.hovering").is_visible()
+    seen.page.locator(".drawer tbody tr").nth(2).hover()
+    assert seen.state("hovered()") == 2
+    assert seen.page.locator(".card.hovering").is_hidden()
+
+
+def test_the_focus_stays_in_the_table_while_it_scrolls(opened, clusters):
+    seen = opened(clusters)
+    seen.page.locator(".surface").first.focus()
+    seen.page.keyboard.press("s")
+    seen.page.locator(".scroller").focus()
+    for row in range(30):
+        seen.page.keyboard.press("Tab")
+        seen.page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        assert seen.page.evaluate("document.activeElement.textContent") == f"row-{row:03d}"
 
 
 def test_search_counts_and_zooms(opened, clusters):
@@ -245,6 +287,20 @@ def test_the_download_is_the_selection(opened, clusters):
     weights = np.array([float(row[2] or "nan") for row in rows[1:]])
     np.testing.assert_array_equal(weights, clusters.columns["weight"])
     np.testing.assert_allclose([float(row[4]) for row in rows[1:]], clusters.maps[0].coordinates[:, 0], atol=1e-5)
+
+
+def test_an_axis_may_be_called_row(opened, clusters):
+    points = np.column_stack([1e6 + np.linspace(0, 1, 300), np.arange(300.0)])
+    seen = opened(replace(clusters, maps=[Map("far", points, ["row", "b"])]))
+    seen.page.mouse.click(*seen.place(17))
+    assert "far · row" in seen.page.locator(".card.pinned").inner_text()
+    seen.page.locator(".surface").first.focus()
+    seen.page.keyboard.press("s")
+    with seen.page.expect_download() as download:
+        seen.page.get_by_role("button", name="Download CSV").click()
+    with open(download.value.path(), encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    np.testing.assert_allclose([float(row["far: row"]) for row in rows], points[:, 0], rtol=0, atol=1e-6)
 
 
 def test_the_picture_is_a_png_with_the_points(opened, clusters):
@@ -482,6 +538,26 @@ def test_scores_and_runs_are_told(opened, clusters):
     assert "Nothing false. Best is 1. Taken over 300 rows." in seen.page.locator(".quality").inner_text()
     seen.page.locator("summary").click()
     assert "parameters · n_components" in seen.page.locator(".run").inner_text()
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 6])
+def test_no_score_runs_into_another(opened, clusters, count):
+    names = ["trustworthiness", "class_purity_of_data", "shepard_correlation", "kl_divergence"]
+    score = {"value": 0.9876, "error": 0.0012, "rows": 1_613_706, "best": 1.0, "meaning": "it says", "unit": "pairs"}
+    quality = [{"name": name, "note": "chance: 0.1", **score} for name in names]
+    maps = [Map(f"A map {k}", clusters.maps[0].coordinates, quality=quality) for k in range(count)]
+    seen = opened(replace(clusters, maps=maps), viewport={"width": 1400, "height": 900})
+    seen.page.get_by_role("button", name="Shepard correlation").click()
+    assert "It says. Best is 1. Taken over 1,613,706 pairs. Chance: 0.1." in seen.page.locator(".quality").inner_text()
+    boxes = seen.page.evaluate(
+        """[...document.querySelectorAll('.quality :is(.score, .value, .error, .meaning p, thead th)')]
+            .map(e => { const range = document.createRange(); range.selectNodeContents(e);
+                        const b = range.getBoundingClientRect(); return [b.left, b.top, b.right, b.bottom]; })
+            .filter(b => b[2] > b[0])"""
+    )
+    for k, (left, top, right, bottom) in enumerate(boxes):
+        for other in boxes[:k]:
+            assert left >= other[2] + 3 or right <= other[0] - 3 or top >= other[3] - 3 or bottom <= other[1] + 3
 
 
 @pytest.mark.parametrize(

@@ -159,10 +159,24 @@ def test_scores_may_be_dataclasses():
         rows: int = 3
         best: float = 1.0
         meaning: str = "a share"
+        unit: str = "pairs"
+        note: str = "chance: 0.1"
 
     content = page_bytes(Page("x", [Map("m", np.zeros((3, 2)), quality=[Score()])]))
     score = json.loads(re.search(rb'id="about">(.*?)</script>', content)[1])["maps"][0]["quality"][0]
     assert score["value"] == 0.5 and score["error"] == "nan"
+    assert score["unit"] == "pairs" and score["note"] == "chance: 0.1"
+
+
+def test_whole_numbers_that_a_browser_would_round_are_text():
+    assert plain({"seed": 2**63 + 1, "rows": 2**53}) == {"seed": "9223372036854775809", "rows": 2**53}
+
+
+def test_a_file_that_is_replaced_keeps_its_permissions(clusters, tmp_path):
+    path = tmp_path / "map.html"
+    path.touch(0o600)
+    write_page(clusters, path)
+    assert path.stat().st_mode & 0o777 == 0o600
 
 
 def test_runs_are_made_plain():

@@ -133,6 +133,21 @@ def test_pandas_missing_values():
     assert values(np.asarray(pandas.array([1, None, 30_000], dtype="Int64"), dtype=object))[1] == ["1", None, "30000"]
 
 
+def test_masked_values_are_missing():
+    mask = [False, True, False]
+    assert values(np.ma.array(["a", "b", "c"], mask=mask))[1] == ["a", None, "c"]
+    assert values(np.ma.array([1, 2, 3], mask=mask))[1] == ["1", None, "3"]
+    np.testing.assert_array_equal(values(np.ma.array([0.5, 2.5, 3.5], mask=mask))[1], [0.5, np.nan, 3.5])
+    days = np.ma.array(np.array([0, 1, 2], "datetime64[D]"), mask=mask)
+    np.testing.assert_array_equal(values(days)[1], [0, np.nan, 2 * 86_400_000])
+
+
+@pytest.mark.skipif(not hasattr(np.dtypes, "StringDType"), reason="numpy has no StringDType")
+def test_numpy_strings_with_a_missing_value():
+    array = np.array(["a", np.nan, "b"], dtype=np.dtypes.StringDType(na_object=np.nan))
+    assert values(array)[1] == ["a", None, "b"]
+
+
 def test_float64_is_kept_where_float32_would_round():
     column = np.random.default_rng(0).random(50)
     np.testing.assert_array_equal(values(column)[1], column)

@@ -52,6 +52,8 @@ class ContourDisplay(_Display):
         xs, ys = np.linspace(low - room, high + room, resolution).T
         grid = np.column_stack([axis.ravel() for axis in np.meshgrid(xs, ys)]).astype(points.dtype)
         scores = to_numpy(estimator.transform(_as_array_of(X, grid)))
+        if not len(components):
+            raise ValueError("components is empty: name the ones to draw, such as components=(0, 1).")
         if max(components) >= scores.shape[1]:
             raise ValueError(f"There are {scores.shape[1]} components; component {max(components)} is none of them.")
         values = scores[:, list(components)].T.reshape(-1, resolution, resolution)

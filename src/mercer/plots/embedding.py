@@ -11,12 +11,12 @@ from matplotlib.lines import Line2D
 
 from mercer.backends import to_numpy
 from mercer.plots.apart import spread_apart, those_that_fit
-from mercer.plots.style import FEW, INK, _Display, palette
+from mercer.plots.style import FEW, INK, _Display, palette, readable
+from mercer.quality.inputs import without_label
 
 _MANY_POINTS = 20_000
 _MOST_NAMES = 30
 _FEW_NAMES = 6  # of a legend that stands inside the axes
-_LONGEST = 22  # letters of a name
 
 
 class EmbeddingDisplay(_Display):
@@ -39,7 +39,14 @@ class EmbeddingDisplay(_Display):
     """
 
     def __init__(self, coordinates: Any, labels: Any = None, *, names: Sequence[str] = ("", "")) -> None:
-        self.coordinates, self.labels, self.names = coordinates, labels, names
+        self.coordinates, self.names = to_numpy(coordinates), names
+        self.labels: Any = None if labels is None else to_numpy(labels)
+        if not np.isfinite(self.coordinates).all():
+            bad = ~np.isfinite(self.coordinates).all(axis=1)
+            raise ValueError(
+                f"{bad.sum()} of {len(bad)} points have NaN or infinite coordinates, the first is row {bad.argmax()}. "
+                "Leave these rows out."
+            )
 
     @classmethod
     def from_estimator(
@@ -127,16 +134,16 @@ class EmbeddingDisplay(_Display):
 
     def _draw_classes(self, known: np.ndarray, key: str | None) -> None:
         labels = self.labels[known]
-        classes, index = np.unique(labels.astype(str) if labels.dtype == object else labels, return_inverse=True)
+        classes, index = np.unique(labels.astype(str) if labels.dtype.kind in "OT" else labels, return_inverse=True)
         colours = np.array(palette(len(classes)))
         self.points_ = self._scatter(known, c=colours[index])
         largest = np.sort(np.argsort(-np.bincount(index, minlength=len(classes)), kind="stable")[:_MOST_NAMES])
         if key == "legend" and len(classes):
-            self._draw_legend([_dot(colours[i], _short(classes[i])) for i in largest], len(classes))
+            self._draw_legend([_dot(colours[i], readable(classes[i])) for i in largest], len(classes))
         elif key == "medians":
             points = self.coordinates[known]
             self.texts_ = [
-                self._name(_short(classes[i]), np.median(points[index == i], axis=0), colours[i], len(largest))
+                self._name(readable(classes[i]), np.median(points[index == i], axis=0), colours[i], len(largest))
                 for i in largest
             ]
             self.texts_ = those_that_fit(self.texts_, np.bincount(index)[largest])
@@ -172,19 +179,10 @@ def _size(n: int) -> float:
 
 
 def _known(labels: np.ndarray) -> np.ndarray:
-    """Which labels are neither None nor NaN."""
+    """Which labels are neither None nor NaN, nor infinite."""
     if np.issubdtype(labels.dtype, np.floating):
         return np.isfinite(labels)
-    if labels.dtype == object:
-        return np.array([label is not None and label == label for label in labels], bool)
-    return np.ones(len(labels), bool)
-
-
-def _short(name: Any) -> str:
-    text = " ".join(str(name).split())
-    if len(text) <= _LONGEST:
-        return text
-    return text[: _LONGEST // 2].rstrip() + "…" + text[-(_LONGEST // 2 - 1) :].lstrip()  # names often differ at the end
+    return ~without_label(labels)
 
 
 def _dot(colour: str, name: str) -> Line2D:

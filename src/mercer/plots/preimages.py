@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from mercer.backends import to_numpy
-from mercer.plots.style import INK, _Display, new_figure
+from mercer.plots.style import INK, _Display, new_figure, readable
 
 _GAP = 0.08  # of an image, between two
 _INCHES = 0.72  # an image
@@ -29,6 +29,8 @@ class PreimageDisplay(_Display):
 
     def __init__(self, images: Mapping[str, Any]) -> None:
         self.images = {name: to_numpy(row) for name, row in images.items()}
+        if not self.images:
+            raise ValueError("There is nothing to draw: give at least one row of images.")
         shapes = {row.shape for row in self.images.values()}
         if len(shapes) != 1:
             raise ValueError(f"All rows need as many images of one size; they have shapes {sorted(shapes)}.")
@@ -85,7 +87,7 @@ class PreimageDisplay(_Display):
             mosaic, colours = _unit(mosaic, *self.limits_), {}
         self.image_ = self.ax_.imshow(mosaic, interpolation="nearest", **colours)
         middles = [(height + gap) * line + (height - 1) / 2 for line in range(len(rows))]
-        self.ax_.set_yticks(middles, list(self.images))
+        self.ax_.set_yticks(middles, [readable(name) for name in self.images])
         self.ax_.set_xticks([])
         self.ax_.tick_params(axis="y", length=0, labelsize=9, labelcolor=INK)
         self.ax_.spines[:].set_visible(False)

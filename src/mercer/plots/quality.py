@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from mercer.plots.style import INK, _Display, new_figure, palette, tidy
+from mercer.plots.style import INK, _Display, new_figure, palette, readable, tidy
 from mercer.quality.report import Report
 from mercer.quality.score import Score
 
 _MARKERS = "osD^vP*X<>"
+_LEGEND_LINE = 0.2  # inches
 _SPREAD = 0.62  # of the height of a line that the marks of several maps share
 
 
@@ -63,16 +64,21 @@ class QualityDisplay(_Display):
         self.bars_: list[dict[str, Any]] = []
         for panel, names in zip(self.axes_, self.lines_, strict=True):
             self._draw(panel, names)
-        handles, labels = self.axes_[0].get_legend_handles_labels()
+        handles, labels = list(self.bars_[0].values()), [readable(name, 40) for name in self.scores]
         self.legend_ = None
         if len(self.scores) > 1:
+            width, height = self.figure_.get_size_inches()
+            columns = int(10 * width) // max(len(label) + 6 for label in labels)  # by letters, six for a mark
+            columns = max(1, min(len(labels), columns))
+            if ax is None:  # lines of the legend are not to take from the scores
+                self.figure_.set_size_inches(width, height + _LEGEND_LINE * (-(-len(labels) // columns) - 1))
             self.legend_ = self.figure_.legend(
-                handles, labels, loc="outside upper center", ncols=min(len(labels), 5), frameon=False, fontsize=9
+                handles, labels, loc="outside upper center", ncols=columns, frameon=False, fontsize=9
             )
         return self
 
     def _new_axes(self) -> list[Axes]:
-        tall = 1.3 + 0.5 * max(len(names) for names in self.lines_)
+        tall = 1.3 + max(0.5, 0.13 * len(self.scores)) * max(len(names) for names in self.lines_)
         axes = new_figure(len(self.lines_), width=4.7, height=tall)[1]
         if len(axes) > 1 and (grid := axes[0].get_gridspec()) is not None:
             grid.set_width_ratios([1.6, 1])
@@ -97,7 +103,6 @@ class QualityDisplay(_Display):
                 ms=5.5,
                 capsize=2.5,
                 lw=1.4,
-                label=name,
             )
         self.bars_.append(bars)
         titles = {score.name: score.title for own in self.scores.values() for score in own}

@@ -42,6 +42,8 @@ class ShepardDisplay(_Display):
             raise ValueError(
                 f"Distances in the data {self.data.shape} and in the map {self.points.shape} must be of the same pairs."
             )
+        if not all(np.isfinite(part).all() and (part >= 0).all() for part in (self.data, self.points)):
+            raise ValueError("Distances are finite and not negative; some of these are not.")
         self.correlation, self.residual = correlation, residual
 
     @classmethod

@@ -33,6 +33,19 @@ def palette(count: int) -> list[str]:
     return ["#" + "".join(f"{round(255 * part):02x}" for part in colour[:3]) for colour in ramp]
 
 
+def readable(name: Any, longest: int = 22) -> str:
+    """A name from the data as matplotlib is to write it: in one line, cut in the middle, and never as a formula.
+
+    >>> readable("from $5 to $9"), readable("_hidden")
+    ('from \\\\$5 to \\\\$9', ' _hidden')
+    """
+    text = " ".join(str(name).split())
+    if len(text) > longest:  # names often differ at the end
+        text = text[: longest // 2].rstrip() + "…" + text[-(longest // 2 - 1) :].lstrip()
+    text = text.replace("$", r"\$")
+    return f" {text}" if text.startswith("_") else text  # a legend leaves out what starts with _
+
+
 def new_figure(columns: int = 1, *, width: float = 4.8, height: float = 4.2) -> tuple[Figure, list[Axes]]:
     """A figure and its axes, side by side, of `width` × `height` inches each."""
     engine = ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.08)

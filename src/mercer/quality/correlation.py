@@ -31,7 +31,7 @@ def pearson(x: np.ndarray, y: np.ndarray) -> Correlation:
         return Correlation(0.0, 1 / len(x))
     a, b = both
     r = float(np.clip(np.mean(a * b), -1, 1))
-    return Correlation(r, _error(a * b - 0.5 * r * (a * a + b * b)))
+    return Correlation(r, error_of(a * b - 0.5 * r * (a * a + b * b)))
 
 
 def spearman(x: np.ndarray, y: np.ndarray) -> Correlation:
@@ -50,7 +50,7 @@ def spearman(x: np.ndarray, y: np.ndarray) -> Correlation:
     r = float(np.clip(np.mean(a * b), -1, 1))
     spreads = [float(np.std(one)) for one in ranks]
     moved = _moved(ranks[0], a, b, r, spreads[0]) + _moved(ranks[1], b, a, r, spreads[1])
-    return Correlation(r, _error(a * b - 0.5 * r * (a * a + b * b) + moved))
+    return Correlation(r, error_of(a * b - 0.5 * r * (a * a + b * b) + moved))
 
 
 def _moved(ranks: np.ndarray, a: np.ndarray, b: np.ndarray, r: float, spread: float) -> np.ndarray:
@@ -76,5 +76,11 @@ def _standardised(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     return out[0], out[1]
 
 
-def _error(terms: np.ndarray) -> float:
-    return float(np.std(terms, ddof=1) / np.sqrt(len(terms))) if len(terms) > 1 else 1.0
+def error_of(terms: np.ndarray) -> float:
+    """The standard error of a mean of influences; 1/m, not 0, where all are alike but for rounding, as in a sample of
+    a map that keeps every distance: one pair in m may well differ."""
+    m = len(terms)
+    if m < 2:
+        return 1.0
+    spread = float(np.std(terms, ddof=1))
+    return spread / m**0.5 if spread > 1e-12 else 1 / m

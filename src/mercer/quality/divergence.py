@@ -85,9 +85,15 @@ def kl_divergence(
     refuse_other_length(data.n, len(Y))
     if not (scale == "best" if isinstance(scale, str) else isinstance(scale, Real) and 0 < float(scale) < np.inf):
         raise ValueError(f"scale={scale!r} must be 'best' or a number > 0.")
-    law = Perplexity((float(perplexity),))
+    law = Perplexity((checked_perplexity(perplexity),))
     law.refuse(data.n)
     return divergence(data, Y, law, scale, plan, random_state)
+
+
+def checked_perplexity(perplexity: Any) -> float:
+    if not isinstance(perplexity, Real) or isinstance(perplexity, bool) or not 0 < float(perplexity) < np.inf:
+        raise ValueError(f"perplexity={perplexity!r} must be a positive number, such as 30: it counts neighbours.")
+    return float(perplexity)
 
 
 def divergence(data: BlockIndex, Y: np.ndarray, law: Perplexity, scale: Any, plan: Plan, random_state: Any) -> Score:

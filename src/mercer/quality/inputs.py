@@ -77,7 +77,7 @@ def most_neighbors(n: int) -> int:
 
 
 def checked_labels(labels: Any, n: int, what: str = "the map") -> np.ndarray:
-    """(n,) whole numbers, a class each; −1 where a label is missing (None or NaN)."""
+    """(n,) whole numbers, a class each; −1 where a label is missing (None, NaN, NaT, NA)."""
     labels = to_numpy(labels)
     if labels.shape != (n,):
         raise ValueError(f"labels have shape {labels.shape}, and {what} has {n:,} rows: one label a row is needed.")
@@ -90,11 +90,31 @@ def checked_labels(labels: Any, n: int, what: str = "the map") -> np.ndarray:
             )
         missing = ~np.isfinite(labels)
     else:
-        missing = np.array([x is None or x != x for x in labels]) if labels.dtype == object else np.zeros(n, bool)
+        missing = without_label(labels)
     classes = np.full(n, -1, np.int64)
     present = labels[~missing]
-    classes[~missing] = np.unique(present.astype(str) if labels.dtype == object else present, return_inverse=True)[1]
+    classes[~missing] = np.unique(present.astype(str) if labels.dtype.kind in "OT" else present, return_inverse=True)[1]
     return classes
+
+
+def without_label(labels: np.ndarray) -> np.ndarray:
+    """(n,), whether a label is missing: None, NaN, NaT or pandas' NA.
+
+    >>> without_label(np.array(["a", None, float("nan")], object)).tolist()
+    [False, True, True]
+    """
+    if labels.dtype.kind in "fmM":
+        return np.isnan(labels)
+    if labels.dtype.kind not in "OT":
+        return np.zeros(len(labels), bool)
+    return np.array([_is_missing(label) for label in labels], bool)
+
+
+def _is_missing(label: Any) -> bool:
+    try:
+        return label is None or not bool(label == label)
+    except TypeError:  # of NA nobody knows whether it equals itself
+        return True
 
 
 def _is_list_of_texts(X: Any) -> bool:

@@ -22,7 +22,7 @@ from mercer.graph.blocks import BlockIndex
 from mercer.graph.ranks import distances_of
 from mercer.linalg.eigen import as_generator
 from mercer.memory import available_bytes, format_bytes
-from mercer.quality.correlation import Correlation, pearson, spearman
+from mercer.quality.correlation import Correlation, error_of, pearson, spearman
 from mercer.quality.inputs import data_index, map_index, refuse_other_length
 from mercer.quality.sampling import Growing, Mean, Plan, mean_of, sampled
 from mercer.quality.score import Score
@@ -99,8 +99,9 @@ def unexplained(x: np.ndarray, y: np.ndarray, n: int) -> Correlation:
         return Correlation(1.0, 1 / len(x))
     r = float(np.clip(ab / np.sqrt(aa * bb), -1, 1))
     terms = weight * (a * b / np.sqrt(aa * bb) - 0.5 * r * (a * a / aa + b * b / bb))
-    error = float(np.std(terms, ddof=1) / np.sqrt(len(terms))) if len(terms) > 1 else 1.0
-    return Correlation(max(0.0, 1 - r * r), 2 * abs(r) * error)
+    error = error_of(terms)
+    of_square = float(np.hypot(2 * r * error, 2**0.5 * error * error))  # the second for an r near 0
+    return Correlation(max(0.0, 1 - r * r), of_square)
 
 
 def _as_mean(found: Correlation, m: int) -> Mean:

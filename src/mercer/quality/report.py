@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from mercer.backends import to_numpy
 from mercer.embedding.laws import Perplexity
 from mercer.graph.blocks import BlockIndex
 from mercer.linalg.eigen import as_generator
-from mercer.quality.divergence import MOST_COLUMNS, divergence
+from mercer.quality.divergence import MOST_COLUMNS, checked_perplexity, divergence
 from mercer.quality.inputs import (
     checked_labels,
     checked_map,
@@ -67,7 +68,7 @@ class Report:
             (
                 score.title,
                 f"{score.value:.4f}",
-                f"± {score.error:.4f}" if score.error else "exact",
+                score.spread,
                 f"{score.best:g}",
                 f"{score.rows:,} {score.unit}",
                 score.note,
@@ -147,6 +148,7 @@ def report(
         )
     notes: list[str] = []
     k = _lowered(n_neighbors, data.n, notes)
+    perplexity = checked_perplexity(perplexity)
     classes = None if labels is None else _classes(labels, data.n, notes)
     seeds = as_generator(random_state).integers(0, _SEEDS, 4)
     pairs = Pairs(data, points, seeds[2], whole=all_pairs(plan, data.n))  # refuses too many before any work
@@ -170,7 +172,7 @@ def _lowered(k: Any, n: int, notes: list[str]) -> int:
 
 def _classes(labels: Any, n: int, notes: list[str]) -> np.ndarray | None:
     """The classes, or None with a note where there are none to compare."""
-    labels = np.asarray(labels)
+    labels = to_numpy(labels)
     if labels.shape == (n,) and labels.dtype.kind == "f" and np.any(np.mod(labels[np.isfinite(labels)], 1) != 0):
         notes.append("class purity is left out: the labels are numbers on a scale, not classes.")
         return None
@@ -185,11 +187,14 @@ def _purities(near: Neighborhoods, metric: Any, plan: Plan, seed: Any, notes: li
     """Purity in the map and in the data, among the rows that have a label."""
     labelled = np.flatnonzero(near.classes >= 0)
     if len(labelled) < near.n:
-        notes.append(f"{near.n - len(labelled):,} rows have no label: class purity is of the others, among themselves.")
+        without = f"{near.n - len(labelled):,} rows have no label"
         if most_neighbors(len(labelled)) < 1:
+            notes.append(f"class purity is left out: {without}, and the {len(labelled)} others are too few.")
             return []
-        data, points = rows_of(near.data, metric, labelled), rows_of(near.points, "euclidean", labelled)
         k = min(near.k, most_neighbors(len(labelled)))
+        lowered = f", with {k} neighbours" if k < near.k else ""
+        notes.append(f"{without}: class purity is of the others, among themselves{lowered}.")
+        data, points = rows_of(near.data, metric, labelled), rows_of(near.points, "euclidean", labelled)
         order = in_order(len(labelled), plan, seed)
         near = Neighborhoods(data, points, k, order, near.classes[labelled])
     chance = chance_of(near.classes)
@@ -206,4 +211,4 @@ def _divergence(
     if perplexity > most:
         notes.append(f"perplexity was lowered from {perplexity:g} to {most:.3g}: there are {data.n} rows.")
         perplexity = most
-    return [divergence(data, Y, Perplexity((float(perplexity),)), "best", plan, seed)]
+    return [divergence(data, Y, Perplexity((perplexity,)), "best", plan, seed)]

@@ -100,7 +100,7 @@ def _in_rows(distances: Any, points: BlockIndex, plan: Plan, random_state: Any) 
         "residual_variance",
         found.value,
         found.error,
-        found.count * (n - 1),
+        found.count * (n - 1) - found.count * (found.count - 1) // 2,  # none twice
         0.0,
         MEANINGS["residual_variance"],
         "pairs",

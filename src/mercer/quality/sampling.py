@@ -73,8 +73,8 @@ def needed(error: float, found: Mean, n: float = np.inf) -> int:
     """How many terms bring 1.96 standard errors within `error`, judged by those that were seen."""
     shrunk = np.sqrt(1 - found.count / n)
     spread = found.error / shrunk * np.sqrt(found.count)
-    plain = (NORMAL * spread / error) ** 2
-    return int(min(n, np.ceil(_MARGIN * plain / (1 + plain / n))))
+    share = (error / (NORMAL * spread)) ** 2 + 1 / n  # one over the number
+    return int(min(n, np.ceil(_MARGIN / share)))
 
 
 def sampled(estimate: Callable[[int], Mean], plan: Plan, n: float = np.inf, pilot: int = PILOT) -> Mean:

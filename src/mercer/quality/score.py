@@ -42,6 +42,13 @@ class Score:
         """The 95 % interval, value ± 1.96 standard errors."""
         return self.value - 1.96 * self.error, self.value + 1.96 * self.error
 
+    @property
+    def spread(self) -> str:
+        """The standard error for people: "exact", or "± 0.0010", and never ± 0."""
+        if not self.error:
+            return "exact"
+        return f"± {self.error:.4f}" if self.error >= 5e-5 else f"± {self.error:.0e}"
+
     def to_dict(self) -> dict[str, Any]:
         """The fields as JSON values."""
         return asdict(self)
@@ -50,5 +57,5 @@ class Score:
         return self.value
 
     def __str__(self) -> str:
-        spread = f" ± {self.error:.4f}" if self.error else ""
+        spread = f" {self.spread}" if self.error else ""
         return f"{self.title} {self.value:.4f}{spread} ({self.rows:,} {self.unit})"

@@ -26,12 +26,21 @@ _MISSING_TYPES = {"NoneType", "NAType", "NaTType"}
 
 def add_column(payload: Payload, name: str, values: Any, rows: int, *, use: str = "column") -> Column:
     """A column; use="label" prefers classes, use="id" never makes any. ValueError where it is no column of `rows`."""
-    array = np.ma.filled(values, np.nan) if np.ma.isMaskedArray(values) else np.asarray(values)
+    array = _unmasked(values) if np.ma.isMaskedArray(values) else np.asarray(values)
     if array.shape != (rows,):
         raise ValueError(f"Column {name!r} has shape {array.shape}; there are {rows} points, so it must be ({rows},).")
     if array.dtype.kind not in "biufUSOMmT":
         raise TypeError(f"Column {name!r} holds {array.dtype}; give numbers, text, dates or booleans.")
     return {"name": name} | _described(payload, array, use)
+
+
+def _unmasked(values: Any) -> np.ndarray:
+    """A masked array as a plain one: NaN, NaT or None where it is masked."""
+    if values.dtype.kind in "fM":
+        return np.ma.filled(values, np.nan if values.dtype.kind == "f" else np.datetime64("NaT"))
+    array = values.data.astype(object)
+    array[np.ma.getmaskarray(values)] = None
+    return array
 
 
 def _described(payload: Payload, array: np.ndarray, use: str) -> Column:
@@ -81,7 +90,7 @@ def is_missing(value: Any) -> bool:
 def _texts(array: np.ndarray) -> list[str | None]:
     if array.dtype.kind == "S":
         return [value.decode("utf-8", "replace") for value in array.tolist()]
-    if array.dtype.kind in "UT":
+    if array.dtype.kind == "U":
         return array.tolist()
     if array.dtype.kind == "m":
         return [None if value != value else str(value) for value in array]

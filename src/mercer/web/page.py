@@ -27,6 +27,7 @@ from mercer.web.payload import Payload, add_coordinates
 
 _FORMAT = 1
 _IMAGE_SIGNATURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")  # PNG, JPEG: neither can carry a script
+_SCORE = ("name", "value", "error", "rows", "best", "meaning", "unit", "note")
 _NOTHING = "sha256-" + base64.b64encode(hashlib.sha256(b"").digest()).decode()  # an empty style sheet, filled by script
 
 
@@ -37,7 +38,8 @@ class Map:
     name : shown above the map
     coordinates : (n, k) or (n,), finite; with more than two columns the page lets one choose which two to draw
     axes : names of the k columns; "axis 1", … without
-    quality : scores as dictionaries (name, value, error, rows, best, meaning) or dataclasses with these fields
+    quality : scores, dictionaries (name, value, error, rows, best, meaning, unit, note) or dataclasses of these fields,
+        such as `mercer.quality.report(…).scores`
     run : how the map was made, values of JSON, as in a `.run.json`
     """
 
@@ -89,7 +91,7 @@ def write_page(page: Page, path: str | Path) -> int:
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
-        os.chmod(partial, 0o666 & ~_umask())
+        os.chmod(partial, target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())
         os.replace(partial, target)
     except BaseException:
         os.unlink(partial)
@@ -120,7 +122,7 @@ def page_bytes(page: Page) -> bytes:
             "base-uri 'none'",
         ]
     )
-    title = html.escape(" ".join(page.title.split()) or "Map")
+    title = html.escape(" ".join(str(page.title).split()) or "Map")
     pieces = [
         b'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'.encode(),
@@ -179,7 +181,7 @@ def _described(page: Page, payload: Payload) -> dict[str, Any]:
         raise ValueError(f"label={page.label!r} names no column; columns are {known}.")
     return {
         "format": _FORMAT,
-        "title": page.title,
+        "title": str(page.title),
         "rows": rows,
         "maps": [_map(each, points, payload) for each, points in zip(page.maps, coordinates, strict=True)],
         "ids": None if page.ids is None else add_column(payload, "id", page.ids, rows, use="id"),
@@ -229,11 +231,11 @@ def _map(each: Map, points: np.ndarray, payload: Payload) -> dict[str, Any]:
 
 def _score(score: Any) -> dict[str, Any]:
     fields = dataclasses.asdict(score) if dataclasses.is_dataclass(score) and not isinstance(score, type) else score
-    return {name: plain(fields.get(name)) for name in ("name", "value", "error", "rows", "best", "meaning")}
+    return {name: plain(fields.get(name)) for name in _SCORE}
 
 
 def plain(value: Any) -> Any:
-    """A value of JSON for whatever stands in a run or a score; NaN and infinities become text.
+    """A value of JSON for whatever stands in a run or a score; what no number of a browser holds becomes text.
 
     >>> plain({"gamma": np.float32(0.5), "shape": (2, 3), "loss": float("nan")})
     {'gamma': 0.5, 'shape': [2, 3], 'loss': 'nan'}
@@ -244,8 +246,10 @@ def plain(value: Any) -> Any:
         return plain(value.tolist())
     if isinstance(value, list | tuple | set | frozenset):
         return [plain(part) for part in value]
-    if value is None or isinstance(value, bool | int | str):
+    if value is None or isinstance(value, bool | str):
         return value
+    if isinstance(value, int):
+        return value if abs(value) <= 2**53 else str(value)  # a browser would round it
     if isinstance(value, float):
         return value if np.isfinite(value) else str(value)
     return str(value)

@@ -41,8 +41,8 @@ export class Cards {
 
   private showHovered(source: Panel): void {
     const row = this.store.hovered;
-    this.hovering.hidden = row < 0 || row === this.store.pinned;
-    if (this.hovering.hidden || !this.panels().includes(source)) return;
+    this.hovering.hidden = row < 0 || row === this.store.pinned || !this.panels().includes(source); // a table shows the row itself
+    if (this.hovering.hidden) return;
     this.hovering.replaceChildren(...this.content(row, MOST_HOVERED));
     this.put(this.hovering, source, row);
   }
@@ -66,7 +66,7 @@ export class Cards {
     if (most === Infinity) {
       for (const panel of this.panels()) {
         for (const axis of panel.map.axes) {
-          if (axis.name !== "row" && axis.ticks) this.entry(list, `${panel.map.name} · ${axis.name}`, formatShort(axis.value(row)));
+          if (!axis.made) this.entry(list, `${panel.map.name} · ${axis.name}`, formatShort(axis.value(row)));
         }
       }
     }

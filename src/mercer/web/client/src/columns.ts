@@ -84,7 +84,9 @@ export class Axis {
   readonly low: number;
   readonly high: number;
 
-  constructor(readonly name: string, readonly stored: Numbers, readonly start: number, readonly step: number, readonly ticks = true) {
+  constructor(readonly name: string, readonly stored: Numbers, readonly start: number, readonly step: number,
+    readonly ticks = true, readonly made = false, // made: by the page, for maps of one column
+  ) {
     let low = Infinity, high = -Infinity;
     for (const value of stored) {
       if (value < low) low = value;
@@ -100,6 +102,13 @@ export class Axis {
 
   value(row: number): number {
     return this.start + this.step * this.stored[row]!;
+  }
+
+  /** The value of a row with as many digits as are kept: a ten-millionth of the range, however far from 0. */
+  text(row: number): string {
+    const value = this.value(row);
+    const digits = 7 + Math.max(0, Math.ceil(Math.log10(Math.abs(value) / (2 * this.half))));
+    return String(Number(value.toPrecision(Math.min(17, Number.isFinite(digits) ? digits : 17))));
   }
 
   get middle(): number {
@@ -133,11 +142,11 @@ export function spread(rows: number): Axis {
     hash = Math.imul(hash ^ (hash >>> 15), 0x85ebca6b);
     stored[i] = ((hash ^ (hash >>> 13)) >>> 0) / 4294967296;
   }
-  return new Axis("spread (no meaning)", stored, 0, 1, false);
+  return new Axis("spread (no meaning)", stored, 0, 1, false, true);
 }
 
 export function rowNumbers(rows: number): Axis {
   const stored = new Uint32Array(rows);
   for (let i = 0; i < rows; i++) stored[i] = i;
-  return new Axis("row", stored, 0, 1);
+  return new Axis("row", stored, 0, 1, true, true);
 }

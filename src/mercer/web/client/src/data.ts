@@ -8,7 +8,7 @@ export interface ColumnAbout extends Place { name: string; kind: "category" | "n
 export interface AxisAbout extends Place { name: string }
 export interface Score {
   name: string; value: number | string | null; error: number | string | null;
-  rows: number | null; best: number | string | null; meaning: string | null;
+  rows: number | null; best: number | string | null; meaning: string | null; unit: string | null; note: string | null;
 }
 export interface MapAbout { name: string; axes: AxisAbout[]; quality: Score[] | null; run: Record<string, unknown> | null }
 export interface About {

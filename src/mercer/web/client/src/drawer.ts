@@ -96,7 +96,9 @@ export class Drawer {
     };
     const rows: HTMLElement[] = [];
     for (let k = first; k < last; k++) rows.push(this.line(this.rows[k]!, k));
+    const focused = this.body.contains(document.activeElement) ? document.activeElement!.closest("tr")!.ariaRowIndex : null;
     this.body.replaceChildren(...(first ? [gap(first)] : []), ...rows, ...(last < listed ? [gap(listed - last)] : []));
+    rows.find((row) => row.ariaRowIndex === focused)?.querySelector("button")!.focus({ preventScroll: true });
   }
 
   private line(row: number, k: number): HTMLElement {
@@ -119,13 +121,13 @@ export class Drawer {
 
   private download(): void {
     const { store } = this;
-    const axes = this.panels().flatMap((panel) => panel.map.axes.filter((axis) => axis.ticks && axis.name !== "row").map((axis) => ({ name: `${panel.map.name}: ${axis.name}`, axis })));
+    const axes = this.panels().flatMap((panel) => panel.map.axes.filter((axis) => !axis.made).map((axis) => ({ name: `${panel.map.name}: ${axis.name}`, axis })));
     const columns = store.columns;
     const names = [store.ids ? "id" : "row", ...columns.map((column) => column.name), ...axes.map((each) => each.name)];
     const cell = (row: number, k: number): string | null => {
       if (k === 0) return store.ids ? store.ids.text(row) : String(row);
       if (k <= columns.length) return columns[k - 1]!.text(row);
-      return String(Number(axes[k - 1 - columns.length]!.axis.value(row).toPrecision(7)));
+      return axes[k - 1 - columns.length]!.axis.text(row);
     };
     save(new Blob(csv(names, this.rows, cell), { type: "text/csv;charset=utf-8" }), `${fileName(store.title)}-selection.csv`);
     this.announce(`${rowsOf(this.rows.length)} downloaded`);

@@ -6,33 +6,40 @@ import { shorten } from "./panel";
 import type { Score } from "./data";
 import type { MapData } from "./store";
 
+const MOST_BESIDE = 2; // maps whose numbers have room beside the name of a score; those of more stand below it
+const MOST_ACROSS = 4; // maps that have room side by side; the table of more scrolls
+
 /** The scores of all maps side by side; a click on a name tells what it means. */
 export function quality(maps: MapData[]): HTMLElement | null {
   const scored = maps.filter((map) => map.quality?.length);
   if (!scored.length) return null;
   const names = [...new Set(scored.flatMap((map) => map.quality!.map((score) => score.name)))];
-  const head = scored.length > 1
-    ? [h("thead", {}, h("tr", {}, h("td"), ...scored.map((map) => h("th", { scope: "col" }, shorten(map.name, 24)))))]
-    : [];
-  const body = h("tbody");
-  for (const [k, name] of names.entries()) body.append(...scoreRows(name, k, scored));
-  const table = h("table", { class: `quality of-${Math.min(3, scored.length)}` }, ...head, body);
-  return h("section", { class: "block" }, h("h2", {}, "Quality"), table, h("p", { class: "hint" }, "± is one standard error. Press a name to read what it means."));
+  const below = scored.length > MOST_BESIDE;
+  const heads = scored.map((map) => h("th", { scope: "col", title: shorten(map.name, 300) }, shorten(map.name, 24)));
+  const head = scored.length > 1 ? [h("thead", {}, h("tr", {}, below ? null : h("td"), ...heads))] : [];
+  const bodies = names.map((name, k) => h("tbody", {}, ...scoreRows(name, k, scored, below)));
+  const table = h("table", { class: `quality ${below ? "below" : `of-${scored.length}`}` }, ...head, ...bodies);
+  if (scored.length > MOST_ACROSS) table.style.minWidth = `${60 * scored.length}px`;
+  const across = scored.length > MOST_ACROSS ? { tabindex: "0", role: "region", "aria-label": "Scores of all maps" } : {};
+  return h("section", { class: "block" }, h("h2", {}, "Quality"), h("div", { class: "across", ...across }, table),
+    h("p", { class: "hint" }, "± is one standard error. Press a name to read what it means."));
 }
 
 /** neighbor_recall → Neighbor recall. */
-const title = (name: string): string => name.replaceAll("_", " ").replace(/^kl\b/i, "KL").replace(/^./u, (letter) => letter.toUpperCase());
+const title = (name: string): string => capital(name.replaceAll("_", " ").replace(/^kl\b/i, "KL"));
 
-function scoreRows(name: string, k: number, maps: MapData[]): HTMLElement[] {
+function scoreRows(name: string, k: number, maps: MapData[], below: boolean): HTMLElement[] {
   const scores = maps.map((map) => map.quality!.find((score) => score.name === name));
-  const some = scores.find((score) => score !== undefined)!;
-  const about = h("tr", { id: `score-${k}`, class: "meaning", hidden: true }, h("td", { colspan: String(maps.length + 1) }, meaning(some)));
+  const columns = String(below ? maps.length : maps.length + 1);
+  const about = h("tr", { id: `score-${k}`, class: "meaning", hidden: true }, h("td", { colspan: columns }, ...meaning(scores, maps)));
   const button = h("button", { type: "button", class: "score", "aria-expanded": "false", "aria-controls": `score-${k}` }, shorten(title(name), 60));
   button.addEventListener("click", () => {
     about.hidden = !about.hidden;
     button.setAttribute("aria-expanded", String(!about.hidden));
   });
-  return [h("tr", {}, h("th", { scope: "row" }, button), ...scores.map((score) => h("td", {}, ...value(score)))), about];
+  const values = scores.map((score) => h("td", {}, ...value(score)));
+  if (!below) return [h("tr", {}, h("th", { scope: "row" }, button), ...values), about];
+  return [h("tr", {}, h("th", { scope: "rowgroup", colspan: columns }, button)), h("tr", { class: "values" }, ...values), about];
 }
 
 function value(score: Score | undefined): Node[] {
@@ -51,14 +58,26 @@ function value(score: Score | undefined): Node[] {
   return parts;
 }
 
-function meaning(score: Score): string {
-  const facts = [
-    score.meaning ?? "",
-    typeof score.best === "number" ? `Best is ${formatShort(score.best)}.` : "",
-    score.rows ? `Taken over ${formatCount(score.rows)} rows.` : "",
-  ];
-  return facts.filter(Boolean).map((fact) => (/[.!?]$/.test(fact) ? fact : `${fact}.`)).join(" ");
+/** What a score is, and for each map what it was taken from; said once where that is the same. */
+function meaning(scores: (Score | undefined)[], maps: MapData[]): HTMLElement[] {
+  const some = scores.find((score) => score !== undefined)!;
+  const best = typeof some.best === "number" ? `Best is ${formatShort(some.best)}.` : "";
+  const facts = scores.map((score) => (score ? taken(score) : ""));
+  const one = facts.every((fact, i) => fact === facts[0] || !scores[i]);
+  const first = [some.meaning ? ended(some.meaning) : "", best, one ? taken(some) : ""].filter(Boolean).join(" ");
+  const lines = one ? [] : facts.flatMap((fact, i) => (fact ? [`${shorten(maps[i]!.name, 40)}: ${fact}`] : []));
+  return [first, ...lines].filter(Boolean).map((line) => h("p", { dir: "auto" }, line));
 }
+
+function taken(score: Score): string {
+  const rows = score.rows ? `Taken over ${formatCount(score.rows)} ${score.unit || "rows"}.` : "";
+  return [rows, score.note ? ended(score.note) : ""].filter(Boolean).join(" ");
+}
+
+/** With a capital and a full stop. */
+const ended = (text: string): string => capital(/[.!?]$/.test(text) ? text : `${text}.`);
+
+const capital = (text: string): string => text.replace(/^./u, (letter) => letter.toUpperCase());
 
 /** Parameters, versions, seed and whatever else stands in the record of a run. */
 export function runs(maps: MapData[]): HTMLElement | null {
@@ -80,4 +99,4 @@ export function flattened(value: Record<string, unknown>, prefix = ""): [string,
   });
 }
 
-const say = (value: unknown): string => (value === null ? "none" : typeof value === "number" && !Number.isInteger(value) ? formatShort(value) : typeof value === "object" ? JSON.stringify(value) : String(value));
+const say = (value: unknown): string => (value === null ? "none" : typeof value === "object" ? JSON.stringify(value) : String(value));

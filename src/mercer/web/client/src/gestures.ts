@@ -138,7 +138,7 @@ export class Gestures {
       s: () => panel.selectInView(),
       Enter: () => this.pinMiddle(),
     };
-    const action = actions[event.key];
+    const action = actions[event.key.length > 1 ? event.key : event.key.toLowerCase()];
     if (!action) return;
     event.preventDefault();
     action();

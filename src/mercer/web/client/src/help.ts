@@ -10,7 +10,7 @@ const WAYS: [string, string[]][] = [
   ["Add to, or take from, a selection", ["Ctrl and lasso", "Alt and lasso"]],
   ["Keep a row in sight", ["click its point", "Enter: the one in the middle"]],
   ["Hide a class", ["click it in the legend"]],
-  ["Leave one class", ["Shift-click it"]],
+  ["Show one class alone", ["Shift-click it"]],
   ["Search", ["/", "Enter zooms to what is found"]],
   ["Back", ["Escape closes, then clears"]],
 ];

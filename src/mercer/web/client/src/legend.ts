@@ -3,7 +3,7 @@
 import type { Column } from "./columns";
 import { css, ramp } from "./colours";
 import { h, svg } from "./dom";
-import { formatCount, formatDate, formatShort } from "./format";
+import { formatCount, formatDate, formatShort, parsed } from "./format";
 import { shorten } from "./panel";
 import type { Filter, Store } from "./store";
 
@@ -54,7 +54,7 @@ export class Legend {
     const all = h("button", { type: "button", class: "link", onclick: () => this.store.setFilter(column, null) }, "Show all");
     const none = h("button", { type: "button", class: "link", onclick: () => this.apply(column, this.allOff(column)) }, "Hide all");
     const tools = h("div", { class: "legend-tools" }, all, none);
-    const parts: Node[] = [tools, list, h("p", { class: "hint" }, "Click hides a class, Shift-click leaves it alone.")];
+    const parts: Node[] = [tools, list, h("p", { class: "hint" }, "Click hides a class, Shift-click shows it alone.")];
     if (count >= SEARCH_FROM) parts.splice(1, 0, this.finder(column, list));
     return parts;
   }
@@ -159,18 +159,16 @@ export class Legend {
     };
     from.addEventListener("input", slide);
     to.addEventListener("input", slide);
-    const typed = (): void => {
-      const read = (text: string, otherwise: number): number => {
-        const value = column.kind === "date" ? Date.parse(text) : Number(text.replace("−", "-").replace(",", "."));
-        return Number.isFinite(value) && text.trim() !== "" ? value : otherwise;
-      };
-      const a = read(least.value, low), b = read(most.value, high);
+    const typed = (end: "low" | "high", text: string): void => {
+      const value = parsed(text, column.kind === "date"); // the other end stays as it is: its text is rounded
+      const next = { ...this.range(column), [end]: Number.isFinite(value) ? value : column.extent()[end] };
+      const [a, b] = [Math.min(next.low, next.high), Math.max(next.low, next.high)];
       from.value = share(a);
       to.value = share(b);
-      set({ low: Math.min(a, b), high: Math.max(a, b) });
+      set({ low: a, high: b });
     };
-    least.addEventListener("change", typed);
-    most.addEventListener("change", typed);
+    least.addEventListener("change", () => typed("low", least.value));
+    most.addEventListener("change", () => typed("high", most.value));
     const parts: Node[] = [
       h("div", { class: "scale" }, bars, h("div", { class: "handles" }, from, to)),
       h("div", { class: "ends" }, least, h("span", { class: "quiet" }, "to"), most),

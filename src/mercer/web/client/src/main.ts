@@ -8,6 +8,7 @@ import { h, icon, iconButton } from "./dom";
 import { Drawer, fileName, save } from "./drawer";
 import { quality, runs } from "./facts";
 import { formatCount, rowsOf } from "./format";
+import type { Tool } from "./gestures";
 import { helpDialog } from "./help";
 import { Legend } from "./legend";
 import { Panel, shorten } from "./panel";
@@ -236,9 +237,9 @@ class Page {
       document.getElementById("search")!.focus();
     } else if (event.key === "?") {
       this.help.showModal();
-    } else if (event.key === "l" || event.key === "b" || event.key === "p") {
-      const tool = ({ l: "lasso", b: "box", p: "pan" } as const)[event.key];
-      this.panels.forEach((panel) => panel.setTool(tool));
+    } else {
+      const tool = ({ l: "lasso", b: "box", p: "pan" } as Record<string, Tool | undefined>)[event.key.toLowerCase()];
+      if (tool) this.panels.forEach((panel) => panel.setTool(tool));
     }
   }
 

@@ -1,7 +1,7 @@
 // One map on the page: its points, what is written around them, and what a person does to it.
 
 import { calm, h } from "./dom";
-import { formatCount, formatShort, ticks } from "./format";
+import { formatCount, formatTicks, ticks } from "./format";
 import { Grid } from "./grid";
 import { Gestures, type Tool } from "./gestures";
 import { paint } from "./canvas";
@@ -271,13 +271,15 @@ export class Panel {
     if (a.ticks) {
       const at = (x: number): number => toScreenX(this.view, this.size, (x - a.middle) / halfX);
       const value = (px: number): number => a.middle + halfX * fromScreenX(this.view, this.size, px);
-      for (const tick of ticks(value(PADDING.left), value(width - roomX), width / 110)) write(formatShort(tick), at(tick), height - 10);
+      const found = ticks(value(PADDING.left), value(width - roomX), width / 110);
+      formatTicks(found).forEach((text, k) => write(text, at(found[k]!), height - 10));
     }
     context.textAlign = "left";
     if (b.ticks) {
       const at = (y: number): number => toScreenY(this.view, this.size, (y - b.middle) / halfY);
       const value = (py: number): number => b.middle + halfY * fromScreenY(this.view, this.size, py);
-      for (const tick of ticks(value(height - 34), value(34), height / 90)) write(formatShort(tick), 10, at(tick) + 4);
+      const found = ticks(value(height - 34), value(34), height / 90);
+      formatTicks(found).forEach((text, k) => write(text, 10, at(found[k]!) + 4));
     }
     if (!named) return;
     context.fillStyle = ground.ink;

@@ -5,7 +5,8 @@ import { gzipSync } from "node:zlib";
 import { test } from "node:test";
 import { csv, field } from "../src/csv";
 import { Texts, fromBase64, gunzip, unpack } from "../src/data";
-import { formatDate, formatExact, ticks } from "../src/format";
+import { Axis } from "../src/columns";
+import { formatDate, formatExact, formatShort, formatTicks, parsed, ticks } from "../src/format";
 import { Grid, inside } from "../src/grid";
 import { mixedOrder } from "../src/renderer";
 import { scaleOf } from "../src/scale";
@@ -51,6 +52,28 @@ test("numbers are written so that they read back", () => {
 test("ticks are round and within", () => {
   assert.deepEqual(ticks(-0.2, 1.1, 5), [0, 0.5, 1]);
   assert.deepEqual(ticks(3, 3, 5), []);
+});
+
+test("ticks far from zero are told apart", () => {
+  assert.deepEqual(formatTicks([5412345, 5412345.5, 5412346]), ["5412345", "5412345.5", "5412346"]);
+  assert.deepEqual(formatTicks([-0.5, 0, 0.5]), ["−0.5", "0", "0.5"]);
+  assert.deepEqual(formatTicks([2.555e7, 2.556e7]), ["2.555e7", "2.556e7"]);
+  assert.equal(formatShort(-1.5e-7), "−1.5e−7");
+});
+
+test("what was written is read, minus signs and times of day, too", () => {
+  for (const value of [-1.25e-7, -3.5, 0, 12345]) assert.equal(parsed(formatShort(value), false), value);
+  for (const value of [0, Date.UTC(2024, 1, 3, 4, 5, 6), Date.UTC(2024, 1, 3, 4, 5, 6, 70)]) assert.equal(parsed(formatDate(value), true), value);
+  assert.equal(parsed("2,5", false), 2.5);
+  for (const text of ["", " ", "soon"]) assert.ok(Number.isNaN(parsed(text, false)) && Number.isNaN(parsed(text, true)));
+});
+
+test("coordinates are written with the digits that are kept, however far from zero", () => {
+  const far = new Axis("far", Float32Array.of(0, 0.25, 1), 5e6, 2);
+  assert.deepEqual([0, 1, 2].map((row) => far.text(row)), ["5000000", "5000000.5", "5000002"]);
+  const small = new Axis("small", Float32Array.of(0, Math.fround(0.1), 1), 0, 1);
+  assert.equal(small.text(1), "0.1");
+  assert.equal(new Axis("one", Float32Array.of(0), 1 / 3, 1).text(0), String(1 / 3));
 });
 
 test("the grid finds what looking at all points finds", () => {
