@@ -65,7 +65,19 @@ PIECES = [
     b"NaN",
     b"1e999",
 ]
-PIECES += [b"-inf", b"9" * 400, b"\xed\xa0\x80", b"''", b"=1+1", b",,,,", b"\x1f\x8b", b"\n\n", b"a" * 3000, b"1,5"]
+PIECES += [
+    b"-inf",
+    b"9" * 400,
+    b"\xed\xa0\x80",
+    b"''",
+    b"=1+1",
+    b",,,,",
+    b"\x1f\x8b",
+    b"\n\n",
+    b"a" * 3000,
+    b"1,5",
+    b"#",
+]
 
 
 def seeds() -> dict[str, list[bytes]]:
@@ -86,6 +98,7 @@ def seeds() -> dict[str, list[bytes]]:
                     write_table(path, columns)
                     found.setdefault(suffix, []).append(path.read_bytes())
     found["csv"] += [b"1;2,5;x\n3;4,5;\n", "ä,b\n1,2\n".encode("latin-1"), "a,b\n1,2\n".encode("utf-16"), b"1\n2\n3\n"]
+    found["csv"] += [b"# made, by hand\n# a b\n1.5 2\n3 4\n", b"#n,t\n1,x\n2,y\n"]
     table = pa.table({"a": [1.5, None], "b": pa.array(["x", "y"]).dictionary_encode(), "c": [[1], [2, 3]]})
     found["arrow"] += [_ipc(table, "stream", None), _ipc(table, "file", "lz4"), _ipc(table, "file", "zstd")]
     found["parquet"].append(_parquet(table))

@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import ipc, parquet
 
-from mercer.files.source import Raw, Role, Source, check_room, digest_of, readable, unique_names
+from mercer.files.arrow_values import as_text, carried_values, float_values, is_date, is_number
+from mercer.files.table_source import Raw, Role, Source, check_room, check_text, digest_of, readable, unique_names
 from mercer.files.table_types import TableError
-from mercer.files.values import as_text, carried_values, float_values, is_date, is_number
 
 _ROWS = 1 << 16  # in a batch
 _MOST_COLUMNS = 1_000_000
@@ -33,7 +33,9 @@ def open_parquet(path: Path) -> ArrowSource:
 
         def batches(places: list[int]) -> Iterable[pa.RecordBatch]:
             names = [fields.names[place] for place in places]
-            with parquet.ParquetFile(path) as again:
+            # A text that stands in many rows is stored once, and is to be read once.
+            texts = [name for name in names if pa.types.is_string(fields.field(name).type)]
+            with parquet.ParquetFile(path, read_dictionary=texts) as again:
                 for batch in again.iter_batches(_ROWS, columns=names):
                     yield batch.select(names)
 
@@ -123,10 +125,11 @@ class ArrowSource(Source):
         numbers = [name for name, role in roles.items() if role is Role.FEATURE and is_number(self.types[name])]
         others = [name for name in roles if name not in set(numbers)]
         check_room(self.path, self.rows, len(numbers), np.dtype(dtype).itemsize)
+        check_room(self.path, self.rows, len(others))  # a place each, whatever stands there
         with readable(self.path, self.kind):
             matrix = np.empty((self.rows, len(numbers)), dtype)
             chunks = self._fill(matrix, numbers, others)
-            columns = {name: pa.chunked_array(chunks.pop(name), self.types[name]) for name in others}
+            columns = {name: pa.chunked_array(chunks.pop(name)) for name in others}
             texts, carried = {}, {}
             for name in others:
                 if roles[name] in (Role.FEATURE, Role.CATEGORY):
@@ -140,7 +143,7 @@ class ArrowSource(Source):
         """Write the numbers into the matrix; the other columns as they come."""
         place = {name: i for i, name in enumerate(self.types)}
         chunks: dict[str, list[pa.Array]] = {name: [] for name in others}
-        done = 0
+        done = size = 0
         for batch in self.batches([place[name] for name in [*numbers, *others]]):
             stop = done + batch.num_rows
             if stop > self.rows:
@@ -149,8 +152,18 @@ class ArrowSource(Source):
                 for j in range(len(numbers)):
                     matrix[done:stop, j] = float_values(batch.column(j))
             for j, name in enumerate(others, len(numbers)):
-                chunks[name].append(batch.column(j))
+                part, added = _sharing(batch.column(j), chunks[name])
+                chunks[name].append(part)
+                size += added
+            check_text(self.path, size)
             done = stop
         if done != self.rows:
             raise TableError(f"{self.path} says that it has {self.rows} rows and has {done}; it is damaged.")
         return chunks
+
+
+def _sharing(column: pa.Array, before: list[pa.Array]) -> tuple[pa.Array, int]:
+    """A part of a column, with the dictionary of the part before where that is the same, and the bytes it adds."""
+    if not pa.types.is_dictionary(column.type) or not before or not column.dictionary.equals(before[-1].dictionary):
+        return column, column.nbytes
+    return pa.DictionaryArray.from_arrays(column.indices, before[-1].dictionary), column.indices.nbytes

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from mercer.files.source import CHUNK, digest_of, unique_names
+from mercer.files.table_source import CHUNK, digest_of, unique_names
 from mercer.files.table_types import TableError
 from mercer.memory import available_bytes, format_bytes
 
-DELIMITERS = (",", ";", "\t", "|")
+DELIMITERS = (",", ";", "\t", "|", " ")  # a space between numbers alone
 MISSING = ("", "NA", "N/A", "NaN", "nan", "NAN", "null", "NULL", "Null", "None", "none", "?", "-")
 TRUE, FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
 LONGEST_LINE = 1 << 28  # bytes; a file whose lines are longer is no table
@@ -24,6 +24,7 @@ _SAMPLE = 1 << 20  # bytes that are read to be looked at
 _LETTERS = 200_000  # of which so many are divided into cells
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*|\s*[+-]?(inf|infinity)\s*", re.IGNORECASE)
 _COMMA_NUMBER = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*")
+_COMMA = str.maketrans({",": ".", ".": "no"})  # a decimal comma is the point, and the point is none
 _GZIP = b"\x1f\x8b"
 
 
@@ -45,8 +46,10 @@ class Dialect:
     delimiter: str
     names: list[str]
     named: bool
-    skip: int  # records before the data: blank ones and the header
+    lead: int = 0  # lines before the first row: blank ones and comments
+    header: int = 1  # whether the first row is the header, and no data
     decimal: str = "."
+    sample: list[list[str]] = field(default_factory=list)  # the first rows of data
     line: int = 0  # bytes of the longest line that was looked at
     notes: list[str] = field(default_factory=list)
 
@@ -83,7 +86,7 @@ class _Watch:
             self.start = piece[:4]
         self.size += len(piece)
         feeds, returns = piece.count(b"\n"), piece.count(b"\r")
-        self.lines += feeds if returns in (0, feeds) else feeds + returns  # "\r" alone ends the lines of old files
+        self.lines += feeds + (returns - piece.count(b"\r\n") if returns else 0)  # "\r" alone ends old files' lines
         last = max(piece.rfind(b"\n"), piece.rfind(b"\r") if returns else -1)
         self.unbroken = len(piece) - last - 1 if last >= 0 else self.unbroken + len(piece)
         if self.unbroken > LONGEST_LINE:
@@ -120,10 +123,9 @@ def look(path: Path, found: Scan) -> Dialect:
         raise TableError(f"{path} is no table of text: it has bytes of zero. Is its suffix right?")
     if not text.strip("\r\n\ufeff"):
         raise TableError(f"{path} is empty; a table has a row of names and rows of values.")
-    if len(start) == found.size:
-        lines = text.splitlines(keepends=True)
-    else:
-        lines = text.splitlines(keepends=True)[:-1]  # the last one may be cut
+    lines = list(io.StringIO(text, newline=""))  # ended by \n, \r or \r\n, as Arrow has it
+    if len(start) < found.size:
+        lines.pop()  # it may be cut
     dialect = _dialect(lines)
     dialect.line = max(len(line) for line in lines) * 2
     return dialect
@@ -140,20 +142,28 @@ def _decoded(start: bytes, encoding: str) -> str:
 
 
 def _dialect(lines: list[str]) -> Dialect:
-    delimiter = sniff(lines)
-    rows = list(_records(lines, delimiter, 200))
-    blank = next(i for i, row in enumerate(rows) if row) if any(rows) else 0
-    rows = [row for row in rows if row]
+    lead = next((i for i, line in enumerate(lines) if line.strip() and not line.startswith("#")), len(lines))
+    delimiter = sniff(lines[lead:])
+    rows = [row for row in _records(lines[lead:], delimiter, 200) if row]
     if not rows:
         raise TableError("the table has no row that can be read.")
-    first = rows[0]
     decimal = _decimal(rows, delimiter)
-    if _holds_data(first, decimal) and not _quoted_alone(lines):
-        names = [f"x{place}" for place in range(1, len(first) + 1)]
-        note = f"The first row holds numbers, so it was taken as data; the columns are called x1 … x{len(first)}."
-        return Dialect(delimiter, names, False, blank, decimal, notes=[note, *_decimal_note(decimal)])
-    names, notes = unique_names([name.strip() for name in first])
-    return Dialect(delimiter, names, True, blank + 1, decimal, notes=[*notes, *_decimal_note(decimal)])
+    notes = ["Numbers are written with a decimal comma."] if decimal == "," else []
+    comments = [line for line in lines[:lead] if line.startswith("#")]
+    names, bare = _commented_names(comments, rows, delimiter), False
+    if names is not None:
+        comments, header = comments[:-1], 0
+    elif _holds_data(rows[0], decimal) and not _quoted_alone(lines[lead:]):
+        names, header, bare = [f"x{place}" for place in range(1, len(rows[0]) + 1)], 0, True
+        notes.insert(
+            0, f"The first row holds numbers, so it was taken as data; the columns are called x1 … {names[-1]}."
+        )
+    else:
+        names, header = rows[0], 1
+    if comments:
+        notes.append(f"{len(comments)} lines at the start begin with # and were left out.")
+    named, more = unique_names([name.strip() for name in names])
+    return Dialect(delimiter, named, not bare, lead, header, decimal, rows[header:], notes=[*notes, *more])
 
 
 def sniff(lines: list[str]) -> str:
@@ -162,15 +172,32 @@ def sniff(lines: list[str]) -> str:
     >>> sniff(["a;b;c\\n", "1,5;2,5;3\\n"]), sniff(["name\\n", "x, y\\n"]), sniff(["a|b\\n"])
     (';', ',', '|')
     """
-    best, score = ",", (0.0, 0)
+    best, score = ",", (0.0, 0.0, 0)
     for delimiter in DELIMITERS:
-        widths = [len(row) for row in _records(lines, delimiter, 50) if row]
-        if not widths or widths[0] < 2:
+        rows = [row for row in _records(lines, delimiter, 50) if row]
+        if 2 * sum(len(row) > 1 for row in rows) <= len(rows) or len(rows[0]) < 2:
             continue
-        alike = sum(width == widths[0] for width in widths) / len(widths)
-        if (alike, widths[0]) > score:
-            best, score = delimiter, (alike, widths[0])
+        alike = sum(len(row) == len(rows[0]) for row in rows) / len(rows)
+        numbers = _share_of_numbers(rows)  # so that 1,5;2,5 is two of them, not three cells with commas between
+        if delimiter == " " and (alike < 1 or _share_of_numbers(rows[1:] or rows) < 1):
+            continue  # words
+        if (alike, numbers, len(rows[0])) > score:
+            best, score = delimiter, (alike, numbers, len(rows[0]))
     return best
+
+
+def _share_of_numbers(rows: list[list[str]]) -> float:
+    cells = [cell for row in rows for cell in row[:100]]
+    return sum(is_number(cell) or is_number(cell, ",") for cell in cells) / max(1, len(cells))
+
+
+def _commented_names(comments: list[str], rows: list[list[str]], delimiter: str) -> list[str] | None:
+    """The names, where they stand behind the # of the last comment: as wide as the rows, and not followed by names."""
+    if not comments:
+        return None
+    found = next(_records([comments[-1].lstrip("#").lstrip(" ")], delimiter, 1), [])
+    names_follow = not _share_of_numbers(rows[:1]) and _share_of_numbers(rows[1:]) > 0
+    return None if len(found) != len(rows[0]) or names_follow else found
 
 
 def _records(lines: list[str], delimiter: str, most: int) -> Iterator[list[str]]:
@@ -216,7 +243,7 @@ def is_number(cell: str, decimal: str = ".") -> bool:
     >>> is_number("-1.5e3"), is_number(" 2 "), is_number("1,5"), is_number("1,5", ","), is_number("1e")
     (True, True, False, True, False)
     """
-    return _NUMBER.fullmatch(cell.replace(",", ".") if decimal == "," else cell) is not None
+    return _NUMBER.fullmatch(cell.translate(_COMMA) if decimal == "," else cell) is not None
 
 
 def _decimal(rows: list[list[str]], delimiter: str) -> str:
@@ -226,7 +253,3 @@ def _decimal(rows: list[list[str]], delimiter: str) -> str:
     cells = [cell for row in rows for cell in row]
     comma = any(_COMMA_NUMBER.fullmatch(cell) for cell in cells)
     return "," if comma and not any("." in cell and is_number(cell) for cell in cells) else "."
-
-
-def _decimal_note(decimal: str) -> list[str]:
-    return ["Numbers are written with a decimal comma."] if decimal == "," else []

@@ -8,21 +8,22 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mercer.files.csv_dialect import MISSING, is_number
-from mercer.files.values import arrow_column
+from mercer.files.arrow_values import arrow_column
+from mercer.files.csv_dialect import DELIMITERS, MISSING, is_number
 
 _ROWS = 1 << 16  # in a block
 _SPECIAL = {  # what a text in need of quotes has in it, by the delimiter
     ",": r'[,"\r\n]|^\s|\s$',
     "\t": r'[\t"\r\n]|^\s|\s$',
-    "": "",  # all of them: names that are numbers would be taken for data
+    "": "",  # all of them: names that are numbers, or divided by another sign, would be taken for something else
 }
 
 
 def write(file: BinaryIO, columns: dict[str, np.ndarray], delimiter: str) -> None:
     """A header, then the rows."""
     table = arrow_table(columns)
-    plain = any(not is_number(name) and name not in MISSING for name in columns)
+    plain = any(not is_number(name) and name not in MISSING for name in columns) and next(iter(columns))[:1] != "#"
+    plain = plain and (len(columns) > 1 or not any(sign in DELIMITERS for sign in next(iter(columns))))
     names = [_quoted(pa.array([name]), delimiter if plain else "", len(columns)) for name in columns]
     _lines(file, names, delimiter)
     for batch in table.to_batches(_ROWS):

@@ -18,7 +18,7 @@ from typing import Any
 import h5py
 import numpy as np
 
-from mercer.files.source import check_room, readable
+from mercer.files.table_source import check_room, readable
 from mercer.files.table_types import TableError
 from mercer.memory import available_bytes
 
@@ -29,9 +29,9 @@ _REFUSED = 3  # its exit status where it found a mistake and can say which
 
 
 def try_elsewhere(path: Path) -> None:
-    """TableError if another process cannot read the file either, in bounded time."""
+    """TableError if another process cannot read the file either, in bounded time. -P: nothing of the folder is run."""
     allowed = _SECONDS + min(path.stat().st_size, _WHOLE) / _SPEED
-    command = [sys.executable, "-m", "mercer.files.h5ad_parts", str(path)]
+    command = [sys.executable, "-P", "-m", "mercer.files.h5ad_parts", str(path)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
     try:
         ended = subprocess.run(command, capture_output=True, timeout=allowed, env=environment, check=False)

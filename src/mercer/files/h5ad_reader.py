@@ -9,8 +9,8 @@ import numpy as np
 
 from mercer.files import sparse_parts
 from mercer.files.h5ad_parts import attribute, block_rows, member, opened, read_names, try_elsewhere, values_of
-from mercer.files.matrix_source import MatrixSource
-from mercer.files.source import digest_of, unique_names
+from mercer.files.matrix_reader import MatrixSource
+from mercer.files.table_source import digest_of, unique_names
 from mercer.files.table_types import Matrix, TableError, listed
 
 

@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from mercer.files.matrix_source import MatrixSource
-from mercer.files.source import check_room, digest_of, readable
+from mercer.files.matrix_reader import MatrixSource
+from mercer.files.table_source import check_room, digest_of, readable
 from mercer.files.table_types import TableError
 from mercer.files.thumbnails import thumbnail
 
@@ -39,6 +39,7 @@ class _Look:
 def open_folder(path: Path, image: Sequence[int] | None = None) -> MatrixSource:
     """The table of a folder; images of `image`, width, height and channels, where that is given."""
     files = sorted(file for file in path.rglob("*") if file.suffix.lower() in SUFFIXES and file.is_file())
+    files = [file for file in files if not any(part.startswith(".") for part in file.relative_to(path).parts)]  # hidden
     if not files:
         raise TableError(f"{path} is a folder without images; known are {', '.join(SUFFIXES)}.")
     looks = [_look(file) for file in files]

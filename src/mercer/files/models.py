@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from mercer.files.models_classes import ENTRIES, describe, find_entry
-from mercer.files.models_container import ModelFileError, one_line, read_container, write_container
+from mercer.files.models_container import ModelFileError, most_used, one_line, read_container, write_container
 from mercer.files.models_decode import Decoder
 from mercer.files.models_encode import Encoder
 
@@ -40,6 +40,8 @@ def save_model(estimator: Any, path: str | os.PathLike[str], notes: dict[str, An
         kept = {key: encoder.node(value, f"notes.{key}") for key, value in _named(notes or {}).items()}
     except RecursionError as error:
         raise ModelFileError("The parameters or the notes contain themselves, or are nested without end.") from error
+    if encoder.named > most_used(encoder.tensors):
+        raise ModelFileError("The parameters or the notes hold the same arrays too often; give copies of them.")
     document = {"format": FORMAT, "mercer": _version(), "model": model, "notes": kept}
     write_container(path, encoder.tensors, document)
 

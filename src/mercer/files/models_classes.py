@@ -11,11 +11,11 @@ from typing import Any
 
 from mercer.files.models_checks import Wrong
 from mercer.files.models_entry import Entry
-from mercer.files.models_table_estimators import ESTIMATORS
-from mercer.files.models_table_indexes import INDEXES
-from mercer.files.models_table_kernels import GAUSSIAN_PROCESS, KERNELS
-from mercer.files.models_table_parts import PARTS, PREIMAGES
-from mercer.files.models_table_sklearn import SKLEARN
+from mercer.files.models_known_estimators import ESTIMATORS
+from mercer.files.models_known_indexes import INDEXES
+from mercer.files.models_known_kernels import GAUSSIAN_PROCESS, KERNELS
+from mercer.files.models_known_parts import PARTS, PREIMAGES
+from mercer.files.models_known_sklearn import SKLEARN
 
 ENTRIES: dict[str, Entry] = {
     **ESTIMATORS, **PARTS, **PREIMAGES, **INDEXES, **KERNELS, **GAUSSIAN_PROCESS, **SKLEARN,

@@ -11,15 +11,13 @@ import hashlib
 import json
 import os
 import re
-import secrets
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from mercer.files.replacing import replacing
 from mercer.memory import available_bytes, format_bytes
 
 DEPTH = 200  # levels of lists and objects in the document, at most
@@ -42,6 +40,11 @@ _DTYPES = {  # of safetensors, and what they are here
 DTYPES = tuple(_DTYPES.values())
 
 
+def most_used(tensors: dict[str, np.ndarray]) -> int:
+    """How many bytes of arrays the document may name, counted at every use: each is looked through once more."""
+    return max(2**26, 64 * sum(array.nbytes for array in tensors.values()))
+
+
 class ModelFileError(ValueError):
     """A model cannot be saved, or a file is no model that this Mercer can read; one sentence says why."""
 
@@ -57,11 +60,11 @@ def write_container(path: str | os.PathLike[str], tensors: dict[str, np.ndarray]
         raise ModelFileError(f"This model has {len(tensors)} arrays, more than the {ARRAYS} that a file holds.")
     if len(text) > DOCUMENT:
         raise ModelFileError(
-            f"The parameters of this model take {format_bytes(len(text))} of text, more than the "
+            f"The parameters and the notes of this model take {format_bytes(len(text))} of text, more than the "
             f"{format_bytes(DOCUMENT)} that a model file has room for; give long lists as NumPy arrays."
         )
     metadata = {"mercer": text, "sha256": digest(text, tensors)}
-    with _replacing(Path(os.path.realpath(path))) as temporary:
+    with replacing(path) as temporary:
         try:
             save_file(tensors, temporary, metadata=metadata)
         except SafetensorError as error:
@@ -180,20 +183,3 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is no number")
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[Path]:
-    """A new file beside `path` that takes its place, with its permissions, when all went well, and is gone when not."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.part")
-    os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
-    try:
-        mode = stat.S_IMODE((path if path.exists() else temporary).stat().st_mode)
-        yield temporary
-        temporary.chmod(mode)  # safetensors puts a file of its own in this one's place
-        with temporary.open("rb+") as file:
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise

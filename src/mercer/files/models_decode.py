@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from mercer.files.models_checks import Scope, Wrong
 from mercer.files.models_classes import SHARED, entry_of
-from mercer.files.models_container import DTYPES
+from mercer.files.models_container import DTYPES, most_used
 from mercer.files.models_encode import BIT_GENERATORS, EXACT
 
 _MT_WORDS = 624  # of the Mersenne twister's state
@@ -27,6 +27,7 @@ class Decoder:
 
     def __init__(self, tensors: dict[str, np.ndarray]) -> None:
         self.tensors, self.used = tensors, set[str]()
+        self.named, self.most = 0, most_used(tensors)  # bytes of the arrays, counted at every use
         self.scope = Scope()
         self._shared: dict[str, Any] = {}
         self._texts: dict[str, np.ndarray] = {}
@@ -94,6 +95,9 @@ class Decoder:
         if not isinstance(name, str) or name not in self.tensors:
             raise Wrong(f"{place} names an array that is not in the file")
         self.used.add(name)
+        self.named += self.tensors[name].nbytes
+        if self.named > self.most:
+            raise Wrong(f"{place} is one of too many uses of the same arrays")
         return self.tensors[name]
 
     def _text(self, node: dict[str, Any], place: str) -> np.ndarray:

@@ -36,6 +36,7 @@ class Encoder:
 
     def __init__(self) -> None:
         self.tensors: dict[str, np.ndarray] = {}
+        self.named = 0  # bytes of the arrays, counted at every use
         self._places: dict[Any, str] = {}  # of arrays by where they lie in memory, of shared objects by identity
         self._alive: list[Any] = []  # so that no place in memory is used twice
         self._copies: dict[int, np.ndarray] = {}  # of tensors of other libraries
@@ -77,6 +78,8 @@ class Encoder:
         return self._copies[id(value)]
 
     def _array(self, array: np.ndarray, place: str) -> dict[str, Any]:
+        if isinstance(array, np.ma.MaskedArray):
+            raise ModelFileError(f"{place} is a masked array, whose mask a model file does not hold; fill it first.")
         array = array.view(np.ndarray)
         if array.dtype.kind == "O":
             return self._strings(array, place)
@@ -96,6 +99,7 @@ class Encoder:
     def _tensor(self, array: np.ndarray, place: str) -> str:
         """The name under which an array is stored: bytes in C order, the lowest first."""
         key = _where(array)
+        self.named += array.nbytes
         if array.size == 0 or key not in self._places:
             self._alive.append(array)
             self._places[key] = place = self._unused(place)

@@ -11,10 +11,10 @@ import numpy as np
 
 from mercer.files import sparse_parts
 from mercer.files.arrow_reader import from_columns
-from mercer.files.matrix_source import MatrixSource, place_names
-from mercer.files.source import Source, digest_of, readable
+from mercer.files.arrow_values import arrow_column
+from mercer.files.matrix_reader import MatrixSource, place_names
+from mercer.files.table_source import Source, digest_of, readable, unique_names
 from mercer.files.table_types import TableError, listed
-from mercer.files.values import arrow_column
 from mercer.memory import available_bytes, format_bytes
 
 _MOST_AXES = 4  # rows, and images with channels
@@ -79,11 +79,16 @@ def _beside(source: MatrixSource, columns: dict[str, Any]) -> MatrixSource:
     features = columns.pop("features", columns.pop("feature_names", None))
     if features is not None and features.shape == (len(source.names),):
         source.names, source.named = [str(name) for name in features.tolist()], True
-    source.columns = {name: values for name, values in columns.items() if values.shape == (rows,)}
-    source.extras = list(source.columns)
-    source.label = next((name for name in ("y", "label", "labels", "target") if name in source.columns), None)
-    source.id = next((name for name in ("ids", "id") if name in source.columns), None)
-    left = [name for name in columns if name not in source.columns]
+    fitting = {name: values for name, values in columns.items() if values.shape == (rows,)}
+    unique, notes = unique_names([*source.names, *fitting])
+    d = len(source.names)
+    source.names, source.extras = unique[:d], unique[d:]
+    called = dict(zip(fitting, source.extras, strict=True))
+    source.columns = {called[name]: values for name, values in fitting.items()}
+    source.label = next((called[name] for name in ("y", "label", "labels", "target") if name in called), None)
+    source.id = next((called[name] for name in ("ids", "id") if name in called), None)
+    source.notes.extend(notes)
+    left = [name for name in columns if name not in fitting]
     if left:
         source.notes.append(f"Arrays that do not have a value for every row were left out: {listed(left)}.")
     return source

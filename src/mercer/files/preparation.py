@@ -6,6 +6,7 @@ X ← (X − centre) / spread. All that is needed is a few numbers and names a c
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -120,7 +121,8 @@ def _check(found: Preparation) -> None:
             raise ValueError(f"{given!r} is none of {', '.join(known)}")
     for rule in found.rules:
         kind = (int, float) if rule.categories is None else str
-        if rule.fill is not None and not (isinstance(rule.fill, kind) and rule.fill == rule.fill):
+        filled = rule.fill is not None if found.impute in (None, "drop") else True
+        if filled and not (isinstance(rule.fill, kind) and (isinstance(rule.fill, str) or math.isfinite(rule.fill))):
             raise ValueError(f"the fill value of {rule.name!r} is {rule.fill!r}")
     for values in (found.centre, found.spread):
         if values is not None and (
@@ -129,5 +131,8 @@ def _check(found: Preparation) -> None:
             raise ValueError("centre and spread are a finite number for every column")
     if found.spread is not None and not all(value > 0 for value in found.spread):
         raise ValueError("spread is above zero")
-    if found.image is not None and (len(found.image) != 3 or not all(1 <= int(size) <= 10**5 for size in found.image)):
-        raise ValueError("image is width, height and channels")
+    if found.image is not None:
+        _, _, channels = found.image
+        good = all(type(size) is int and 1 <= size <= 10**5 for size in found.image)
+        if not good or channels not in (1, 3):
+            raise ValueError("image is width, height and 1 or 3 channels")

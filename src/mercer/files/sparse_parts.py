@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from mercer.files.source import check_room
+from mercer.files.table_source import check_room
 from mercer.files.table_types import TableError
 
 

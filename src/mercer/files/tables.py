@@ -19,13 +19,13 @@ from pathlib import Path
 
 import numpy as np
 
-from mercer.files import making
-from mercer.files.noticing import notes_on
+from mercer.files import preparing
+from mercer.files.column_roles import roles_again, roles_of
 from mercer.files.preparation import Preparation
-from mercer.files.roles import roles_again, roles_of
-from mercer.files.source import Raw, Role, Source
+from mercer.files.table_notes import notes_on
+from mercer.files.table_source import Raw, Role, Source
 from mercer.files.table_types import Choice, Table, TableError
-from mercer.files.writers import write_table
+from mercer.files.table_writer import write_table
 
 __all__ = ["Choice", "Preparation", "Table", "TableError", "read_columns", "read_table", "write_table"]
 
@@ -63,6 +63,7 @@ def read_table(path: str | Path, choice: Choice | None = None, *, preparation: P
     """
     choice = choice or Choice()
     source = open_source(path, preparation)
+    fitting = preparation is None
     if preparation is None:
         roles, label, id_ = roles_of(source, choice)
         places = {name: name for name in roles}
@@ -75,15 +76,16 @@ def read_table(path: str | Path, choice: Choice | None = None, *, preparation: P
     notes = list(source.notes)
     if preparation is None:
         order = [name for name, role in roles.items() if role is Role.FEATURE]
-        preparation = _start(source, choice, making.find_rules(raw, choice, order, source.path), label, id_)
-        X, keep = making.make(raw, preparation, source.path, notes)
-        preparation = making.find_scale(X, preparation, notes)
+        preparation = _start(source, choice, preparing.find_rules(raw, choice, order, source.path), label, id_)
+        X, keep = preparing.make(raw, preparation, source.path, notes)
+        preparation = preparing.find_scale(X, preparation, notes)
     else:
         _rename(raw, {there: name for name, there in places.items()})
-        making.check_kinds(raw, preparation, source.path)
-        X, keep = making.make(raw, preparation, source.path, notes)
-    X = making.scaled(X, preparation, raw.owned)
-    notes.extend(notes_on(X, preparation))
+        preparing.check_new(raw, preparation, source.path)
+        X, keep = preparing.make(raw, preparation, source.path, notes)
+    X = preparing.scaled(X, preparation, raw.owned, source.path)
+    if fitting:
+        notes.extend(notes_on(X, preparation))
     images = source.images if source.images is None or keep is None else _kept(source.images, keep)
     labels, ids = (None if name is None else raw.carried.pop(name) for name in (label, id_))
     shown = raw.carried | raw.texts
@@ -112,6 +114,10 @@ def open_source(path: str | Path, preparation: Preparation | None = None) -> Sou
         raise TableError(f"{path}: {kind} are not read; known are {READABLE}.")
     if not path.exists():
         raise TableError(f"{path}: there is no such file.")
+    if not path.is_file():
+        raise TableError(
+            f"{path} is no plain file, and a table is read more than once; pipe it in, with - as its name."
+        )
     if not os.access(path, os.R_OK):
         raise TableError(f"{path} may not be read by this user.")
     module, function = _READERS[suffix]

@@ -16,7 +16,7 @@ import pytest
 from safetensors.numpy import save_file
 
 import mercer
-from mercer.files.models import ModelFileError
+from mercer.files.models import ModelFileError, save_model
 
 ROOT = Path(__file__).parents[3]
 GOLDEN = Path(__file__).parent / "golden"
@@ -239,6 +239,19 @@ def test_a_metric_as_wide_as_the_rows(tmp_path):
     model.kernel_pca_._with_mean.kernel.params["VI"] = np.eye(2)
     with pytest.raises(ModelFileError, match=r"VI of a metric on 4 columns must be numbers of the shape \(4, 4\)"):
         model.save(tmp_path / "m")
+
+
+def test_one_array_in_a_hundred_thousand_places_takes_no_hour(tmp_path):
+    """Each use of an array is looked through: a small file could ask for that without end."""
+    X = np.random.default_rng(0).standard_normal((200_000, 2))
+    save_model(mercer.PCA(1), tmp_path / "whole", {"all": X})
+    header, document, data = fuzz_models.unpack((tmp_path / "whole").read_bytes())
+    document["notes"]["all"] = [document["notes"]["all"]] * 100_000
+    (tmp_path / "m").write_bytes(fuzz_models.pack(header, document, data, honest=True))
+    assert "too many uses of the same arrays" in refusal(tmp_path / "m")
+    with pytest.raises(ModelFileError, match="the same arrays too often"):
+        save_model(mercer.PCA(1), tmp_path / "m", {"all": [X] * 1000})
+    save_model(mercer.PCA(1), tmp_path / "m", {"all": [X] * 10})
 
 
 def test_many_altered_files_neither_crash_nor_hang_nor_riddle():

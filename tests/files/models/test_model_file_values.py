@@ -237,3 +237,8 @@ def test_any_reader_of_safetensors_reads_the_arrays(tmp_path):
     assert document["model"]["params"]["n_components"] == 2
     assert document["model"]["state"]["components_"] == {"transposed": "components_"}
     assert load_model(tmp_path / "m.safetensors")[1] == {"by": "hand"}
+
+
+def test_masks_are_not_lost_in_silence(tmp_path):
+    with pytest.raises(ModelFileError, match=r"notes\.v is a masked array"):
+        save_model(mercer.PCA(), tmp_path / "m", {"v": np.ma.array([1, 2], mask=[0, 1])})

@@ -61,6 +61,7 @@ def test_line_endings(table, ending):
 
 def test_mixed_line_endings(table):
     assert read_table(table("a,b\r1,2\r3,4\n5,6\r\n7,8")).X.tolist() == [[1, 2], [3, 4], [5, 6], [7, 8]]
+    assert read_table(table("a\r1\r2\r3\n4\n5\n6\n")).X.ravel().tolist() == [1, 2, 3, 4, 5, 6]  # as many of either
 
 
 def test_a_wide_table(table):
@@ -96,6 +97,42 @@ def test_a_decimal_comma(table):
     assert found.X.tolist() == [[1.5, 2], [-2.25, 3]]
     assert any("comma" in note for note in found.notes)
     assert read_table(table("a;b\n1.5;2\n")).X.tolist() == [[1.5, 2]]
+
+
+def test_a_decimal_comma_without_a_header_and_in_what_is_carried(table):
+    """Commas divide these rows alike as well, but not into numbers."""
+    assert read_table(table("1,5;2,5\n3,5;4,5\n")).X.tolist() == [[1.5, 2.5], [3.5, 4.5]]
+    path = table("a;b;c\n1,5;2;x\n-3,5;4;y\n")
+    assert read_columns(path)["a"].tolist() == [1.5, -3.5]
+    assert read_table(path, Choice(label="a", id="c")).labels.tolist() == [1.5, -3.5]
+    with pytest.raises(TableError, match=r"row 201 of 'a' is '1.5'"):  # beyond the rows that are looked at
+        read_table(table("a;b\n" + "1,5;2\n" * 200 + "1.5;2\n"))
+
+
+def test_comments_before_the_table(table):
+    found = read_table(table('# made, "by hand\n\n#on Monday\na,b\n1,2\n3,4\n'))
+    assert found.features == ["a", "b"] and found.X.tolist() == [[1, 2], [3, 4]]
+    assert any("2 lines" in note for note in found.notes)
+    with pytest.raises(TableError, match="row 2 has 3 cells"):
+        read_table(table("# one\n\n# two\na,b\n1,2\n3,4,5\n"))
+    assert read_table(table("#on this day, of rain\na,b\n1,2\n")).features == ["a", "b"]
+    with pytest.raises(TableError, match="no row that can be read"):
+        read_table(table("# a,b\n"))
+
+
+@pytest.mark.parametrize("delimiter", [" ", ",", "\t"])
+def test_what_numpy_writes_as_text(tmp_path, delimiter):
+    X = np.random.default_rng(0).standard_normal((4, 3))
+    np.savetxt(tmp_path / "t.txt", X, header=delimiter.join("abc"), delimiter=delimiter)
+    found = read_table(tmp_path / "t.txt")
+    assert found.X.tobytes() == X.tobytes() and found.features == ["a", "b", "c"] and found.preparation.named
+    np.savetxt(tmp_path / "t.txt", X, delimiter=delimiter)
+    assert read_table(tmp_path / "t.txt").X.tobytes() == X.tobytes()
+
+
+@pytest.mark.parametrize("name", ["remark; note", "a|b", "first name"])
+def test_one_column_whose_name_has_a_delimiter_in_it(table, name):
+    assert read_columns(table(f"{name}\n1\n2\n3\n"))[name].tolist() == [1, 2, 3]
 
 
 @pytest.mark.parametrize("spelling", ["", "NA", "NaN", "nan", "null", "None", "?", "-", '""', '"NA"'])
@@ -175,7 +212,7 @@ def test_a_truncated_or_false_gzip_is_refused(table, tmp_path):
 
 def test_a_bomb_is_refused_before_it_fills_the_memory(table, monkeypatch):
     """One letter over and over: no line is so long. More lines than there is room for, and more numbers."""
-    from mercer.files import csv_dialect, source
+    from mercer.files import csv_dialect, table_source
 
     monkeypatch.setattr(csv_dialect, "LONGEST_LINE", 10_000_000)
     path = table(b"a" * 80_000_000, "t.csv.gz")
@@ -184,12 +221,34 @@ def test_a_bomb_is_refused_before_it_fills_the_memory(table, monkeypatch):
         read_table(path)
     assert tracemalloc.get_traced_memory()[1] < 50_000_000
     tracemalloc.stop()
-    for module in (csv_dialect, source):
+    for module in (csv_dialect, table_source):
         monkeypatch.setattr(module, "available_bytes", lambda: 10**7)
     with pytest.raises(TableError, match="more lines than memory"):
         read_table(table(b"1\n" * 2_500_000, "t.csv.gz"))
     with pytest.raises(TableError, match=r"take 12 MB, and 10 MB are free"):
         read_table(table("a,b,c\n" + "1,2,3\n" * 500_000))
+
+
+def test_text_is_held_to_the_memory_too(table, monkeypatch):
+    from mercer.files import table_source
+
+    path = table("a,b\n" + f"1,{'x' * 10_000}\n" * 3000, "t.csv.gz")  # 30 MB of text in 40 kB
+    monkeypatch.setattr(table_source, "available_bytes", lambda: 10**7)
+    with pytest.raises(TableError, match=r"its text takes .* and more, and 10 MB are free"):
+        read_columns(path)
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
+    import os
+
+    os.mkfifo(tmp_path / "t.csv")
+    with pytest.raises(TableError, match=r"no plain file.*pipe it in, with -"):
+        read_table(tmp_path / "t.csv")
+
+
+def test_large_numbers_are_read_without_a_warning(table, recwarn):
+    assert read_table(table("a,b\n1e308,1\n1.5e308,2\n"), Choice(impute="mean")).X[1, 0] == 1.5e308
+    assert not recwarn.list
 
 
 def test_stdin(table, monkeypatch):

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import warnings
+from pathlib import Path
 
 import h5py
 import numpy as np
@@ -399,3 +400,68 @@ def test_an_archive_that_unpacks_to_more_than_there_is(tmp_path, monkeypatch):
     monkeypatch.setattr(numpy_reader, "available_bytes", lambda: 100_000)
     with pytest.raises(TableError, match=r"unpacks to 800 kB, and 100 kB are free"):
         read_table(tmp_path / "t.npz")
+
+
+def test_hidden_images_are_left_out(tmp_path):
+    Image.fromarray(np.zeros((4, 4), np.uint8)).save(tmp_path / "a.png")
+    (tmp_path / "._a.png").write_bytes(b"what another system keeps beside it")
+    assert read_table(tmp_path).X.shape == (1, 16)
+
+
+@pytest.mark.parametrize("encoded", [True, False])
+def test_a_long_text_in_many_rows_is_read_once(tmp_path, encoded):
+    """A few kB on the disk, 600 MB if each row had its own."""
+    texts = pa.DictionaryArray.from_arrays(pa.array([0, None] * 300, pa.int32()), ["x" * 2_000_000])
+    schema = pa.schema({"t": texts.type if encoded else pa.string(), "a": pa.float64()})
+    path = tmp_path / "t.parquet"
+    with parquet.ParquetWriter(path, schema) as writer:
+        for start in range(0, 600, 100):
+            part = pa.table({"t": texts[start : start + 100], "a": np.arange(100.0)})
+            writer.write_table(part.cast(schema))
+    found = read_columns(path)["t"]
+    assert len(found) == 600 and len(found[0]) == 2_000_000 and found[1] is None
+    assert len({id(text) for text in found}) == 2
+
+
+def test_rows_that_are_only_carried_are_held_to_the_memory(tmp_path, monkeypatch):
+    from mercer.files import table_source
+
+    path = tmp_path / "t.parquet"
+    write_table(path, {"a": np.zeros(100_000, np.int64)})
+    monkeypatch.setattr(table_source, "available_bytes", lambda: 10_000)
+    with pytest.raises(TableError, match="800 kB, and 10 kB are free"):
+        read_columns(path)
+
+
+def test_nothing_of_the_folder_is_run_when_a_h5ad_is_tried(tmp_path, monkeypatch):
+    from mercer.files import h5ad_parts
+
+    (tmp_path / "h5py.py").write_text("open('ran', 'w')")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(TableError):
+        h5ad_parts.try_elsewhere(Path("h5py.py"))
+    assert not (tmp_path / "ran").exists()
+
+
+def test_features_of_one_name_and_of_that_of_another_array(tmp_path):
+    X = np.arange(6.0).reshape(2, 3)
+    np.savez(tmp_path / "t.npz", X=X, y=np.array(["u", "v"]), features=np.array(["a", "a", "y"]))
+    found = read_table(tmp_path / "t.npz")
+    assert found.X.tolist() == X.tolist() and found.features == ["a", "a_2", "y"]
+    assert found.labels.tolist() == ["u", "v"] and any("told apart" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("kind", ["arrow", "parquet"])
+def test_a_dictionary_that_parts_share_is_counted_once(tmp_path, monkeypatch, kind):
+    from mercer.files import arrow_reader, table_source
+
+    words = pa.array([f"{i:01000d}" for i in range(1000)])  # 1 MB
+    table = pa.table({"t": pa.DictionaryArray.from_arrays(pa.array(np.arange(5000) % 1000, pa.int32()), words)})
+    if kind == "arrow":
+        with ipc.new_file(tmp_path / "t.arrow", table.schema) as writer:
+            writer.write_table(table, 100)
+    else:
+        parquet.write_table(table, tmp_path / "t.parquet")
+        monkeypatch.setattr(arrow_reader, "_ROWS", 100)
+    monkeypatch.setattr(table_source, "available_bytes", lambda: 10**7)  # 50 parts of 1 MB would not fit
+    assert read_columns(tmp_path / f"t.{kind}")["t"].tolist() == words.to_pylist() * 5

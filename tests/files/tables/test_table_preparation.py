@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
-from mercer.files import statistics
+from mercer.files import column_statistics as statistics
 from mercer.files.tables import Choice, Preparation, TableError, read_table, write_table
 
 RNG = np.random.default_rng(0)
@@ -182,9 +182,29 @@ def test_missing_values_of_new_rows(tmp_path):
     (tmp_path / "t.csv").write_text("a,b\n1,2\n3,4\n")
     (tmp_path / "new.csv").write_text("a,b\n1,\n3,4\n")
     plain, filled = (read_table(tmp_path / "t.csv", Choice(impute=impute)) for impute in (None, "mean"))
-    with pytest.raises(TableError, match="1 value is missing"):
+    with pytest.raises(
+        TableError, match=r"1 value is missing.*leave out these rows, or fit again with impute="
+    ) as caught:
         read_table(tmp_path / "new.csv", preparation=plain.preparation)
+    assert "--drop" not in str(caught.value)  # a column that was fitted cannot be left out
     assert read_table(tmp_path / "new.csv", preparation=filled.preparation).X.tolist() == [[1, 3], [3, 4]]
+
+
+def test_new_rows_are_told_nothing_that_concerns_a_fit(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n3,4\n5,7\n")
+    (tmp_path / "new.csv").write_text("a,b\n1,2\n1,2\n1,30000\n")
+    fitted = read_table(tmp_path / "t.csv")
+    assert read_table(tmp_path / "new.csv", preparation=fitted.preparation).notes == []
+    with pytest.raises(TableError, match="label 'a' is a column that the model was fitted to"):
+        read_table(tmp_path / "new.csv", Choice(label="a"), preparation=fitted.preparation)
+
+
+def test_new_rows_too_large_to_be_scaled(tmp_path):
+    (tmp_path / "t.csv").write_text("a\n0\n1e-9\n2e-9\n")
+    fitted = read_table(tmp_path / "t.csv", Choice(scale="minmax"))
+    (tmp_path / "new.csv").write_text("a\n1e305\n")
+    with pytest.raises(TableError, match="too large to be scaled"):
+        read_table(tmp_path / "new.csv", preparation=fitted.preparation)
 
 
 def test_tables_without_names_match_by_place(tmp_path):
@@ -245,6 +265,17 @@ def test_statistics_of_what_is_there(X):
         {"scale": "huge"},
         {"dtype": "int8"},
         {"image": [1, 2]},
+        {"image": [2, 2, 2]},
+        {"image": [2.5, 2, 1]},
+        {"image": [2, 2, 1.0]},
+        {"image": ["2", "2", "1"]},
+        {"impute": "mean"},
+        {
+            "rules": [
+                {"name": "a", "categories": None, "fill": float("inf")},
+                {"name": "b", "categories": None, "fill": 0},
+            ]
+        },
         {"label": 5},
     ],
 )

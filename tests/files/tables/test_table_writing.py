@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from mercer.files import writers
+from mercer.files import table_writer
 from mercer.files.tables import TableError, read_columns, write_table
 
 COLUMNS = {"a": np.array([1.5, np.nan]), "b": np.array(["x", None], object)}
@@ -70,10 +70,26 @@ def test_a_file_is_whole_or_not_there(tmp_path, monkeypatch, interruption):
         file.write(b"half a ta")
         raise interruption
 
-    monkeypatch.setattr(writers, "write_csv", break_off)
+    monkeypatch.setattr(table_writer, "write_csv", break_off)
     with pytest.raises((KeyboardInterrupt, TableError)):
         write_table(path, COLUMNS)
     assert path.read_text() == "old\n" and list(tmp_path.iterdir()) == [path]
+
+
+def test_permissions_and_links_are_kept(tmp_path):
+    path, link = tmp_path / "t.csv", tmp_path / "link.csv"
+    write_table(path, COLUMNS)
+    path.chmod(0o640)
+    link.symlink_to(path)
+    write_table(link, {"a": np.arange(2)})
+    assert link.is_symlink() and path.read_text() == "a\n0\n1\n" and path.stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.parametrize("name", ["# a", "a;b", "a|b", "x y", "5", "a"])
+def test_a_name_that_could_be_taken_for_something_else(tmp_path, name):
+    for columns in ({name: np.arange(3)}, {name: np.arange(3), "b": np.arange(3)}):
+        write_table(tmp_path / "t.csv", columns)
+        assert list(read_columns(tmp_path / "t.csv")) == list(columns)
 
 
 def test_where_nothing_can_be_written(tmp_path):

@@ -39,8 +39,9 @@ def first_infinite(X: Matrix) -> tuple[int, int] | None:
     for rows in row_blocks(X):
         block = X[rows]
         # A sum is finite only where all its terms are, and is computed faster than the terms are compared.
-        if np.isfinite(np.sum(block)):
-            continue
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(np.sum(block)):
+                continue
         found = np.isinf(block)
         if found.any():
             row, column = np.unravel_index(int(found.argmax()), found.shape)
@@ -59,8 +60,9 @@ def missing(X: Matrix) -> tuple[np.ndarray, np.ndarray]:
         first[columns[gone][::-1]] = rows[gone][::-1]
         return np.bincount(columns[gone], minlength=X.shape[1]), first
     for block in row_blocks(X):
-        if not np.isnan(np.sum(X[block])):
-            continue
+        with np.errstate(over="ignore", invalid="ignore"):
+            if not np.isnan(np.sum(X[block])):
+                continue
         gone = np.isnan(X[block])
         new = gone.any(axis=0) & (first < 0)
         first[new] = block.start + gone[:, new].argmax(axis=0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import gzip
 import os
-import secrets
 import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
@@ -14,6 +13,7 @@ from typing import Any, BinaryIO, cast
 
 import numpy as np
 
+from mercer.files.replacing import replacing
 from mercer.files.table_types import TableError, listed, shortened
 
 WRITABLE = ".csv, .tsv (also .gz), .parquet, .arrow, .feather, .npy, .npz, or - for csv on stdout"
@@ -74,19 +74,11 @@ def _writer(path: Path) -> tuple[Callable[[BinaryIO, Columns], None], bool]:
 @contextlib.contextmanager
 def _whole_file(path: Path) -> Iterator[BinaryIO]:
     """A file that takes its name when it is complete, and leaves nothing behind if it does not get there."""
-    part = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}.part")
     try:
-        file = open(part, "xb")  # noqa: SIM115  closed below, before it is renamed
-    except OSError as error:
-        raise TableError(f"{path} cannot be written: {error.strerror}.") from error
-    try:
-        with file:
+        with replacing(path) as part, open(part, "wb") as file:
             yield file
-        os.replace(part, path)
     except OSError as error:
         raise TableError(f"{path} cannot be written: {error.strerror or error}.") from error
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _to_stdout(columns: Columns) -> None:

@@ -76,22 +76,20 @@ def _plain(column: Column) -> np.ndarray:
 def as_text(column: Column) -> np.ndarray:
     """(n,) str objects, None where missing; equal texts are one object."""
     chunked = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
-    chunked = _strings(chunked)
     if not len(chunked):
         return np.empty(0, object)
-    coded = chunked.dictionary_encode().unify_dictionaries()
-    known = coded.chunk(0).dictionary.to_pylist()
+    coded = chunked if pa.types.is_dictionary(chunked.type) else _strings(chunked).dictionary_encode()
+    coded = coded.unify_dictionaries()
+    known = _strings(pa.chunked_array([coded.chunk(0).dictionary])).to_pylist()
     table = np.empty(len(known) + 1, object)
     table[:-1] = known
-    codes = np.concatenate([_plain(chunk.indices.fill_null(len(known))) for chunk in coded.chunks])
-    return table[codes]
+    indices = [pc.cast(chunk.indices, pa.int64()).fill_null(len(known)) for chunk in coded.chunks]
+    return table[np.concatenate([_plain(part) for part in indices])]
 
 
 def _strings(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Any column as text: truth values are true and false, times are as ISO 8601 has them."""
     kind = column.type
-    if pa.types.is_dictionary(kind):
-        return _strings(pc.cast(column, kind.value_type))
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return _strings_of_numbers(column)
     if pa.types.is_nested(kind) or pa.types.is_binary(kind) or isinstance(kind, pa.BaseExtensionType):
@@ -114,7 +112,15 @@ def carried_values(column: Column, floats: bool = True) -> np.ndarray:
     return as_text(column)
 
 
-def numbers_in_text(column: Column, floats: bool = True) -> np.ndarray:
+def floats_in_text(column: Column, decimal: str = ".") -> Column:
+    """Arrow's floats of text; ArrowInvalid where some text is no number."""
+    column = pc.utf8_trim_whitespace(column)
+    if decimal == ",":
+        column = pc.replace_substring(pc.replace_substring(column, ".", "no"), ",", ".")
+    return pc.cast(column, pa.float64())
+
+
+def numbers_in_text(column: Column, floats: bool = True, decimal: str = ".") -> np.ndarray:
     """Text of a file without types: numbers where all of it reads as numbers and nothing is lost (007 stays text)."""
     given, column = column, _without(column, MISSING)  # quotes around a missing number do not make it text
     if column.null_count == len(column):
@@ -128,7 +134,7 @@ def numbers_in_text(column: Column, floats: bool = True) -> np.ndarray:
     if not floats or pc.any(pc.match_substring_regex(column, r"^\s*[+-]?0\d")).as_py():
         return as_text(given)
     try:
-        return float_values(pc.cast(pc.utf8_trim_whitespace(column), pa.float64()))
+        return float_values(floats_in_text(column, decimal))
     except pa.ArrowInvalid:
         return as_text(given)
 

@@ -18,7 +18,7 @@ from mercer.files.models_checks import (
     word,
 )
 from mercer.files.models_entry import ours
-from mercer.files.models_rules import bound, cells_fit, expansion_fits, metric_fits
+from mercer.files.models_relations import bound, cells_fit, expansion_fits, metric_fits
 
 _rows = {"n_jobs": threads, "reason": text}
 INDEXES = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from mercer.files import statistics
+from mercer.files import column_statistics as statistics
 from mercer.files.preparation import Preparation
 from mercer.files.table_types import Matrix, listed
 
@@ -17,19 +17,14 @@ def notes_on(X: Matrix, preparation: Preparation) -> list[str]:
     """Constant columns, columns on different scales, and rows that are copies of others."""
     if X.shape[0] < 2:
         return []
-    return [*_constant(X, preparation), *_scales(X, preparation), *_copies(X)]
-
-
-def _constant(X: Matrix, preparation: Preparation) -> list[str]:
     least, most = statistics.extremes(X)
     names = [preparation.features[j] for j in np.flatnonzero(least == most)]
-    return [f"{len(names)} of {X.shape[1]} columns are constant: {listed(names)}."] if names else []
+    constant = [f"{len(names)} of {X.shape[1]} columns are constant: {listed(names)}."] if names else []
+    compared = preparation.scale is None and not sparse.issparse(X)
+    return [*constant, *(_scales(least, most, preparation) if compared else []), *_copies(X)]
 
 
-def _scales(X: Matrix, preparation: Preparation) -> list[str]:
-    if preparation.scale is not None or sparse.issparse(X):
-        return []
-    least, most = statistics.extremes(X)
+def _scales(least: np.ndarray, most: np.ndarray, preparation: Preparation) -> list[str]:
     half = most / 2 - least / 2  # the difference of two large numbers may be infinite
     if not (half > 0).any():
         return []

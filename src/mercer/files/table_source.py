@@ -38,6 +38,7 @@ class Raw:
     )  # features that are text, (n,) object; None where missing
     carried: dict[str, np.ndarray] = field(default_factory=dict)
     owned: bool = True  # whether the matrix may be changed in place
+    decimal: str = "."  # of the numbers in the texts
     dated: set[str] = field(default_factory=set)  # texts that are dates in the file
 
     @property
@@ -97,6 +98,15 @@ def check_room(path: object, rows: int, columns: int, itemsize: int = 8) -> None
         raise TableError(
             f"{path}: {rows} rows of {columns} numbers take {format_bytes(needed)}, and {format_bytes(free)} are free; "
             'choose fewer columns, use dtype="float32", or write the table as .npy, which is not read as a whole.'
+        )
+
+
+def check_text(path: object, size: int) -> None:
+    """TableError where the text of a table takes more than half of the memory that was free: all of what is left."""
+    if size > available_bytes():
+        raise TableError(
+            f"{path}: its text takes {format_bytes(size)} and more, and {format_bytes(available_bytes())} are free; "
+            "choose fewer columns."
         )
 
 

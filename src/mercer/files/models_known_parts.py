@@ -20,7 +20,7 @@ from mercer.files.models_checks import (
     word,
 )
 from mercer.files.models_entry import FARTHEST, numbers, ours
-from mercer.files.models_rules import affinities_fit, bound, expansion_fits, graph_fits, map_fits, profiled
+from mercer.files.models_relations import affinities_fit, bound, expansion_fits, graph_fits, map_fits, profiled
 
 PARTS = {
     "KernelExpansion": ours(

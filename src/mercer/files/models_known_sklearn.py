@@ -22,7 +22,7 @@ from mercer.files.models_checks import (
     word,
 )
 from mercer.files.models_entry import AXES, READ, Entry
-from mercer.files.models_rules import classifier_fits
+from mercer.files.models_relations import classifier_fits
 
 
 def _sk(module: str, name: str, also: Any = None, **state: Check) -> Entry:

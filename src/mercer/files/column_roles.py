@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mercer.files.preparation import Preparation
-from mercer.files.source import Role, Source
+from mercer.files.table_source import Role, Source
 from mercer.files.table_types import Choice, TableError, check_known, listed
 
 MOST_CARRIED = 100  # columns that are carried along to be shown
@@ -55,6 +55,8 @@ def roles_again(
     names = [*source.names, *source.extras]
     for what, name in (("label", choice.label), ("id", choice.id)):
         check_known([name] if name is not None else [], names, what)
+        if name in fitted.columns and fitted.named and source.named:
+            raise TableError(f"{what} {name!r} is a column that the model was fitted to; name another one.")
     here = set(names)
     label = choice.label or (fitted.label if fitted.label in here else source.label)
     id_ = choice.id or (fitted.id if fitted.id in here else source.id)

@@ -21,7 +21,7 @@ from mercer.files.models_checks import (
     word,
 )
 from mercer.files.models_entry import AXES, FARTHEST, READ, numbers, ours
-from mercer.files.models_rules import bound, fourier_fits, isomap_fits, kernel_pca_fits
+from mercer.files.models_relations import bound, fourier_fits, isomap_fits, kernel_pca_fits
 
 _spectrum = {
     "eigenvalues_": floats("k"),

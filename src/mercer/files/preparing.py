@@ -8,18 +8,19 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from mercer.files import statistics
+from mercer.files import column_statistics as statistics
 from mercer.files.csv_dialect import is_number
 from mercer.files.preparation import Preparation, Rule
-from mercer.files.source import Raw, check_room
+from mercer.files.table_source import Raw, check_room
 from mercer.files.table_types import Choice, Matrix, TableError, absent, listed, shortened
 
 MOST_CATEGORIES = 1000
+_IMPUTE = 'impute="mean", "median", "zero" or "drop" (--impute mean|median|zero|drop; drop leaves out the rows)'
 
 
 def find_rules(raw: Raw, choice: Choice, order: list[str], path: str) -> tuple[Rule, ...]:
     """What is to become of every column; TableError for text and missing values that nothing was said about."""
-    _refuse_infinite(raw, path)
+    _refuse_infinite(raw, path, f"leave it empty and use {_IMPUTE}")
     if raw.texts and choice.encode is None:
         _refuse_text(raw, path)
     if choice.encode == "drop":
@@ -29,19 +30,21 @@ def find_rules(raw: Raw, choice: Choice, order: list[str], path: str) -> tuple[R
         if not order:
             raise TableError(f"{path}: every column is text, and encode='drop' leaves none.")
     if choice.impute is None:
-        _refuse_missing(raw, path)
+        _refuse_missing(raw, path, f"use {_IMPUTE}, or leave out the columns (--drop {{}})")
     fills = _fills(raw, choice.impute, path)
     return tuple(Rule(name, _categories(name, raw, choice), fills.get(name)) for name in order)
 
 
-def check_kinds(raw: Raw, preparation: Preparation, path: str) -> None:
-    """TableError where new rows have text or infinite values in columns that are numbers in the fitted table."""
-    _refuse_infinite(raw, path)
+def check_new(raw: Raw, preparation: Preparation, path: str) -> None:
+    """TableError where new rows have what the fitted table had not: text, infinite or missing values."""
+    _refuse_infinite(raw, path, "leave the row out")
+    if preparation.impute is None:
+        _refuse_missing(raw, path, f"the fitted table had none: leave out these rows, or fit again with {_IMPUTE}")
     kinds = {rule.name: rule.categories for rule in preparation.rules}
     bad = {name: values for name, values in raw.texts.items() if kinds[name] is None}
     if bad:
         name, values = next(iter(bad.items()))
-        row = _first_text(values)
+        row = _first_text(values, raw.decimal)
         raise TableError(
             f"{path}: {len(bad)} columns hold text that are numbers in the fitted table: {listed(bad)} "
             f"(row {row + 1} of {shortened(name)!r} is {shortened(values[row])!r})."
@@ -53,7 +56,7 @@ def make(raw: Raw, preparation: Preparation, path: str, notes: list[str]) -> tup
     keep = _kept_rows(raw, notes, path) if preparation.impute == "drop" else None
     if keep is not None:
         _keep(raw, keep)
-    _fill(raw, preparation, path)
+    _fill(raw, preparation)
     if not raw.texts and raw.numbers == preparation.columns:
         return raw.matrix, keep
     return _encoded(raw, preparation, path, notes), keep
@@ -74,7 +77,7 @@ def find_scale(X: Matrix, preparation: Preparation, notes: list[str]) -> Prepara
     return replace(preparation, centre=tuple(centre.tolist()), spread=tuple(spread.tolist()))
 
 
-def scaled(X: Matrix, preparation: Preparation, owned: bool) -> Matrix:
+def scaled(X: Matrix, preparation: Preparation, owned: bool, path: str) -> Matrix:
     """(X − centre) / spread in the type that is asked for; in place where X is ours."""
     dtype = np.dtype(preparation.dtype)
     if preparation.spread is None:
@@ -87,23 +90,26 @@ def scaled(X: Matrix, preparation: Preparation, owned: bool) -> Matrix:
     centre = np.zeros(len(spread)) if preparation.centre is None else np.array(preparation.centre)
     target = X if owned and X.dtype == dtype else np.empty(X.shape, dtype)
     for rows in statistics.row_blocks(X):
-        target[rows] = (X[rows] - centre) / spread
+        with np.errstate(over="ignore"):
+            target[rows] = (X[rows] - centre) / spread
+        if statistics.first_infinite(target[rows]) is not None:
+            raise TableError(f"{path}: rows {rows.start + 1} to {rows.stop} hold values too large to be scaled.")
     return target
 
 
-def _refuse_infinite(raw: Raw, path: str) -> None:
+def _refuse_infinite(raw: Raw, path: str, way_out: str) -> None:
     place = statistics.first_infinite(raw.matrix)
     if place is not None:
         row, column = place
         raise TableError(
             f"{path}: column {shortened(raw.numbers[column])!r} is infinite, or too large for its type, "
-            f"in row {row + 1}; correct it, or leave it empty and use impute (--impute mean|median|zero|drop)."
+            f"in row {row + 1}; correct it, or {way_out}."
         )
 
 
 def _refuse_text(raw: Raw, path: str) -> None:
     name, values = next(iter(raw.texts.items()))
-    row = _first_text(values)
+    row = _first_text(values, raw.decimal)
     kind = "dates" if raw.dated and raw.dated >= raw.texts.keys() else "text"
     raise TableError(
         f"{path}: {len(raw.texts)} of {len(raw.texts) + len(raw.numbers)} columns hold {kind}, not numbers: "
@@ -113,16 +119,17 @@ def _refuse_text(raw: Raw, path: str) -> None:
     )
 
 
-def _first_text(values: np.ndarray) -> int:
+def _first_text(values: np.ndarray, decimal: str) -> int:
     """The first row whose value is no number."""
-    return next((i for i, value in enumerate(values) if value is not None and not is_number(value)), 0)
+    return next((i for i, value in enumerate(values) if value is not None and not is_number(value, decimal)), 0)
 
 
 def _argument(name: str) -> str:
     return shortened(name) if name.isidentifier() else repr(shortened(name))
 
 
-def _refuse_missing(raw: Raw, path: str) -> None:
+def _refuse_missing(raw: Raw, path: str, way_out: str) -> None:
+    """TableError that ends in what can be done; {} there is the first of the columns."""
     found = _missing(raw)
     if not found:
         return
@@ -131,9 +138,7 @@ def _refuse_missing(raw: Raw, path: str) -> None:
     raise TableError(
         f"{path}: {total} {'value is' if total == 1 else 'values are'} missing "
         f"in {len(found)} of {len(raw.texts) + len(raw.numbers)} columns: {listed(found)} "
-        f"(the first in row {row + 1} of {shortened(name)!r}); "
-        'use impute="mean", "median", "zero" or "drop" (--impute mean|median|zero|drop; drop leaves out the rows), '
-        f"or leave out the columns (--drop {_argument(name)})."
+        f"(the first in row {row + 1} of {shortened(name)!r}); {way_out.format(_argument(name))}."
     )
 
 
@@ -199,13 +204,11 @@ def _keep(raw: Raw, keep: np.ndarray) -> None:
         columns.update({name: values[keep] for name, values in columns.items()})
 
 
-def _fill(raw: Raw, preparation: Preparation, path: str) -> None:
+def _fill(raw: Raw, preparation: Preparation) -> None:
     """Put fill values in place of missing ones."""
     fills = {rule.name: rule.fill for rule in preparation.rules}
-    if not _missing(raw):
+    if preparation.impute in (None, "drop") or not _missing(raw):
         return
-    if preparation.impute is None:
-        _refuse_missing(raw, path)
     if not raw.owned:
         raw.matrix, raw.owned = raw.matrix.copy(), True
     values = np.array([fills[name] for name in raw.numbers], np.float64)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from mercer.files.source import Raw, Role, Source, check_room, readable
+from mercer.files.arrow_values import arrow_column, as_text, carried_values, float_values, is_number
+from mercer.files.table_source import Raw, Role, Source, check_room, readable
 from mercer.files.table_types import Matrix, TableError
-from mercer.files.values import arrow_column, as_text, carried_values, float_values, is_number
 
 
 def _nothing() -> Matrix:
