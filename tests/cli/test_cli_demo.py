@@ -14,7 +14,9 @@ from mercer import KernelPCA
 from mercer.cli.demos.circles import best_cut
 from mercer.cli.demos.digits import images_of
 from mercer.cli.demos.faces import NoFaces, find_faces
+from mercer.cli.demos.stage import Stage
 from mercer.cli.main import main
+from mercer.cli.messages import Voice
 
 ROOT = Path(__file__).parents[2]
 FILES = {
@@ -25,9 +27,12 @@ FILES = {
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """Both short demos, run once."""
+    """Both short demos, run once, with fewer digits and steps."""
     folder = tmp_path_factory.mktemp("demo") / "made" / "on the way"
-    return folder, CliRunner().invoke(main, ["demo", "--output", str(folder)])
+    with pytest.MonkeyPatch.context() as smaller:
+        smaller.setattr("mercer.cli.demos.digits.ROWS", 400)
+        smaller.setattr("mercer.cli.demos.digits.STEPS", 300)
+        return folder, CliRunner().invoke(main, ["demo", "--output", str(folder)])
 
 
 def test_without_a_name_circles_and_digits_are_shown(runs):
@@ -87,6 +92,16 @@ def test_the_best_cut_is_the_best_of_all_thresholds():
 
 def test_no_line_is_wider_than_80_columns(runs):
     assert max(len(line) for line in runs[1].stdout.splitlines()) <= 80
+
+
+def test_long_sentences_of_a_demo_are_wrapped(tmp_path, capsys):
+    stage = Stage(tmp_path, Voice())
+    stage.say("  short, and set in")
+    stage.say()
+    stage.say("word " * 30)
+    first, empty, *wrapped = capsys.readouterr().out.splitlines()
+    assert (first, empty) == ("  short, and set in", "")
+    assert len(wrapped) == 2 and max(map(len, wrapped)) <= 80 and wrapped[1].startswith("  word")
 
 
 def test_quiet_writes_pictures_and_nothing_else(tmp_path):

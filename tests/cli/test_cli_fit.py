@@ -197,9 +197,11 @@ def test_json_is_the_record(shell):
         ([*FLOWERS, "-o", "."], 1, "folder"),
         ([*FLOWERS, "-m", "kpca", "--kernel", "rfb", "-o", "c.csv"], 2, "rbf"),
         ([*FLOWERS, "-m", "kpca", "--gamma", "-1", "-o", "c.csv"], 2, "gamma"),
-        ([*FLOWERS, "-m", "tsne", "--perplexity", "500", "-o", "c.csv"], 1, "perplexity"),
+        ([*FLOWERS, "-m", "tsne", "--perplexity", "500", "-o", "c.csv"], 3, "perplexity"),
         ([*FLOWERS, "-m", "kpca", "--memory-limit", "1kB", "-o", "c.csv"], 4, "memory_limit"),
         (["flowers.csv", "--label", "kind", "-o", "c.csv"], 3, "kind"),
+        ([*FLOWERS, "-m", "tsne", "-o", "c.npy"], 2, "c.npy: a .npy file holds numbers alone"),
+        ([*FLOWERS, "-m", "pca", "--n-components", "9", "-o", "c.csv"], 3, "n_components"),
         (["flowers.csv", "-m", "kda", "--label", "m0", "--drop", "name,species", "-o", "c.csv"], 3, "label"),
     ],
 )
@@ -240,6 +242,60 @@ def test_a_stopped_map_is_kept_and_says_so(shell, monkeypatch):
     record = shell.record("c.run.json")
     assert record["stopped"] is True and record["fit"]["report"]["steps"] == 40
     assert shell.coordinates("c.csv").shape == (90, 2)
+
+
+@pytest.mark.parametrize("where", ["mercer.cli.data.read_table", "mercer.KernelPCA.fit_transform"])
+def test_ctrl_c_before_there_is_a_map_leaves_nothing(shell, monkeypatch, where):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    before = sorted(path.name for path in shell.folder.iterdir())
+    monkeypatch.setattr(where, interrupted)
+    result = shell("fit", *FLOWERS, "-m", "kpca", "-o", "c.csv", "--save", "m.mercer", status=130)
+    assert (result.stdout, result.stderr) == ("", "mercer: stopped\n")
+    assert sorted(path.name for path in shell.folder.iterdir()) == before
+
+
+def test_ctrl_c_while_a_map_is_scored_keeps_the_map(shell, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("mercer.cli.pages.quality_of", interrupted)
+    said = shell("fit", *FLOWERS, "-m", "pca", "-o", "c.csv", "--report", "map.html", status=130).stderr
+    assert "warning: stopped while the map was scored" in said
+    np.testing.assert_array_equal(shell.coordinates("c.csv"), expected("pca"))
+    assert shell.record("c.run.json")["stopped"] is True and "pca1" in (shell.folder / "map.html").read_text()
+
+
+def test_one_row_is_too_few_and_three_have_a_page_without_scores(shell):
+    write_table("one.csv", {"a": np.ones(1), "b": np.ones(1)})
+    assert "a single row" in shell("fit", "one.csv", status=3).stderr
+    write_table("three.csv", {"a": np.array([1.0, 2, 4]), "b": np.array([2.0, 3, 9])})
+    assert "no scores" in shell("fit", "three.csv", "-o", "c.csv", "--report", "map.html").stderr
+    assert shell.coordinates("c.csv").shape == (3, 2)
+
+
+def test_a_single_column_has_one_principal_component_unless_more_are_asked_for(shell):
+    write_table("column.csv", {"a": np.arange(20.0)})
+    shell("fit", "column.csv", "-m", "pca", "-o", "c.csv")
+    assert list(shell.columns("c.csv")) == ["pca1"] and shell.record("c.run.json")["parameters"]["n_components"] == 1
+    shell("fit", "column.csv", "-m", "pca", "--n-components", "2", "-o", "c.csv", status=3)
+
+
+def test_names_with_commas_stand_in_quotes(shell):
+    write_table("t.csv", {"size, cm": np.arange(9.0), "b": np.arange(9.0) ** 2, "c": np.arange(9.0) % 2})
+    shell("fit", "t.csv", "--drop", '"size, cm",c', "-o", "c.csv")
+    assert shell.record("c.run.json")["choice"] == {"drop": ["size, cm", "c"]}
+    assert shell.record("c.run.json")["input"]["columns"] == 1
+
+
+def test_a_name_may_be_as_long_as_the_system_allows(shell):
+    name = "n" * 240
+    shell("fit", *FLOWERS, "-m", "pca", "-o", f"{name}.csv", "--save", "m.mercer", "-q")
+    assert {path.name for path in shell.folder.iterdir()} == {
+        *("flowers.csv", "other.csv", "m.mercer"),
+        *(f"{name}.csv", f"{name}.run.json"),
+    }
 
 
 def test_warnings_are_one_line_each(shell):

@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import click
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -68,6 +69,11 @@ def test_version_is_the_package_s():
         ["fit", "t.csv", "--method", "pca", "--second", "u.csv"],
         ["fit", "t.csv", "--json"],
         ["fit", "t.csv", "--seed", "-1"],
+        ["fit", "t.csv", "--save", "-"],
+        ["fit", "t.csv", "--report", "-"],
+        ["fit", "t.csv", "--report", "map.csv"],
+        ["fit", "t.csv", "--method", "kpca", "--gamma", "-1"],
+        ["report", "c.csv", "-o", "other.csv"],
         ["compare", "t.csv"],
         ["compare", "t.csv", "a.csv", "--methods", "pca"],
         ["compare", "t.csv", "--methods", "pca,magic"],
@@ -95,6 +101,12 @@ def test_wrong_usage_is_one_line_and_status_2(args):
         (["fit", "t.csv", "--perplexity", "5"], "an option of --method sne and --method tsne"),
         (["fit", "t.csv", "--method", "pca", "--landmarks", "5"], "an option of --method isomap"),
         (["evaluate", "t.csv", "c.csv", "--neighbours", "5"], "did you mean --neighbors"),
+        (["fit", "t.csv", "--lable", "kind"], "did you mean --label or --scale?"),
+        (["fit", "t.csv", "--method", "tsne", "--metric", "euclidian"], "did you mean euclidean?"),
+        (["evaluate", "t.csv", "c.csv", "--metric", "cosin"], "did you mean cosine?"),
+        (["compare", "t.csv", "--methods", "pca,kpac"], "did you mean kpca?"),
+        (["demo", "swiss_roll"], "did you mean swissroll?"),
+        (["fit", "t.csv", "--seed", "-1"], "-1 is no whole number from 0 to 4294967295"),
     ],
 )
 def test_what_is_nearly_right_is_met_with_what_is(args, hint):
@@ -104,7 +116,8 @@ def test_what_is_nearly_right_is_met_with_what_is(args, hint):
 @pytest.mark.parametrize(
     ("error", "status"),
     [
-        (ValueError("a\nb"), 1),
+        (ValueError("a\nb"), 3),
+        (np.linalg.LinAlgError("singular"), 1),
         (MemoryError(), 4),
         (KeyboardInterrupt(), 130),
         (OSError(28, "full"), 1),

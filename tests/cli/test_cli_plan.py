@@ -26,6 +26,12 @@ def test_every_method_has_a_plan_and_writes_nothing(shell, method):
     assert sorted(path.name for path in shell.folder.iterdir()) == before
 
 
+@pytest.mark.parametrize(("words", "way"), [([], "all pairs"), (["--repulsion", "grid"], "a grid")])
+def test_the_plan_of_a_map_says_how_points_repel(shell, words, way):
+    words = [*FLOWERS, "-m", "tsne", "--max-iter", "30", "--perplexity", "8", *words]
+    assert f"repulsion by {way}" in shell("fit", *words, "--dry-run").stdout
+
+
 def test_the_plan_in_words(shell):
     said = shell("fit", *FLOWERS, "--dry-run", "-o", "c.csv").stdout
     assert [line.split()[0] for line in said.splitlines()] == ["table", "method", "solver", "memory", "time", "writes"]

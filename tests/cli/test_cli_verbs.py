@@ -90,6 +90,21 @@ def test_scores_are_those_of_the_library(shell):
     assert found["columns"] == ["kpca1", "kpca2"]
 
 
+def test_placed_rows_are_scored_as_their_model_prepared_them(shell):
+    """Ten rows scaled by their own deviations would be others than those the model placed."""
+    shell("fit", *FLOWERS, "-m", "pca", "--scale", "standard", "--save", "m.mercer", "-q")
+    columns = {name: values[::9] for name, values in shell.columns("flowers.csv").items()}
+    write_table("new.csv", columns)
+    assert "t.run.json" in shell("transform", "m.mercer", "new.csv", "-o", "t.csv").stderr
+    by_itself = shell("evaluate", "new.csv", "t.csv", "--json", "-k", "3")
+    assert by_itself.stdout == shell("evaluate", "new.csv", "t.csv", "--model", "m.mercer", "--json", "-k", "3").stdout
+    anew = shell("evaluate", "new.csv", "t.csv", "--scale", "standard", "--json", "-k", "3").stdout
+    assert by_itself.stdout != anew
+    (shell.folder / "m.mercer").unlink()
+    gone = shell("evaluate", "new.csv", "t.csv", "--json", "-k", "3")
+    assert gone.stdout == anew and "warning: m.mercer" in gone.stderr
+
+
 def test_rows_are_matched_by_id_whatever_their_order(shell):
     shell("fit", *FLOWERS, "-m", "pca", "-o", "c.csv")
     plain = shell("evaluate", "flowers.csv", "c.csv").stdout
@@ -115,7 +130,7 @@ def test_the_table_of_scores_explains_itself(shell):
     shell("fit", *FLOWERS, "-m", "pca", "-o", "c.csv", "-q")
     result = shell("evaluate", "flowers.csv", "c.csv", "--explain")
     lines = result.stdout.splitlines()
-    assert lines[0] == "c.csv, pca: 90 rows, 4 columns in 2"
+    assert lines[0] == "c.csv, pca: 90 rows, 4 columns as 2"
     assert lines[1].split()[:2] == ["score", "value"] and "\x1b" not in result.stdout
     assert any(line.startswith("trustworthiness: neighbours") for line in lines)
 
@@ -181,6 +196,26 @@ def test_methods_are_fitted_written_and_compared(shell):
     assert (shell.folder / "again.csv").read_bytes() == (shell.folder / "maps" / "kpca.csv").read_bytes()
 
 
+def test_compare_never_writes_onto_its_table(shell):
+    (shell.folder / "flowers.csv").rename("pca.csv")
+    before = (shell.folder / "pca.csv").read_bytes()
+    said = shell("compare", "pca.csv", "--label", "species", "--id", "name", "-m", "kpca,pca", "-o", ".", status=2)
+    assert "pca.csv is an input" in said.stderr and (shell.folder / "pca.csv").read_bytes() == before
+    assert not (shell.folder / "kpca.csv").exists()
+
+
+def test_compare_shows_what_there_is_when_it_is_stopped(shell, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(mercer.Isomap, "fit_transform", interrupted)
+    result = shell("compare", *FLOWERS, "--methods", "pca,isomap,kpca", "-o", "maps", status=130)
+    assert result.stdout.splitlines()[1].split() == ["score", "pca", "best"]
+    assert result.stderr.splitlines()[-1] == "mercer: stopped; compared are pca"
+    assert sorted(path.name for path in (shell.folder / "maps").iterdir()) == ["pca.csv", "pca.run.json"]
+    assert shell("compare", *FLOWERS, "--methods", "isomap", status=130).stdout == ""
+
+
 def test_compare_as_json(shell):
     found = json.loads(shell("compare", *FLOWERS, "--methods", "pca,kpca", "--json", "-q").stdout)
     assert set(found["maps"]) == {"pca", "kpca"} and found["agreement"][0]["maps"] == ["pca", "kpca"]
@@ -239,6 +274,15 @@ def test_a_table_is_described_and_options_suggested(shell):
     assert "t.csv: 40 rows, 5 columns" in text and "--id key" in text
     words = ["--id", "key", "--label", "kind", "--impute", "median", "--drop", "same", "--scale", "standard"]
     shell("fit", "t.csv", *words, "-o", "c.csv")  # what is suggested works
+
+
+def test_suggestions_can_be_typed_and_are_not_to_drop_all(shell):
+    same = np.full(9, 2.0)
+    write_table("t.csv", {"a b": same, "c,d": same, "e": np.arange(9.0), "the kind": np.array(["x", "y", "z"] * 3)})
+    advice = json.loads(shell("inspect", "t.csv", "--json").stdout)["suggestions"]
+    assert "--drop 'a b,\"c,d\"': they are constant" in advice
+    write_table("flat.csv", {"a": same, "b": same})
+    assert json.loads(shell("inspect", "flat.csv", "--json").stdout)["suggestions"] == []
 
 
 def test_copies_of_rows_are_counted(shell):

@@ -9,19 +9,18 @@ import click
 from mercer.cli.options import (
     MAPS,
     OUTPUT,
-    SCORES,
-    SEED,
-    Whole,
     choice_of,
+    jobs_option,
     json_option,
     names_option,
     option,
+    others_of,
     run_options,
+    score_options,
+    seed_option,
     table_options,
     verb,
 )
-
-_CHOICE = ("label", "id", "drop", "columns", "impute", "encode", "scale", "dtype")
 
 
 @verb("compare")
@@ -29,25 +28,7 @@ _CHOICE = ("label", "id", "drop", "columns", "impute", "encode", "scale", "dtype
 @click.argument("coordinates", nargs=-1)
 @names_option("--methods", "-m", section=MAPS, help="Fit these instead of reading maps: pca,kpca,isomap,sne,tsne,kda.")
 @names_option("--coords", section=MAPS, help="Columns that are coordinates, in files without a run.json.")
-@option(
-    "--neighbors",
-    "-k",
-    type=Whole(1),
-    metavar="INT",
-    default=15,
-    show_default=True,
-    section=SCORES,
-    help="How many neighbours count.",
-)
-@option(
-    "--sample",
-    default="auto",
-    show_default=True,
-    metavar="auto|INT|none",
-    section=SCORES,
-    help="Rows that are looked at: none is all of them.",
-)
-@option("--metric", default="euclidean", show_default=True, metavar="NAME", section=SCORES, help="Of the table's rows.")
+@score_options
 @table_options
 @option(
     "--output",
@@ -58,15 +39,8 @@ _CHOICE = ("label", "id", "drop", "columns", "impute", "encode", "scale", "dtype
 )
 @option("--report", metavar="FILE", section=OUTPUT, help="A page with all maps, linked.")
 @json_option
-@option(
-    "--seed",
-    type=SEED,
-    metavar="INT",
-    default=0,
-    show_default=True,
-    help="Of the methods, and of the rows that are sampled.",
-)
-@option("--jobs", "-j", type=Whole(1), metavar="INT", help="Threads; all cores if not given.")
+@seed_option("Of the methods, and of the rows that are sampled.")
+@jobs_option
 @run_options
 @click.pass_context
 def command(context: click.Context, **options: Any) -> None:
@@ -81,4 +55,4 @@ def command(context: click.Context, **options: Any) -> None:
     """
     from mercer.cli.comparing import run
 
-    run(choice_of(context), **{k: v for k, v in options.items() if k not in _CHOICE})
+    run(choice_of(context), **others_of(options))

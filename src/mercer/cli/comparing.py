@@ -12,11 +12,13 @@ import numpy as np
 from scipy.spatial import cKDTree, procrustes
 
 from mercer.cli.coords import map_names, matched, read_coords
-from mercer.cli.data import as_choice, read
-from mercer.cli.fitting import fit_table, record_of, write
+from mercer.cli.data import as_choice, read, refuse_metric, source_name
+from mercer.cli.errors import STOPPED, Failure
+from mercer.cli.fitting import fit_table, record_of, refuse_no_rows, write
 from mercer.cli.messages import Voice, print_json, print_table, print_text
 from mercer.cli.methods import METHODS
-from mercer.cli.outputs import Writing, make_folder, refuse_bad_outputs
+from mercer.cli.options import closest
+from mercer.cli.outputs import Writing, make_folder, refuse_bad_outputs, refuse_other_than_page
 from mercer.cli.pages import quality_report, title_of, writer
 from mercer.cli.record import plain, record_path
 from mercer.cli.request import Request
@@ -34,6 +36,7 @@ class Scored:
     axes: list[str]
     scores: list[Any]
     record: dict[str, Any] | None
+    stopped: bool = False
 
 
 def run(
@@ -55,8 +58,12 @@ def run(
 ) -> None:
     _refuse(coordinates, methods, choice, output)
     settings = {"neighbors": neighbors, "sample": sample_size(sample), "seed": seed, "metric": metric}
-    if report is not None:
-        refuse_bad_outputs([report], [table, *coordinates])
+    refuse_metric(metric)
+    refuse_other_than_page(report)
+    written = [] if output is None else [str(path) for path in _places(output, methods)]
+    if output is not None:
+        make_folder(Path(output))
+    refuse_bad_outputs([*written, *([report] if report else [])], [table, *coordinates])
     if methods:
         request = Request(table, "auto", choice=choice, seed=seed, jobs=jobs)
         rows, maps = _fitted(request, methods, output, settings, voice)
@@ -72,11 +79,13 @@ def run(
         print_json({"table": table, "maps": {m.name: plain(m.scores) for m in maps}, "agreement": pairs})
     else:
         n, d = rows.X.shape
-        print_text(f"{table}: {n:,} rows, {d:,} columns", bold=True)
+        print_text(f"{source_name(table)}: {n:,} rows, {d:,} columns", bold=True)
         print_side_by_side(maps)
         print_agreement(pairs)
     if report is not None:
         voice.field("page", report)
+    if methods and (len(maps) < len(methods) or maps[-1].stopped):
+        raise Failure(f"stopped; compared are {', '.join(m.name for m in maps)}", STOPPED)
 
 
 def _refuse(coordinates: tuple[str, ...], methods: tuple[str, ...], choice: dict[str, Any], output: str | None) -> None:
@@ -85,7 +94,7 @@ def _refuse(coordinates: tuple[str, ...], methods: tuple[str, ...], choice: dict
     unknown = [method for method in methods if method not in METHODS or method == "kcca"]
     if unknown:
         fit = [name for name in METHODS if name != "kcca"]
-        raise click.UsageError(f"--methods {unknown[0]}: there are {', '.join(fit)}")
+        raise click.UsageError(f"--methods {unknown[0]}: {closest(unknown[0], fit) or 'there are ' + ', '.join(fit)}")
     if "kda" in methods and not choice.get("label"):
         raise click.UsageError("kda separates classes: name their column with --label")
     if output is not None and not methods:
@@ -94,27 +103,42 @@ def _refuse(coordinates: tuple[str, ...], methods: tuple[str, ...], choice: dict
         raise click.UsageError("a map is named twice")
 
 
+def _places(folder: str, methods: tuple[str, ...]) -> list[Path]:
+    """The files that the maps of these methods are written to, with their records."""
+    maps = [Path(folder) / f"{method}.csv" for method in methods]
+    return [*maps, *map(record_path, maps)]
+
+
 def _fitted(
     request: Request, methods: tuple[str, ...], output: str | None, settings: dict[str, Any], voice: Voice
 ) -> tuple[Table, list[Scored]]:
-    folder = None if output is None else Path(output)
-    if folder is not None:
-        make_folder(folder)
+    """A map by each method. Ctrl-C ends with those that are there."""
     rows = read(request.table, as_choice(request.choice), voice)
-    found = []
+    refuse_no_rows(rows)
+    found: list[Scored] = []
     for method in methods:
-        fit = fit_table(method, "asked for", rows, None, {}, voice, seed=request.seed, jobs=request.jobs)
-        asked = replace(request, method=method, output=None if folder is None else str(folder / f"{method}.csv"))
-        record = record_of(asked, fit, {"fit": fit.seconds})
-        if asked.output is not None:
-            write(asked, fit, record, record_path(asked.output), voice, {"fit": fit.seconds})
-            voice.field("wrote", asked.output)
-        with voice.working(f"scoring {method}"):
-            scores = quality_report(rows, fit.coordinates, **settings).scores
-        found.append(Scored(method, fit.coordinates, fit.names, scores, record))
-        if fit.stopped:
-            raise KeyboardInterrupt
+        place = None if output is None else str(Path(output) / f"{method}.csv")
+        try:
+            found.append(_fit_one(replace(request, method=method, output=place), rows, settings, voice))
+        except KeyboardInterrupt:
+            if not found:
+                raise
+            break
+        if found[-1].stopped:
+            break
     return rows, found
+
+
+def _fit_one(request: Request, rows: Table, settings: dict[str, Any], voice: Voice) -> Scored:
+    fit = fit_table(request.method, "asked for", rows, None, {}, voice, seed=request.seed, jobs=request.jobs)
+    seconds = {"fit": fit.seconds}
+    record = record_of(request, fit, seconds)
+    if request.output is not None:
+        write(request, fit, record, record_path(request.output), voice, seconds)
+        voice.field("wrote", request.output)
+    with voice.working(f"scoring {request.method}"):
+        scores = quality_report(rows, fit.coordinates, **settings).scores
+    return Scored(request.method, fit.coordinates, fit.names, scores, record, fit.stopped)
 
 
 def _read(

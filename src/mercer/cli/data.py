@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import Any
 
+import click
 import numpy as np
 
 from mercer.cli.errors import unsuitable
 from mercer.cli.messages import Voice
+from mercer.cli.options import closest
 from mercer.files.tables import Choice, Table, open_source, read_table
 
 
@@ -39,6 +41,20 @@ def columns_in(path: str) -> set[str]:
     """The names of the columns of a file, without reading it all."""
     source = open_source(path)
     return {*source.names, *source.extras}
+
+
+def source_name(path: str) -> str:
+    """What a table is called: its path, or stdin."""
+    return "stdin" if path == "-" else path
+
+
+def refuse_metric(name: Any) -> None:
+    """UsageError for a metric that is none, before anything is read."""
+    from sklearn.neighbors import VALID_METRICS
+
+    known = sorted(VALID_METRICS["brute"])
+    if isinstance(name, str) and name not in known:
+        raise click.UsageError(f"--metric {name} is none: {closest(name, known) or 'there are ' + ', '.join(known)}")
 
 
 def rows_of(table: Table, rows: np.ndarray) -> Table:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from mercer.cli.messages import Voice
-from mercer.cli.options import OUTPUT, option, run_options, verb
+from mercer.cli.options import OUTPUT, closest, option, run_options, verb
 
 DEMOS = {
     "circles": "two rings that no straight projection tells apart: kernel PCA",
@@ -21,8 +21,16 @@ DEMOS = {
 SHORT = ("circles", "digits")
 
 
+def _known(context: click.Context, _: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
+    for name in names:
+        if name not in (*DEMOS, "all"):
+            hint = closest(name, DEMOS) or f"there are {', '.join(DEMOS)}, and all"
+            raise click.UsageError(f"there is no demo {name}: {hint}", context)
+    return names
+
+
 @verb("demo")
-@click.argument("names", nargs=-1, type=click.Choice([*DEMOS, "all"]), metavar="[NAME]...")
+@click.argument("names", nargs=-1, callback=_known, metavar="[NAME]...")
 @option(
     "--output",
     "-o",

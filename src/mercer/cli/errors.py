@@ -21,6 +21,8 @@ _STATUS = {
     "ModelFileError": MODEL,
     "TableError": INPUT,
     "InvalidParameterError": USAGE,
+    "LinAlgError": FAILED,
+    "ValueError": INPUT,
     "MemoryError": MEMORY,
     "KeyboardInterrupt": STOPPED,
     "Abort": STOPPED,

@@ -9,14 +9,15 @@ import click
 from mercer.cli.options import (
     MAPS,
     SCORES,
-    SEED,
     TABLE,
-    Whole,
     choice_of,
     json_option,
     names_option,
     option,
+    others_of,
     run_options,
+    score_options,
+    seed_option,
     table_options,
     verb,
 )
@@ -26,35 +27,17 @@ from mercer.cli.options import (
 @click.argument("table")
 @click.argument("coordinates")
 @names_option("--coords", section=MAPS, help="Columns that are coordinates; those of the run.json, else all fractions.")
-@option(
-    "--neighbors",
-    "-k",
-    type=Whole(1),
-    metavar="INT",
-    default=15,
-    show_default=True,
-    section=SCORES,
-    help="How many neighbours count.",
-)
-@option(
-    "--sample",
-    default="auto",
-    show_default=True,
-    metavar="auto|INT|none",
-    section=SCORES,
-    help="Rows that are looked at: none is all of them, auto enough for an error of 0.005.",
-)
+@score_options
 @option(
     "--model",
     metavar="FILE",
     section=TABLE,
     help="Prepare the rows as this model does: for those that mercer transform placed.",
 )
-@option("--metric", default="euclidean", show_default=True, metavar="NAME", section=SCORES, help="Of the table's rows.")
 @table_options
 @option("--explain", is_flag=True, section=SCORES, help="Say what each score means.")
 @json_option
-@option("--seed", type=SEED, metavar="INT", default=0, show_default=True, help="Of the rows that are sampled.")
+@seed_option("Of the rows that are sampled.")
 @run_options
 @click.pass_context
 def command(context: click.Context, **options: Any) -> None:
@@ -69,7 +52,4 @@ def command(context: click.Context, **options: Any) -> None:
     """
     from mercer.cli.scoring import evaluate
 
-    evaluate(choice_of(context), **{k: v for k, v in options.items() if k not in _CHOICE})
-
-
-_CHOICE = ("label", "id", "drop", "columns", "impute", "encode", "scale", "dtype")
+    evaluate(choice_of(context), **others_of(options))

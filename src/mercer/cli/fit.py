@@ -11,14 +11,15 @@ from mercer.cli.methods import METHODS
 from mercer.cli.options import (
     METHOD,
     OUTPUT,
-    SEED,
     Sectioned,
     Verb,
-    Whole,
     choice_of,
+    closest,
+    jobs_option,
     json_option,
     option,
     run_options,
+    seed_option,
     table_options,
     verb,
 )
@@ -80,10 +81,7 @@ class FitVerb(Verb):
 
             return str(read_record(config)["method"])
         if method not in (*METHODS, AUTO):
-            from difflib import get_close_matches
-
-            close = get_close_matches(method, METHODS, n=1)
-            hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(METHODS)} and {AUTO}"
+            hint = closest(method, METHODS) or f"there are {', '.join(METHODS)} and {AUTO}"
             raise click.UsageError(f"--method {method} is none: {hint}", ctx)
         return method
 
@@ -153,15 +151,8 @@ def _as_option(parameter: Parameter, section: str) -> click.Parameter:
 @option("--save", metavar="FILE", section=OUTPUT, help="The fitted model, for mercer transform and mercer.load.")
 @option("--report", metavar="FILE", section=OUTPUT, help="A page with the map and its quality that opens offline.")
 @json_option
-@option(
-    "--seed",
-    type=SEED,
-    metavar="INT",
-    default=0,
-    show_default=True,
-    help="Same seed, same data, same machine: the same bytes.",
-)
-@option("--jobs", "-j", type=Whole(1), metavar="INT", help="Threads; all cores if not given.")
+@seed_option("Same seed, same data, same machine: the same bytes.")
+@jobs_option
 @option("--config", "-c", metavar="RUN.JSON", help="Do again what a run.json says; options given besides win.")
 @option("--strict", is_flag=True, help="With --config: fail if the data is not the same as then.")
 @option(

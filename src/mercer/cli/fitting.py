@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from mercer.cli.data import as_choice, match, read, read_second
+from mercer.cli.data import as_choice, match, read, read_second, refuse_metric, source_name
 from mercer.cli.errors import INPUT, STOPPED, Failure, unsuitable
 from mercer.cli.messages import Voice, print_json
 from mercer.cli.methods import METHODS, choose_method
-from mercer.cli.outputs import STDOUT, Writing, refuse_bad_outputs, refuse_unknown_format
+from mercer.cli.outputs import (
+    STDOUT,
+    Writing,
+    refuse_bad_outputs,
+    refuse_other_than_page,
+    refuse_unwritable_table,
+)
 from mercer.cli.parameters import HIDDEN
 from mercer.cli.record import FORMAT, VERSION, command_line, digest_of, facts_of, plain, record_path, versions
 from mercer.cli.request import Request
 from mercer.files.models import save_model
 from mercer.files.tables import Table, write_table
 
+FEWEST_SCORED = 4  # rows; `mercer.quality.report` refuses fewer
 _FROM_OPTIONS = {"random_state": "seed", "n_jobs": "jobs"}
 
 
@@ -42,7 +49,6 @@ class Fit:
     names: list[str]
     seconds: float
     stopped: bool = False
-    quality: list[dict[str, Any]] | None = field(default=None)
 
     @property
     def title(self) -> str:
@@ -57,10 +63,12 @@ def run(request: Request, voice: Voice, *, as_json: bool = False, dry: bool = Fa
     refuse_bad_outputs(named, request.inputs)
     record_at = record_path(named[0]) if named else None
     refuse_bad_outputs([*files.values(), *([str(record_at)] if record_at else [])], request.inputs)
-    refuse_unknown_format(files.get("coordinates", STDOUT))
+    refuse_unwritable_table(files.get("coordinates", STDOUT))
+    refuse_other_than_page(request.report)
+    refuse_parameters(request)
     table, second = read_tables(request, voice)
-    if "page" in files or dry:
-        refuse_no_rows(table)
+    refuse_no_rows(table)
+    refuse_unwritable_table(files.get("coordinates", STDOUT), carried(table, request.choice))
     method, why = choose(request, table)
     seconds = {"read": time.perf_counter() - started}
     if dry:
@@ -71,11 +79,13 @@ def run(request: Request, voice: Voice, *, as_json: bool = False, dry: bool = Fa
     fit = fit_table(method, why, table, second, request.parameters, voice, seed=request.seed, jobs=request.jobs)
     seconds["fit"] = fit.seconds
     record = record_of(request, fit, seconds)
+    if request.report is not None:
+        record |= scores_of(fit, request.seed, voice)
     write(request, fit, record, record_at, voice, seconds)
     tell(fit, request, voice, files, record_at)
     if as_json:
         print_json(record)
-    return STOPPED if fit.stopped else 0
+    return STOPPED if record["stopped"] else 0
 
 
 # --- reading -------------------------------------------------------------------------------------------------
@@ -102,9 +112,18 @@ def _compare_digest(request: Request, name: str, table: Table, voice: Voice) -> 
     voice.warn(message)
 
 
+def refuse_parameters(request: Request) -> None:
+    """Failure for parameters that the estimator would refuse, before a large table is read."""
+    if request.method == "auto":
+        return
+    estimator = build(request.method, request.parameters, seed=request.seed, jobs=request.jobs)
+    estimator._validate_params()
+    refuse_metric(getattr(estimator, "metric", None))
+
+
 def refuse_no_rows(table: Table) -> None:
     if table.X.shape[0] < 2:
-        raise unsuitable(f"the table has {table.X.shape[0]} rows; at least 2 are needed")
+        raise unsuitable("the table has a single row; at least 2 are needed")
 
 
 def choose(request: Request, table: Table) -> tuple[str, str]:
@@ -117,11 +136,15 @@ def choose(request: Request, table: Table) -> tuple[str, str]:
 # --- fitting -------------------------------------------------------------------------------------------------
 
 
-def build(method: str, given: dict[str, Any], *, seed: int, jobs: int | None) -> Any:
-    """The estimator, with the command's defaults and what was given."""
+def build(
+    method: str, given: dict[str, Any], *, seed: int, jobs: int | None, shape: tuple[int, int] | None = None
+) -> Any:
+    """The estimator, with the command's defaults and what was given. PCA of one column has one component."""
     kind = METHODS[method].load()
     known = kind._get_param_names()
     settings = dict(METHODS[method].defaults)
+    if method == "pca" and shape is not None:
+        settings["n_components"] = min(settings["n_components"], *shape)
     settings |= {name: value for name, value in given.items() if name in known and name not in HIDDEN}
     settings |= {name: {"seed": seed, "jobs": jobs}[option] for name, option in _FROM_OPTIONS.items() if name in known}
     return kind(**settings)
@@ -139,7 +162,7 @@ def fit_table(
     jobs: int | None = None,
 ) -> Fit:
     """Fit a method to a table, showing how it goes."""
-    estimator = build(method, given, seed=seed, jobs=jobs)
+    estimator = build(method, given, seed=seed, jobs=jobs, shape=table.X.shape)
     started = time.perf_counter()
     title = f"{METHODS[method].title} of {table.X.shape[0]:,} rows"
     steps = estimator.max_iter if method in ("sne", "tsne") else None
@@ -195,11 +218,16 @@ def columns_of(
     table: Table, names: list[str], coordinates: np.ndarray, choice: dict[str, Any]
 ) -> dict[str, np.ndarray]:
     """The columns of a file of coordinates: id, label, coordinates."""
-    carried = zip(carried_names(table, choice), (table.ids, table.labels), strict=True)
-    columns = {name: values for name, values in carried if name is not None and values is not None}
+    columns = carried(table, choice)
     for name, values in zip(names, coordinates.T, strict=True):
         columns[name if name not in columns else f"{name}_"] = np.ascontiguousarray(values)
     return columns
+
+
+def carried(table: Table, choice: dict[str, Any]) -> dict[str, np.ndarray]:
+    """The columns of ids and labels, as far as there are any."""
+    found = zip(carried_names(table, choice), (table.ids, table.labels), strict=True)
+    return {name: values for name, values in found if name is not None and values is not None}
 
 
 def carried_names(table: Table, choice: dict[str, Any]) -> tuple[str | None, str | None]:
@@ -262,6 +290,21 @@ def notes_of(request: Request, fit: Fit) -> dict[str, Any]:
     return notes
 
 
+def scores_of(fit: Fit, seed: int, voice: Voice) -> dict[str, Any]:
+    """What the record says of the map's quality. Ctrl-C leaves it out: the map took longer, and is kept."""
+    from mercer.cli.pages import quality_of
+
+    if fit.table.X.shape[0] < FEWEST_SCORED:
+        voice.say(f"mercer: note: a map of fewer than {FEWEST_SCORED} rows has no scores")
+        return {}
+    try:
+        with voice.working("looking at neighbours"):
+            return {"quality": quality_of(fit.table, fit.coordinates, seed=seed)}
+    except KeyboardInterrupt:
+        voice.warn("stopped while the map was scored: the page has no scores")
+        return {"stopped": True}
+
+
 def write(
     request: Request, fit: Fit, record: dict[str, Any], record_at: Path | None, voice: Voice, seconds: dict[str, float]
 ) -> None:
@@ -277,9 +320,8 @@ def write(
                 request.save, lambda path: save_model(fit.estimator, path, notes_of(request, fit))
             )
         if request.report is not None:
-            from mercer.cli.pages import page_of_fit, quality_of
+            from mercer.cli.pages import page_of_fit
 
-            record["quality"] = quality_of(fit.table, fit.coordinates, seed=request.seed)
             parts["page"] = files.add(request.report, page_of_fit(fit, request, record))
         seconds["write"] = time.perf_counter() - started
         record["outputs"] = [
@@ -295,7 +337,7 @@ def write(
 def tell(fit: Fit, request: Request, voice: Voice, files: dict[str, str], record_at: Path | None) -> None:
     """What was done, in a few lines on stderr."""
     n, d = fit.table.X.shape
-    voice.field("table", f"{request.table}: {n:,} rows, {d:,} columns")
+    voice.field("table", f"{source_name(request.table)}: {n:,} rows, {d:,} columns")
     voice.field("method", f"{fit.title}: {fit.why}")
     for name, value in summary(fit):
         voice.field(name, value)

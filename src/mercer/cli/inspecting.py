@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from mercer.cli.data import source_name
 from mercer.cli.errors import unsuitable
 from mercer.cli.messages import Voice, print_json, print_table, print_text
+from mercer.cli.parameters import HIDDEN
 from mercer.cli.record import facts_of, plain, read_record, record_beside
 from mercer.memory import format_bytes
 
@@ -111,7 +114,7 @@ def suggestions(columns: dict[str, dict[str, Any]], n: int) -> list[str]:
     """Options of `mercer fit` that this table asks for."""
     text = [name for name, facts in columns.items() if facts["kind"] == "text"]
     missing = [name for name, facts in columns.items() if facts["missing"] and facts["kind"] != "text"]
-    constant = [name for name, facts in columns.items() if facts["distinct"] <= 1]
+    constant = [name for name, facts in columns.items() if facts["distinct"] <= 1] if n > 1 else []
     names = [name for name in text if columns[name]["distinct"] == n > 1]
     classes = [
         name
@@ -124,29 +127,41 @@ def suggestions(columns: dict[str, dict[str, Any]], n: int) -> list[str]:
     spread = [facts["deviation"] for facts in columns.values() if facts.get("deviation")]
     found = []
     if names:
-        found.append(f"--id {names[0]}: its values are all different")
+        found.append(f"--id {shlex.quote(names[0])}: its values are all different")
     named = [name for name in classes if name.lower() in ("label", "target", "class", "kind", "species", "y", "digit")]
     guess = named or [name for name in classes if name in text]
     if guess:
-        found.append(f"--label {guess[0]}: {columns[guess[0]]['distinct']} different values")
+        found.append(f"--label {shlex.quote(guess[0])}: {columns[guess[0]]['distinct']} different values")
         others = [name for name in others if name != guess[0]]
     if others:
-        found.append(f"--encode onehot or --drop {','.join(others[:4])}: text is no number")
+        found.append(f"--encode onehot, or --drop {typed(*others)}: text is no number")
     if missing:
         found.append(
             f"--impute median: values are missing in {', '.join(missing[:4])}{' …' if len(missing) > 4 else ''}"
         )
-    if constant:
-        found.append(f"--drop {','.join(constant[:4])}: {'they are' if len(constant) > 1 else 'it is'} constant")
+    if 0 < len(constant) < len(columns):
+        found.append(f"--drop {typed(*constant)}: {'they are' if len(constant) > 1 else 'it is'} constant")
     if spread and max(spread) > 100 * sorted(spread)[(len(spread) - 1) // 2]:
         found.append("--scale standard: a column varies a hundred times as much as most, and would be all that counts")
     return found
 
 
+def typed(*names: str) -> str:
+    """Names of columns as --drop takes them, typed in a shell; the first of them where they are many.
+
+    >>> typed("a", "b"), typed("petal width"), typed(*"abcdefghi")
+    ('a,b', "'petal width'", 'a,b,c,d,e,f,… (9 columns)')
+    """
+    many = len(names) > 8
+    quoted = [f'"{name}"' if "," in name else name for name in names[: 6 if many else None]]
+    text = shlex.quote(",".join(quoted))
+    return f"{text},… ({len(names):,} columns)" if many else text
+
+
 def print_facts(about: dict[str, Any]) -> None:
     columns = about["columns"]
     missing = sum(facts["missing"] for facts in columns.values())
-    print_text(f"{about['path']}: {about['rows']:,} rows, {len(columns):,} columns", bold=True)
+    print_text(f"{source_name(about['path'])}: {about['rows']:,} rows, {len(columns):,} columns", bold=True)
     print_text(f"{missing:,} values missing, {about['duplicate_rows']:,} rows a copy of an earlier one")
     print_text()
     rows = [_column_line(name, facts) for name, facts in list(columns.items())[:MOST_COLUMNS]]
@@ -211,7 +226,8 @@ def print_model(path: str, about: dict[str, Any]) -> None:
     if isinstance(source, dict):
         print_text(f"fitted to {source.get('path')}: {source.get('rows')} rows, {source.get('columns')} columns")
     print_text()
-    rows = [[name, _value(value)] for name, value in about["parameters"].items() if value is not None]
+    given = {name: value for name, value in about["parameters"].items() if name not in HIDDEN - {"random_state"}}
+    rows = [[name, _value(value)] for name, value in given.items() if value is not None]
     print_table(["parameter", "value"], rows, left=(0, 1))
     print_spectrum(about["fit"])
 
@@ -237,10 +253,9 @@ def print_spectrum(facts: dict[str, Any]) -> None:
             [str(i + 1), *(form.format(v[i]) for _, v, form in columns)] for i in range(min(len(values), MOST_PAIRS))
         ]
         print_table(["#", *(heading for heading, _, _ in columns)], rows, left=())
-    single = [[name, _value(value)] for name, value in facts.items() if not isinstance(value, list | dict)]
     solver = facts.get("solver") or facts.get("report")
-    if isinstance(solver, dict):
-        single = [[name, _value(value)] for name, value in solver.items()] + single
+    known = (solver if isinstance(solver, dict) else {}) | facts
+    single = [[name, _value(value)] for name, value in known.items() if not isinstance(value, list | dict)]
     if single:
         print_text()
         print_table(["known of the fit", "value"], single, left=(0, 1))
@@ -249,7 +264,7 @@ def print_spectrum(facts: dict[str, Any]) -> None:
 def _value(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
-    return _short(str(value), 60)
+    return _short(str(value), 120)
 
 
 # --- runs ----------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import click
 
 from mercer.cli.errors import EXIT_CODES, Failure, explain
 from mercer.cli.messages import one_line_warnings, printable
+from mercer.cli.options import closest
 
 VERBS = {
     "fit": "Find coordinates of the rows of a table.",
@@ -35,10 +36,7 @@ class Verbs(click.Group):
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[Any, Any, list[str]]:
         if args[0] not in VERBS:
-            from difflib import get_close_matches
-
-            close = get_close_matches(args[0], VERBS, n=1)
-            hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(VERBS)}"
+            hint = closest(args[0], VERBS) or f"there are {', '.join(VERBS)}"
             raise click.UsageError(f"there is no verb {args[0]}: {hint}", ctx)
         return super().resolve_command(ctx, args)
 

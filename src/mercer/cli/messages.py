@@ -148,9 +148,18 @@ def _print_rich(headings: Any, rows: Any, left: Any, marks: dict[tuple[int, int]
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold", show_header=any(headings))
+    # Two blanks between columns, so that the scores of a map fit 80 of them.
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+    table.show_header = any(headings)
     for i, heading in enumerate(headings):
         table.add_column(heading, justify="left" if i in left else "right", no_wrap=i not in left, overflow="fold")
     for r, row in enumerate(rows):
         table.add_row(*(Text(cell, style=marks.get((r, c), "")) for c, cell in enumerate(row)))
-    Console(highlight=False).print(table)
+    console = Console(highlight=False)
+    console.print(table, width=max(console.width, _least_width(headings, rows, left)), crop=False)
+
+
+def _least_width(headings: Any, rows: Any, left: Any) -> int:
+    """What a table needs at least: numbers are never cut, text may be folded to a few letters."""
+    widths = [max(len(line[i]) for line in [headings, *rows]) for i in range(len(headings))]
+    return sum(2 + (min(width, 12) if i in left else width) for i, width in enumerate(widths))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import csv
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import click
@@ -13,13 +14,23 @@ METHOD, MAPS, TABLE, SCORES, OUTPUT, RUN = "The method", "The maps", "The table"
 _ORDER = (METHOD, MAPS, TABLE, SCORES, OUTPUT, RUN)
 
 
-class Whole(click.IntRange):
-    """A whole number from `least` on; that it has a range is said where it is left, not in --help."""
+class Whole(click.ParamType):
+    """A whole number within bounds, which are said where they are left and not in --help."""
 
-    name = "INT"
+    name = "whole number"
 
-    def _describe_range(self) -> str:
-        return ""
+    def __init__(self, least: int, most: int | None = None) -> None:
+        self.least, self.most = least, most
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        try:
+            number = int(value)
+        except ValueError:
+            number = self.least - 1
+        if number < self.least or (self.most is not None and number > self.most):
+            bounds = f"from {self.least} on" if self.most is None else f"from {self.least} to {self.most}"
+            self.fail(f"{value} is no whole number {bounds}", param, ctx)
+        return number
 
 
 SEED = Whole(0, 2**32 - 1)
@@ -52,14 +63,25 @@ class Verb(click.Command):
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            known = [option for parameter in self.get_params(ctx) for option in parameter.opts]
+            options = [parameter for parameter in self.get_params(ctx) if isinstance(parameter, click.Option)]
+            known = [name for option in options for name in option.opts]
             raise click.UsageError(self.no_such_option(error.option_name, known), ctx) from error
 
     def no_such_option(self, given: str, known: list[str]) -> str:
-        from difflib import get_close_matches
+        close = closest(given, known, most=2)
+        return f"there is no option {given}" + (f"; {close}" if close else "")
 
-        close = get_close_matches(given, known, n=3, cutoff=0.6)
-        return f"there is no option {given}" + (f"; did you mean {' or '.join(close)}?" if close else "")
+
+def closest(given: str, known: Iterable[str], most: int = 1) -> str:
+    """A question for who nearly named something; empty where nothing is near.
+
+    >>> closest("kpac", ["pca", "kpca"]), closest("umap", ["pca", "kpca"])
+    ('did you mean kpca?', '')
+    """
+    from difflib import get_close_matches
+
+    near = get_close_matches(given, list(known), n=most)
+    return f"did you mean {' or '.join(near)}?" if near else ""
 
 
 def option(*names: str, **settings: Any) -> Callable[[Any], Any]:
@@ -80,8 +102,12 @@ def _together(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _words(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
-    """Several options, or one with commas, or both."""
-    return tuple(word.strip() for text in given for word in text.split(",") if word.strip())
+    """Several options, or one with commas, or both; a name that has a comma itself stands in double quotes."""
+    try:
+        words = [word.strip() for line in csv.reader(given, skipinitialspace=True) for word in line]
+    except csv.Error as error:
+        raise click.UsageError(f"{' '.join(given)!r} are no names: {error}") from error
+    return tuple(word for word in words if word)
 
 
 def names_option(*names: str, **settings: Any) -> Callable[[Any], Any]:
@@ -130,11 +156,47 @@ quiet_option = option(
 debug_option = option(
     "--debug", is_flag=True, expose_value=False, callback=_set_debug, help="Show where an error came from."
 )
+jobs_option = option("--jobs", "-j", type=Whole(1), metavar="INT", help="Threads; all cores if not given.")
 json_option = option("--json", "as_json", is_flag=True, section=OUTPUT, help="One JSON document on stdout.")
 run_options = _together(quiet_option, debug_option)
 
 
+def seed_option(text: str) -> Callable[[Any], Any]:
+    return option("--seed", type=SEED, metavar="INT", default=0, show_default=True, help=text)
+
+
+def neighbors_option(section: str = SCORES) -> Callable[[Any], Any]:
+    text = "How many neighbours count in the scores."
+    kind = Whole(1)
+    return option(
+        "--neighbors", "-k", type=kind, metavar="INT", default=15, show_default=True, section=section, help=text
+    )
+
+
+score_options = _together(
+    neighbors_option(),
+    option(
+        "--sample",
+        default="auto",
+        show_default=True,
+        metavar="auto|INT|none",
+        section=SCORES,
+        help="Rows that are looked at: none is all of them, auto enough for an error of 0.005.",
+    ),
+    option(
+        "--metric", default="euclidean", show_default=True, metavar="NAME", section=SCORES, help="Of the table's rows."
+    ),
+)
+
+
+_CHOICE = ("label", "id", "drop", "columns", "impute", "encode", "scale", "dtype")
+
+
 def choice_of(context: click.Context) -> dict[str, Any]:
     """The options of the table that were given, as fields of `mercer.files.tables.Choice`."""
-    names = ("label", "id", "drop", "columns", "impute", "encode", "scale", "dtype")
-    return {name: context.params[name] for name in names if context.params.get(name)}
+    return {name: context.params[name] for name in _CHOICE if context.params.get(name)}
+
+
+def others_of(options: dict[str, Any]) -> dict[str, Any]:
+    """The options that are not of the table."""
+    return {name: value for name, value in options.items() if name not in _CHOICE}

@@ -17,7 +17,10 @@ STDOUT = "-"
 
 
 def refuse_bad_outputs(outputs: list[str], inputs: list[str]) -> None:
-    """Failure for a file that cannot be written, or that would be written onto an input or another output."""
+    """Failure for a file that cannot be written, or that would be written onto an input or another output.
+
+    - is stdout, which takes coordinates alone: what may go there is not asked about here.
+    """
     seen: dict[Path, str] = {}
     for name in outputs:
         if name == STDOUT:
@@ -41,17 +44,29 @@ def _refuse_unwritable(path: Path) -> None:
         raise Failure(f"cannot write {path}: {path.parent}: {error.strerror}") from error
 
 
-def refuse_unknown_format(name: str) -> None:
-    """Failure for a suffix that no table is written as, found out by writing one."""
+def refuse_unwritable_table(name: str, columns: dict[str, np.ndarray] | None = None) -> None:
+    """Failure for a suffix that no table, or none with such columns, is written as: found out by writing a row."""
     from mercer.files.tables import TableError, write_table
 
     if name == STDOUT:
         return
+    row = {key: values[:1] for key, values in (columns or {}).items()} | {"x": np.zeros(1)}
     with TemporaryDirectory() as folder:
         try:
-            write_table(Path(folder) / Path(name).name, {"x": np.zeros(1)})
+            write_table(Path(folder) / f"table{ending(Path(name))}", row)
         except TableError as error:
-            raise Failure(str(error).replace(f"{folder}{os.sep}", ""), USAGE) from error
+            raise Failure(f"{name}: {str(error).partition(': ')[2] or error}", USAGE) from error
+
+
+def ending(path: Path) -> str:
+    """What says how a file is written: .csv, or .csv.gz."""
+    return "".join(path.suffixes[-2:] if path.suffix.lower() == ".gz" else path.suffixes[-1:])
+
+
+def refuse_other_than_page(name: str | None) -> None:
+    """Failure for a page that is not named as one: it would be opened by something else, or be someone's table."""
+    if name is not None and Path(name).suffix.lower() not in (".html", ".htm"):
+        raise Failure(f"{name} would be a page of html: end its name with .html", USAGE)
 
 
 def make_folder(folder: Path) -> None:
@@ -79,8 +94,7 @@ class Writing:
     def add(self, path: str | Path, write: Callable[[Path], Any]) -> Path:
         """Have `write` write a file; where it stands until the end."""
         path = Path(path)
-        head, dot, suffix = path.name.partition(".")
-        part = path.with_name(f".{head}-{os.getpid()}{dot}{suffix}")  # the suffix says what is written
+        part = path.with_name(f".mercer-{os.getpid()}-{len(self._moves)}{ending(path)}")
         self._moves.append((part, path))
         write(part)
         return part

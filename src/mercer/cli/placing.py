@@ -10,11 +10,11 @@ from typing import Any
 import click
 import numpy as np
 
-from mercer.cli.data import match, read
+from mercer.cli.data import match, read, source_name
 from mercer.cli.errors import unsuitable
 from mercer.cli.fitting import carried_names, columns_of, coordinate_names
 from mercer.cli.messages import Voice, print_json
-from mercer.cli.outputs import STDOUT, Writing, refuse_bad_outputs, refuse_unknown_format
+from mercer.cli.outputs import STDOUT, Writing, refuse_bad_outputs, refuse_unwritable_table
 from mercer.cli.record import FORMAT, VERSION, command_line, digest_of, plain, record_path, versions
 from mercer.files.models import load_model
 from mercer.files.tables import Choice, Preparation, Table, write_table
@@ -37,7 +37,7 @@ def run(
     refuse_bad_outputs([output], inputs)
     at = None if output == STDOUT else record_path(output)
     refuse_bad_outputs([output, *([str(at)] if at else [])], inputs)
-    refuse_unknown_format(output)
+    refuse_unwritable_table(output)
     started = time.perf_counter()
     estimator, notes = open_model(model)
     rows = read_new(table, notes, label=label, id=id, voice=voice)
@@ -75,8 +75,10 @@ def run(
         text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
         assert at is not None
         files.add(at, lambda path: path.write_text(text, encoding="utf-8"))
-    voice.field("table", f"{table}: {len(values):,} rows")
+    voice.field("table", f"{source_name(table)}: {len(values):,} rows")
+    voice.field("model", f"{model}: {type(estimator).__name__}")
     voice.field("coordinates", output)
+    voice.field("record", str(at))
     if as_json:
         print_json(record)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.cli.data import source_name
 from mercer.cli.fitting import as_classes, build
 from mercer.cli.forecast import forecast_seconds
 from mercer.cli.messages import print_json, print_table
@@ -21,7 +22,7 @@ def tell_plan(
     request: Request, method: str, why: str, table: Table, second: Table | None, files: list[str], as_json: bool
 ) -> None:
     """Print the plan of a fit; MemoryLimitError, as the fit would raise, where it does not fit."""
-    estimator = build(method, request.parameters, seed=request.seed, jobs=request.jobs)
+    estimator = build(method, request.parameters, seed=request.seed, jobs=request.jobs, shape=table.X.shape)
     solver, needed = memory_of(method, estimator, table, second)
     forecast = forecast_seconds(method, estimator, table, second)
     n, d = table.X.shape
@@ -45,7 +46,7 @@ def tell_plan(
         )
         return
     lines = [
-        ("table", f"{request.table}: {n:,} rows, {d:,} columns, {format_bytes(held)} in memory"),
+        ("table", f"{source_name(request.table)}: {n:,} rows, {d:,} columns, {format_bytes(held)} in memory"),
         ("method", f"{METHODS[method].title}: {why}"),
         ("solver", solver),
         ("memory", f"{format_bytes(needed)} beside the table; {format_bytes(available_bytes())} are free"),
@@ -72,9 +73,8 @@ def _of_pca(estimator: Any, table: Table, _: Any) -> tuple[str, int]:
     from mercer.backends.cpu import workers
 
     n, d = table.X.shape
-    solver = estimator.svd_solver
-    tall = n >= 10 * d and d <= 1000
-    if solver == "covariance_eigh" or (solver == "auto" and tall):
+    solver = estimator._choose_solver(table.X)
+    if solver == "covariance_eigh":
         return "covariance_eigh: one pass over tall data", 8 * d * d * (workers(None) + 4)
     dense = 0 if not hasattr(table.X, "nbytes") else int(table.X.nbytes)
     return f"{solver}: a copy of the data", 2 * dense + 16 * (n + d) * min(n, d, 64)
@@ -143,13 +143,16 @@ def _of_isomap(estimator: Any, table: Table, _: Any) -> tuple[str, int]:
 
 
 def _of_neighbours(estimator: Any, table: Table, _: Any) -> tuple[str, int]:
+    from mercer.embedding.repulsion import GRID_ABOVE
+
     n, d = table.X.shape
     perplexity = estimator.perplexity if isinstance(estimator.perplexity, int | float) else max(estimator.perplexity)
     if estimator.method == "exact":
         return "all pairs in every step", 8 * 4 * n * n
     k = min(n - 1, int(3 * perplexity) + 1)
     steps = f"{estimator.max_iter:,} steps of {k} neighbours a row"
-    return f"{steps}, repulsion by {estimator.method}", 36 * n * k + 8 * n * d + 200 * n
+    grid = estimator.method == "grid" or n >= GRID_ABOVE.get(estimator.n_components, n + 1)
+    return f"{steps}, repulsion by {'a grid' if grid else 'all pairs'}", 36 * n * k + 8 * n * d + 200 * n
 
 
 _MEMORY: dict[str, Any] = {

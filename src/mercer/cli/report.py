@@ -9,19 +9,18 @@ import click
 from mercer.cli.options import (
     MAPS,
     OUTPUT,
-    SEED,
     TABLE,
-    Whole,
     choice_of,
     json_option,
     names_option,
+    neighbors_option,
     option,
+    others_of,
     run_options,
+    seed_option,
     table_options,
     verb,
 )
-
-_CHOICE = ("label", "id", "drop", "columns", "impute", "encode", "scale", "dtype")
 
 
 @verb("report")
@@ -35,26 +34,10 @@ _CHOICE = ("label", "id", "drop", "columns", "impute", "encode", "scale", "dtype
     help="The table the maps are of: its columns to colour by, its images, and the quality of the maps.",
 )
 @names_option("--coords", section=MAPS, help="Columns that are coordinates, in files without a run.json.")
-@option(
-    "--neighbors",
-    "-k",
-    type=Whole(1),
-    metavar="INT",
-    default=15,
-    show_default=True,
-    section=MAPS,
-    help="How many neighbours count in the quality.",
-)
+@neighbors_option(MAPS)
 @table_options
 @json_option
-@option(
-    "--seed",
-    type=SEED,
-    metavar="INT",
-    default=0,
-    show_default=True,
-    help="Of the rows that are sampled for the quality.",
-)
+@seed_option("Of the rows that are sampled for the quality.")
 @run_options
 @click.pass_context
 def command(context: click.Context, **options: Any) -> None:
@@ -68,4 +51,4 @@ def command(context: click.Context, **options: Any) -> None:
     """
     from mercer.cli.reporting import run
 
-    run(choice_of(context), **{k: v for k, v in options.items() if k not in _CHOICE})
+    run(choice_of(context), **others_of(options))

@@ -8,7 +8,7 @@ import numpy as np
 
 from mercer.cli.coords import Coords, map_names, matched, read_coords
 from mercer.cli.messages import Voice, print_json
-from mercer.cli.outputs import Writing, refuse_bad_outputs
+from mercer.cli.outputs import Writing, refuse_bad_outputs, refuse_other_than_page
 from mercer.cli.pages import columns_shown, quality_of, say_page, title_of
 from mercer.cli.scoring import table_of
 from mercer.files.tables import Table
@@ -29,6 +29,7 @@ def run(
     voice: Voice,
 ) -> None:
     refuse_bad_outputs([output], [*coordinates, *([data] if data else [])])
+    refuse_other_than_page(output)
     label = choice.get("label") if data is None else None
     maps = matched([read_coords(path, coords=coords, id=choice.get("id"), label=label) for path in coordinates])
     table = None

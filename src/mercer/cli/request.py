@@ -117,6 +117,9 @@ def _refuse(request: Request, as_json: bool, context: click.Context) -> None:
         raise click.UsageError("--method kcca compares two tables: name the other with --second", context)
     if request.method == "kda" and not request.choice.get("label"):
         raise click.UsageError("--method kda separates classes: name their column with --label", context)
+    for name in ("save", "report"):
+        if getattr(request, name) == STDOUT:
+            raise click.UsageError(f"--{name} needs the name of a file: stdout is for coordinates", context)
     if as_json and request.output == STDOUT:
         raise click.UsageError("--json and coordinates cannot both go to stdout: name a file with -o", context)
     if request.table == STDOUT and (request.second == STDOUT or sys.stdin.isatty()):

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
 
 from mercer.cli.coords import Coords, read_coords
-from mercer.cli.data import as_choice, common_rows, read, refuse_lengths, rows_of
+from mercer.cli.data import as_choice, common_rows, read, refuse_lengths, refuse_metric, rows_of
 from mercer.cli.messages import Voice, print_json, print_table, print_text
 from mercer.cli.pages import quality_report
-from mercer.cli.record import plain
+from mercer.cli.record import digest_of, plain
 from mercer.files.tables import Table
 
 
@@ -32,6 +33,7 @@ def evaluate(
 ) -> None:
     """Score one map."""
     drawn = sample_size(sample)
+    refuse_metric(metric)
     found = read_coords(coordinates, coords=coords, id=choice.get("id"), label=None)
     rows, found = table_of(table, found, choice, voice, model=model)
     with voice.working("looking at neighbours"):
@@ -44,7 +46,7 @@ def evaluate(
         return
     method = f", {found.method}" if found.method else ""
     n, d = rows.X.shape
-    print_text(f"{coordinates}{method}: {n:,} rows, {d:,} columns in {len(found.names)}", bold=True)
+    print_text(f"{coordinates}{method}: {n:,} rows, {d:,} columns as {len(found.names)}", bold=True)
     print_scores(scores, explain=explain)
 
 
@@ -83,15 +85,28 @@ def table_of(
     """The table that a map is of, prepared as it was then unless options say otherwise, and the map, row by row."""
     merged = found.choice | choice
     preparation = None
+    if model is None and not choice:
+        model = _model_of(found, voice)
     if model is not None:
         from mercer.cli.placing import open_model, preparation_of
 
         preparation = preparation_of(open_model(model)[1], "preparation")
-    elif found.record and found.record.get("verb") == "transform" and not choice:
-        voice.say(f"mercer: note: {found.path} was placed by a model; --model prepares the table as that does")
     table = read(path, as_choice(merged), voice, preparation=preparation)
     if table.ids is not None and found.ids is not None:
         mine, theirs = common_rows(table.ids, found.ids, (path, found.path))
         return rows_of(table, mine), found.rows(theirs)
     refuse_lengths(table.X.shape[0], len(found.values), (path, found.path))
     return table, found
+
+
+def _model_of(found: Coords, voice: Voice) -> str | None:
+    """The model that placed the rows of a map, if one did and it is still there: it knows how they were prepared."""
+    record = found.record or {}
+    placed = record.get("model") if record.get("verb") == "transform" else None
+    if not isinstance(placed, dict):
+        return None
+    path = Path(str(placed.get("path")))
+    if path.is_file() and digest_of(path) == placed.get("sha256"):
+        return str(path)
+    voice.warn(f"{path}, which placed {found.path}, is gone or has changed: the table is prepared anew (see --model)")
+    return None

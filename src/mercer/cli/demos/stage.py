@@ -27,8 +27,10 @@ class Stage:
         self.folder, self.voice, self.pages = folder, voice, pages
 
     def say(self, text: str = "", *, bold: bool = False) -> None:
+        """A sentence, in lines of at most 80 columns."""
         if not self.voice.quiet:
-            print_text(text, bold=bold)
+            for line in wrap(text, 80, subsequent_indent="  ") or [""]:
+                print_text(line, bold=bold)
 
     def table(self, headings: Sequence[str], rows: Sequence[Sequence[str]], **settings: Any) -> None:
         if not self.voice.quiet:
