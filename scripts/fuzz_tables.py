@@ -330,16 +330,13 @@ class Fuzz:
                 self.start()
                 return "HANG"
             ended, peak = self.jobs.recv()
-            if peak > self.peak + 10**8 and self.keep is not None:  # worth a look, though no mistake
-                self.keep.mkdir(parents=True, exist_ok=True)
-                (self.keep / f"{peak // 10**6}MB-{Path(path).name}").write_bytes(Path(path).read_bytes())
-            self.peak = max(self.peak, peak)
-            return ended
         except (EOFError, OSError):
             self.worker.join()
             code = self.worker.exitcode
             self.start()
             return f"CRASH: exit {code}"
+        self.peak = max(self.peak, peak)
+        return ended
 
 
 def run(n: int, seed: int = 0, only: list[str] | None = None, keep: Path | None = None, say: Callable = print) -> Fuzz:
