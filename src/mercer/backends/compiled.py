@@ -17,6 +17,7 @@ from numba.extending import intrinsic, overload
 
 # Assume no NaN and allow fused multiply-add, but never reorder: ln 2 is subtracted in two parts, and in that order.
 FLAGS = {"contract", "nsz", "nnan", "ninf"}
+SUMS = FLAGS | {"reassoc"}  # for loops that only add up: their terms may change places
 
 _LOG2E = 1.4426950408889634
 _LN2_HIGH32, _LN2_LOW32 = np.float32(0.693359375), np.float32(-2.12194440e-4)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mercer.backends.compiled import FLAGS
+from mercer.backends.compiled import SUMS
 from mercer.backends.compiled_pairs import log
 
 _SUMS = {"reassoc", "contract", "nsz", "arcp", "nnan", "ninf"}  # what a vectorised sum needs; inputs are finite
@@ -50,7 +50,7 @@ def attract(heads, indices, P, A, Y, a, b, s, pull, start, stop):
                 pull[i, axis] += strength * (A[i, axis] - Y[j, axis])
 
 
-@njit(nogil=True, cache=True, fastmath=FLAGS | {"reassoc"}, error_model="numpy")
+@njit(nogil=True, cache=True, fastmath=SUMS, error_model="numpy")
 def _weighted_logs(weights, first, count, ratios):
     total = 0.0
     for k in range(count):

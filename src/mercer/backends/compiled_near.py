@@ -10,13 +10,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mercer.backends.compiled import FLAGS, exp
+from mercer.backends.compiled import SUMS, exp
 
 REACH = 2  # cells on each side
 VECTORS = 32  # points that a loop takes at once, at most: what is left over would go one by one
 NOWHERE = 1e15  # a coordinate whose square float32 holds, and whose weight is nothing
-
-_SUMS = FLAGS | {"reassoc"}
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -47,7 +45,7 @@ def sort_by_cell(Y, low, scale, shape, places, order, columns):
             columns[k, at] = Y[i, k]
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath=_SUMS)
+@njit(nogil=True, cache=True, error_model="numpy", fastmath=SUMS)
 def _sums_in_plane(around, count, x, y, softness):
     one = around.dtype.type(1)
     total, push_x, push_y = around.dtype.type(0), around.dtype.type(0), around.dtype.type(0)
@@ -63,7 +61,7 @@ def _sums_in_plane(around, count, x, y, softness):
     return total, push_x, push_y
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath=_SUMS)
+@njit(nogil=True, cache=True, error_model="numpy", fastmath=SUMS)
 def _sums_in_space(around, count, x, y, z, softness):
     one = around.dtype.type(1)
     total, push_x, push_y, push_z = (

@@ -14,12 +14,11 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic, overload
 
-from mercer.backends.compiled import FLAGS, as_float32, as_float64, exp
+from mercer.backends.compiled import FLAGS, SUMS, as_float32, as_float64, exp
 
 GAUSSIAN, CAUCHY, STUDENT = 0, 1, 2
 
 # Divisions follow error_model="numpy": a test for zero in the loop would keep it from becoming vector code.
-_SUMS = FLAGS | {"reassoc"}
 _TILE = 256
 _LN2 = 0.6931471805599453
 _ODD = tuple(2.0 / (2 * k + 1) for k in range(11, -1, -1))  # log m = 2(s + s³/3 + …) with s = (m − 1)/(m + 1)
@@ -119,7 +118,7 @@ def _weights(d2, w, slope, count, kind, dof):
             slope[j] = factor * q / x
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath=_SUMS)
+@njit(nogil=True, cache=True, error_model="numpy", fastmath=SUMS)
 def _total(values, count):
     total = values.dtype.type(0)
     for j in range(count):
@@ -127,7 +126,7 @@ def _total(values, count):
     return np.float64(total)
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath=_SUMS)
+@njit(nogil=True, cache=True, error_model="numpy", fastmath=SUMS)
 def _push(a, others, slope, count):
     """Σ_j slope_j (a − others_j)."""
     total = others.dtype.type(0)

@@ -16,12 +16,14 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from mercer.embedding.repulsion import GRID_ABOVE
 from mercer.files.tables import Table
+from mercer.linalg.eigen import SMALL
 
 BUDGET = 2.0  # seconds for all small fits together
 QUICK = 0.25  # seconds of fits that are worth doing again, to be surer
-TURN = 2048  # rows at which methods change their way
-GRID = 2500  # points from which t-SNE repels by a grid
+TURN = SMALL  # rows at which methods change their way
+GRID = GRID_ABOVE[2]  # points from which t-SNE repels by a grid
 LATER = {"pairs": (1.0, 2.5), "grid": (1.5, 5.0)}  # times the first steps, as the map spreads over its grid
 # How time grows with rows, at least and at most, below and above the turn.
 GROWTH = {

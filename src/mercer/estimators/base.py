@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,6 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import validate_data
 
 from mercer.backends import adopt, is_foreign, namespace
-from mercer.files.models import save_model
 from mercer.kernels.discrete import as_strings
 
 FLOATS = (np.float64, np.float32)
@@ -27,7 +27,7 @@ class Saved:
         The loaded one gives the same bits. ModelFileError where a kernel, metric or callback is a function; a model of
         tensors is saved as one of NumPy arrays. An old file is replaced once the new one is whole.
         """
-        save_model(self, path)
+        import_module("mercer.files.models").save_model(self, path)  # who never saves need not wait for it
 
     def _saved(self) -> dict[str, Any]:
         """What a fit left here, without what follows from the rest."""

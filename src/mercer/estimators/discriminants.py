@@ -14,6 +14,7 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.linalg.lapack import dpotri
 
 from mercer.backends import backend_of, namespace, placement, to_numpy
+from mercer.estimators.discriminant_penalty import EPS, HIDDEN, SAMPLE, choose_reg, stratified_sample
 from mercer.exceptions import NotConvergedWarning, warn
 from mercer.expansion import KernelExpansion
 from mercer.features import Features, kernel_features, refuse_overflow, rows_of, symmetric
@@ -32,7 +33,6 @@ from mercer.linalg.discriminant import (
     scatter,
     without_mean,
 )
-from mercer.linalg.discriminant_rule import fit_rule
 from mercer.linalg.eigen import SMALL, as_generator
 from mercer.linalg.gram import Gram
 from mercer.linalg.lowrank import rpcholesky
@@ -40,11 +40,7 @@ from mercer.linalg.operators import Dense, Operator
 from mercer.linalg.solve import factor_preconditioner, shifted_solve
 from mercer.linalg.weighted import WeightedCentered
 
-REG_GRID = np.logspace(-9, 0, 28)  # relative to the total variance: what reg="loo" tries
-_SAMPLE = 2000  # samples that are left out in turn; more would only repeat what they say
 PROBES = 16  # random vectors that measure how much room all of K leaves
-_EPS = float(np.finfo(np.float64).eps)
-_HIDDEN = 1e-11  # room below this is rounding
 _TILE = 512  # rows of tiles that are read again and again, each for two thin products: small enough for the cache
 _SINGLE = 3e-7  # a relative residual that tiles of float32 still can give
 _PROBED = 1e-3  # a relative residual that is far below what the probes leave to chance
@@ -114,7 +110,7 @@ def on_features(kernel: Kernel, X: Any, classes: Classes, settings: Settings) ->
     features = _features(kernel, X, settings.rank, settings)
     S = scatter(features.F, classes)
     _refuse_constant(S.variance)
-    sample = stratified_sample(classes.codes, _SAMPLE, as_generator(settings.random_state))
+    sample = stratified_sample(classes.codes, SAMPLE, as_generator(settings.random_state))
     rows, w, path = _centred_rows(features.F, sample, S), classes.weights[sample], None
     if settings.reg == "loo":
         spectrum = Spectrum(S, rows, w, classes.n)
@@ -127,7 +123,7 @@ def on_features(kernel: Kernel, X: Any, classes: Classes, settings: Settings) ->
         penalised = Penalised(S, mu)
         P, M, room = penalised.P, penalised.M, penalised.room(rows, w, classes.n)
     eps = float(namespace(features.F).finfo(features.F.dtype).eps)
-    found = directions(M, classes, noise=8 * _EPS / reg)
+    found = directions(M, classes, noise=8 * EPS / reg)
     weights = P @ found.combine
     return Discriminants(
         found,
@@ -146,42 +142,6 @@ def on_features(kernel: Kernel, X: Any, classes: Classes, settings: Settings) ->
 
 def _centred_rows(F: Any, sample: np.ndarray, S: Scatter) -> np.ndarray:
     return to_numpy(rows_of(F, sample)).astype(np.float64) - S.mean
-
-
-def stratified_sample(codes: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
-    """About `size` samples, each class in proportion but none left out; all of them where there are no more."""
-    if len(codes) <= size:
-        return np.arange(len(codes))
-    counts = np.bincount(codes)
-    wanted = np.minimum(counts, np.maximum(2, size * counts // len(codes)))
-    order = rng.permutation(len(codes))
-    order = order[np.argsort(codes[order], kind="stable")]
-    first = np.cumsum(counts) - counts
-    return np.sort(np.concatenate([order[f : f + w] for f, w in zip(first, wanted, strict=True)]))
-
-
-def choose_reg(
-    spectrum: Spectrum | DualSpectrum, variance: float, sample: np.ndarray, classes: Classes
-) -> tuple[float, tuple[np.ndarray, np.ndarray]]:
-    """The reg of least leave-one-out error; among equals the one whose left-out samples lie nearest their targets.
-
-    A penalty so small that rounding hides what leaving one out would change is not considered.
-    """
-    codes, w = classes.codes[sample], classes.weights[sample]
-    judged = []
-    for reg in REG_GRID:
-        mu = reg * variance
-        found, room = directions(spectrum.M(mu), classes, noise=8 * _EPS / reg), spectrum.room(mu)
-        if not len(found.shares) or np.median(room) < _HIDDEN:
-            judged.append((1.0, np.inf))
-            continue
-        z = left_out(spectrum.scores(mu, found.combine), codes, np.maximum(room, _HIDDEN), found)
-        rule = fit_rule(z, codes, w, found, classes.priors)
-        error = float(np.average(rule.decide(z).argmax(axis=1) != codes, weights=w))
-        miss = np.average(((z - found.targets[codes]) ** 2 * found.shares * (1 - found.shares)).sum(axis=1), weights=w)
-        judged.append((error, float(miss)))
-    best = min(range(len(REG_GRID)), key=lambda i: judged[i])
-    return float(REG_GRID[best]), (REG_GRID, np.array([error for error, _ in judged]))
 
 
 # --- on all of K -----------------------------------------------------------------------------------------
@@ -205,7 +165,7 @@ def exactly(kernel: Kernel, X: Any, classes: Classes, settings: Settings) -> Dis
     with backend_of(X if X.ndim == 2 else np.empty(0)).one_thread():
         solve = _in_memory if classes.n <= SMALL else _streamed
         A, mu, reg, path, solved = solve(kernel, X, classes, settings)
-    found = directions(solved.M, classes, noise=8 * _EPS / reg + float(solved.residuals.max()))
+    found = directions(solved.M, classes, noise=8 * EPS / reg + float(solved.residuals.max()))
     xp, place = A.xp, A._place()
     dual = solved.dual @ xp.asarray(found.combine, **place)
     Y = without_mean(classes.indicators(), np.sqrt(classes.weights))
@@ -260,7 +220,7 @@ def _in_memory(kernel: Kernel, X: Any, classes: Classes, settings: Settings) -> 
     mu = reg * variance
     dual = spectrum.dual(mu)
     residuals = np.linalg.norm(Kw @ dual + mu * dual - spectrum.U @ spectrum.Y, axis=0)
-    room = np.maximum(spectrum.room(mu), _HIDDEN)
+    room = np.maximum(spectrum.room(mu), HIDDEN)
     return A, mu, reg, path, Solved(dual, spectrum.M(mu), room, residuals, 1, "all of K, its eigenvalues")
 
 
@@ -290,7 +250,7 @@ def _by_cholesky(Kw: np.ndarray, classes: Classes, mu: float) -> Solved:
     fitted = Kw @ dual
     residuals = np.linalg.norm(fitted + mu * dual - Y, axis=0)
     room = mu * dpotri(factor[0], lower=1)[0].diagonal() - classes.weights / n * (mu / (top + mu))
-    return Solved(dual, Y.T @ fitted, np.maximum(room, _HIDDEN), residuals, 1, "all of K, one Cholesky factor")
+    return Solved(dual, Y.T @ fitted, np.maximum(room, HIDDEN), residuals, 1, "all of K, one Cholesky factor")
 
 
 # --- beyond: streamed tiles --------------------------------------------------------------------------------
@@ -361,7 +321,7 @@ def _chosen_reg(F: Any, S: Scatter, classes: Classes, variance: float, settings:
     """The penalty that was asked for, or the one of least leave-one-out error on the factor, with its path."""
     if settings.reg != "loo":
         return float(settings.reg), None
-    sample = stratified_sample(classes.codes, _SAMPLE, as_generator(settings.random_state))
+    sample = stratified_sample(classes.codes, SAMPLE, as_generator(settings.random_state))
     spectrum = Spectrum(S, _centred_rows(F, sample, S), classes.weights[sample], classes.n)
     return choose_reg(spectrum, variance, sample, classes)
 
