@@ -143,6 +143,8 @@ class VectorKernel(Kernel):
 
     def _self_reading(self, A: Points, xp: Any) -> Any:
         """What is read off a row and itself: no distance, every coordinate a match, the sum as intersection."""
+        if self.reads in _DISTANCES:
+            return xp.zeros_like(A.norms)
         sums = A.rows.sum(axis=1) if sp.issparse(A.rows) else xp.sum(A.rows, axis=1)
         sums = np.asarray(sums).reshape(-1) if sp.issparse(A.rows) else sums
         if self.reads == "intersection":
@@ -180,7 +182,8 @@ def column_means(X: Any) -> Any:
     xp = namespace(X)
     with np.errstate(over="ignore", invalid="ignore"):
         means = xp.mean(X, axis=0)
-    return xp.where(xp.isfinite(means), means, xp.zeros_like(means))
+    finite = xp.isfinite(means)
+    return means if bool(xp.all(finite)) else xp.where(finite, means, xp.zeros_like(means))
 
 
 def squared_norms(X: Any, dtype: Any) -> Any:

@@ -22,8 +22,8 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator, eigsh
 
-from mercer.backends import cpu, is_foreign, namespace, to_numpy
-from mercer.linalg.eigen_bounds import SAFE_SQUARES, column_norms, error_bounds
+from mercer.backends import cpu, is_foreign, to_numpy
+from mercer.linalg.eigen_bounds import column_norms, error_bounds, length_of
 from mercer.linalg.krylov import Monitor, krylov
 from mercer.linalg.operators import Dense, Operator, operator_of
 
@@ -211,16 +211,24 @@ class _Products(LinearOperator):
 
     def __init__(self, A: Operator) -> None:
         super().__init__(np.float64, (A.n, A.n))
-        self.A, matrix = A, A.stored()
-        stored = matrix is not None and matrix.dtype == np.float64
-        self.times = cpu.single_products(matrix) if stored else lambda x: A.matmat(x.reshape(-1, 1))[:, 0]
-        self.counted = not stored
+        self.matvec = _column_products(A)
 
-    def matvec(self, x: np.ndarray) -> np.ndarray:
-        self.A.passes += not self.counted
-        return self.times(x)
+    def _matvec(self, x: np.ndarray) -> np.ndarray:
+        return self.matvec(x)
 
-    _matvec = matvec
+
+def _column_products(A: Operator) -> Callable[[Any], Any]:
+    """v ↦ A v for single vectors; with nothing in between where the matrix is stored."""
+    matrix = A.stored()
+    if matrix is None or is_foreign(matrix) or matrix.dtype != np.float64:
+        return lambda v: A.matmat(v[:, None])[:, 0]
+    times = cpu.single_products(matrix)
+
+    def counted(v: np.ndarray) -> np.ndarray:
+        A.passes += 1
+        return times(v)
+
+    return counted
 
 
 def _probe(A: Operator, V: Any, values: np.ndarray, rng: np.random.Generator, steps: int = 5) -> tuple[float, float]:
@@ -229,35 +237,30 @@ def _probe(A: Operator, V: Any, values: np.ndarray, rng: np.random.Generator, st
     Ritz values never leave the range of A's eigenvalues there: a highest above those found means that one was missed,
     a lowest far below zero that A is indefinite, and neither is suspected in vain.
     """
-    xp, k = A.xp, V.shape[1]
+    xp, k, times = A.xp, V.shape[1], _column_products(A)
     steps = min(steps, A.n - k)
     basis = xp.empty((A.n, k + steps), dtype=A.dtype, **A._place())
     basis[:, :k] = V
     projected = np.zeros((steps, steps))
-    v = xp.asarray(rng.standard_normal((A.n, 1)), dtype=A.dtype, **A._place())
+    v = xp.asarray(rng.standard_normal(A.n), dtype=A.dtype, **A._place())
     size = 0.0
-    for j in range(steps):
-        known = basis[:, : k + j]
-        v = v - known @ (known.T @ v)
-        length = _length(v)
-        if length <= 1e-7 * size:  # A v lies in what is known already, as for a low-rank A
-            steps = j
-            break
-        basis[:, k + j : k + j + 1] = v / length
-        v = A.matmat(basis[:, k + j : k + j + 1])
-        projected[: j + 1, j] = to_numpy(basis[:, k : k + j + 1].T @ v)[:, 0]
-        size = _length(v)
+    with np.errstate(over="ignore", under="ignore"):  # of squares, which `length_of` looks after
+        for j in range(steps):
+            known = basis[:, : k + j]
+            v = v - known @ (known.T @ v)
+            length = length_of(v)
+            if length <= 1e-7 * size:  # A v lies in what is known already, as for a low-rank A
+                steps = j
+                break
+            v = v / length
+            basis[:, k + j] = v
+            v = times(v)
+            size = length_of(v)
+            projected[: j + 1, j] = to_numpy(basis[:, k : k + j + 1].T @ v)
     if not steps:
         return np.inf, -np.inf
     ritz = np.linalg.eigvalsh(projected[:steps, :steps], UPLO="U")
     return float(ritz[0]), float(ritz[-1])
-
-
-def _length(v: Any) -> float:
-    """‖v‖ of a column, the short way where squares are numbers."""
-    with np.errstate(over="ignore", under="ignore"):
-        square = float((v.T @ v)[0, 0])
-    return square**0.5 if SAFE_SQUARES[0] < square < SAFE_SQUARES[1] else float(column_norms(v, namespace(v))[0])
 
 
 def _randomized(A: Operator, k: int, n_iter: int | str, rng: np.random.Generator) -> _Found:

@@ -6,9 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from mercer.backends import to_numpy
+from mercer.backends import namespace, to_numpy
 
 SAFE_SQUARES = 1e-280, 1e280  # squares between these lose no digits
+
+
+def length_of(v: Any) -> float:
+    """‖v‖ of a vector, the short way where squares are numbers; for callers that ignore over- and underflow."""
+    square = float(v @ v)
+    if SAFE_SQUARES[0] < square < SAFE_SQUARES[1]:
+        return square**0.5
+    return float(column_norms(v[:, None], namespace(v))[0])
 
 
 def column_norms(R: Any, xp: Any) -> np.ndarray:
