@@ -40,7 +40,9 @@ _NOTES = {
     "within it, trying 4, 7 (its default), 10, 15 and 20.",
     "kpca-10k": "tol = 1e-6; the randomized solver as above.",
     "kpca-small": 'At "default" each library runs at its own tol=0: scikit-learn goes to rounding error, Mercer to '
-    "1e-10. Many fits in one process; the peak memory is mostly that of the interpreter.",
+    "1e-10. These fits take milliseconds, so all competitors take turns in one process, 25 rounds or 15 s; a turn is a "
+    "pause, a fit to warm up and a fit that is timed. Residuals and memory, mostly the interpreter's, come from a "
+    "process each.",
     "kpca-1m": "Only n · rank entries of the kernel matrix are computed. The certificate bounds the error of every "
     "eigenvalue by tr(K − FFᵀ), relative to γ₁; the residual is estimated from 4,000 rows of the kernel matrix.",
     "transform": "The residual is here the largest error of a score, relative to the largest score, on 1,000 rows. "

@@ -51,7 +51,7 @@ def run_case(case: Case, repeats: int) -> dict[str, Any]:
         jobs = _Jobs(case, Path(folder))
         competitors = _resolved(case, jobs)
         taken: dict[str, list[Measurement]] = {one.name: [] for one in competitors}
-        for turn in range(repeats):
+        for turn in range(1 if case.rounds else repeats):
             for one in competitors:
                 if any("error" in earlier for earlier in taken[one.name]):
                     continue
@@ -60,6 +60,8 @@ def run_case(case: Case, repeats: int) -> dict[str, Any]:
                 taken[one.name].append(found)
                 with log.open("a") as lines:
                     lines.write(json.dumps({"competitor": one.name, "params": one.params, **found}) + "\n")
+        if case.rounds:
+            _race(case, [one for one in competitors if "error" not in taken[one.name][0]], jobs, taken, repeats)
     return {
         "group": case.group,
         "settings": case.settings,
@@ -70,6 +72,22 @@ def run_case(case: Case, repeats: int) -> dict[str, Any]:
         "tol": case.tol,
         "rows": _with_shortfalls([summary(one, taken[one.name]) for one in competitors]),
     }
+
+
+def _race(case: Case, racers: list[Competitor], jobs: _Jobs, taken: dict[str, list[Measurement]], repeats: int) -> None:
+    """Put the times of fits by turns, in `repeats` processes, in place of those taken alone."""
+    laps: dict[str, list[float]] = {one.name: [] for one in racers}
+    for turn in range(repeats):
+        job = {"kind": "race", "data": str(jobs.data), "racers": [jobs.job(one) for one in racers]}
+        with jobs.folder() as out:
+            found = _child({**job, "rounds": case.rounds, "out": str(out)})
+        if "error" in found:
+            raise RuntimeError(f"{case.id} could not be raced: {found['error']}")
+        for one, seconds in zip(racers, found["seconds"], strict=True):
+            laps[one.name] += seconds
+            _say(case, one, turn, {**taken[one.name][0], "seconds": seconds})
+    for name, seconds in laps.items():
+        taken[name][0]["seconds"] = seconds
 
 
 def summary(one: Competitor, taken: list[Measurement]) -> dict[str, Any]:
@@ -227,7 +245,6 @@ class _Jobs:
                 "what": one.what,
                 "params": params,
                 "polynomial": raw,
-                "most_fits": case.most_fits,
                 **paths,
             }
         if case.kind == "kcca":
@@ -243,7 +260,7 @@ class _Jobs:
         params = one.params if case.kind == "pca" else {**one.params, "gamma": self.gamma}
         fit = {"kind": "fit", "what": one.what, "params": params, "data": str(self.data)}
         if case.kind != "transform":
-            return {**fit, "most_fits": case.most_fits}
+            return fit
         return {
             "kind": "transform",
             "model": str(self._model(one, fit)),

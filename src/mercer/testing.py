@@ -385,7 +385,7 @@ def _check_tiles(
         _close(f"{name} {where}", got, generic.coordinatewise(name, A, B), tol)
     for name, sweep in backend.FUSED.items():
         assert name == "rbf", f"FUSED: {name!r} has no reference to be checked against."
-        got = sweep(a, norms[0], b, norms[1], 0.7, buffer)
+        got = sweep(a, norms[0], b, norms[1], 0.7, buffer, m * n)
         _close(f"fused {name} {where}", got, np.exp(-0.7 * exact.astype(np.float64)), tol)
     square = rng.standard_normal((m, m)).astype(dtype)
     expected = generic.set_diagonal(square, aa)

@@ -148,7 +148,7 @@ def _module(**changes):
     [
         ({"dot": lambda A, B, out=None: A @ B.T + 1e-6}, "dot"),
         ({"coordinatewise": lambda name, A, B, out=None: generic.coordinatewise("manhattan", A, B)}, "inters"),
-        ({"FUSED": {"rbf": lambda a, aa, b, bb, gamma, out: np.exp(-2 * gamma * (a @ b.T))}}, "fused"),
+        ({"FUSED": {"rbf": lambda a, aa, b, bb, gamma, out, entries: np.exp(-2 * gamma * (a @ b.T))}}, "fused"),
         ({"for_each": lambda jobs, work, n_jobs=None: [work(j, 0) for j in list(jobs)[1:]]}, "each job"),
         ({"set_diagonal": lambda K, values: K}, "set_diagonal"),
     ],

@@ -354,3 +354,16 @@ def test_too_few_passes_are_told(streaming):
     with pytest.warns(NotConvergedWarning, match="raise reg"):
         kda = KernelDiscriminantAnalysis(gamma=0.5, reg=1e-9, max_iter=1).fit(DIGITS[:600], LABELS[:600])
     assert kda.residuals_.max() > 1e-8 and not kda.solver_.converged
+
+
+def test_one_thread_when_asked_is_the_same_to_rounding(monkeypatch):
+    from mercer.backends import cpu
+
+    X, y = np.tile(DIGITS, (2, 1)) + RNG.normal(scale=0.5, size=(2 * len(DIGITS), 64)), np.tile(LABELS, 2)
+    both = KernelDiscriminantAnalysis(reg=1e-3).fit(X, y)
+    counts, original = [], cpu.workers
+    monkeypatch.setattr(cpu, "workers", lambda n_jobs=None: counts.append(n_jobs) or original(n_jobs))
+    alone = KernelDiscriminantAnalysis(reg=1e-3, n_jobs=1).fit(X, y)
+    assert set(counts) == {1}
+    assert_allclose(alone.transform(X[:50]), both.transform(X[:50]), rtol=1e-4, atol=1e-4)
+    assert alone.residuals_.max() <= 2e-10 and both.residuals_.max() <= 2e-10

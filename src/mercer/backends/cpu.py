@@ -26,6 +26,7 @@ from mercer.memory import available_bytes
 
 TILE = 1024
 _COMPILED_ABOVE = 2**19  # entries in a tile above which numba earns the time it takes to load
+_COMPILED_ALL_ABOVE = 2**22  # entries in the matrix that a tile is cut from, above which it does in every tile
 
 
 def workers(n_jobs: int | None = None) -> int:
@@ -112,6 +113,10 @@ def buffer(rows: int, columns: int, like: Any) -> np.ndarray:
     return np.empty((rows, columns), like.dtype)
 
 
+def _earns_compiling(tile: int, entries: int) -> bool:
+    return tile >= _COMPILED_ABOVE or entries >= _COMPILED_ALL_ABOVE
+
+
 def _compiled() -> Any:
     return import_module("mercer.backends.compiled")
 
@@ -143,10 +148,12 @@ def dot(A: Any, B: Any, out: np.ndarray | None = None) -> np.ndarray:
     return np.matmul(A, B.T, out=out)
 
 
-def sqeuclidean(A: Any, aa: np.ndarray, B: Any, bb: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+def sqeuclidean(
+    A: Any, aa: np.ndarray, B: Any, bb: np.ndarray, out: np.ndarray | None = None, entries: int = 0
+) -> np.ndarray:
     """‖a − b‖² by ‖a‖² + ‖b‖² − 2⟨a, b⟩: fast, with an absolute error of eps · (‖a‖² + ‖b‖²)."""
     D = dot(A, B, out)
-    if D.size >= _COMPILED_ABOVE:
+    if _earns_compiling(D.size, entries):
         _compiled().distances_from_dots(D, aa, bb)
         return D
     D *= -2
@@ -171,10 +178,10 @@ def refine_near(D: np.ndarray, A: Any, aa: np.ndarray, B: Any, bb: np.ndarray, n
     return D
 
 
-def coordinatewise(name: str, A: Any, B: Any, out: np.ndarray | None = None) -> np.ndarray:
+def coordinatewise(name: str, A: Any, B: Any, out: np.ndarray | None = None, entries: int = 0) -> np.ndarray:
     """Σ_c term(a_c, b_c), the term chosen by name."""
     A, B = _dense(A), _dense(B)
-    if A.shape[0] * B.shape[0] < _COMPILED_ABOVE:
+    if not _earns_compiling(A.shape[0] * B.shape[0], entries):
         return generic.coordinatewise(name, A, B)
     out = np.empty((A.shape[0], B.shape[0]), A.dtype) if out is None else out
     getattr(_compiled(), name)(A, np.ascontiguousarray(B.T), out)
@@ -191,10 +198,12 @@ def _dense(A: Any) -> np.ndarray:
     return A.toarray() if sp.issparse(A) else A
 
 
-def _rbf(A: Any, aa: np.ndarray, B: Any, bb: np.ndarray, gamma: float, out: np.ndarray | None) -> np.ndarray:
+def _rbf(
+    A: Any, aa: np.ndarray, B: Any, bb: np.ndarray, gamma: float, out: np.ndarray | None = None, entries: int = 0
+) -> np.ndarray:
     """exp(−γ‖a − b‖²) in one sweep over the dot products."""
     D = dot(A, B, out)
-    if D.size >= _COMPILED_ABOVE:
+    if _earns_compiling(D.size, entries):
         _compiled().gaussian_from_dots(D, aa, bb, D.dtype.type(gamma))
         return D
     D *= 2 * gamma

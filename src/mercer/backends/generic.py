@@ -47,7 +47,7 @@ def dot(A: Any, B: Any, out: Any = None) -> Any:
     return A @ B.T
 
 
-def sqeuclidean(A: Any, aa: Any, B: Any, bb: Any, out: Any = None) -> Any:
+def sqeuclidean(A: Any, aa: Any, B: Any, bb: Any, out: Any = None, entries: int = 0) -> Any:
     """‖a − b‖² by ‖a‖² + ‖b‖² − 2⟨a, b⟩: fast, with an absolute error of eps · (‖a‖² + ‖b‖²)."""
     xp = namespace(A)
     D = -2 * (A @ B.T) + aa[:, None] + bb[None, :]
@@ -64,7 +64,7 @@ def refine_near(D: Any, A: Any, aa: Any, B: Any, bb: Any, near: float) -> Any:
     return sqeuclidean_direct(A, B)
 
 
-def coordinatewise(name: str, A: Any, B: Any, out: Any = None) -> Any:
+def coordinatewise(name: str, A: Any, B: Any, out: Any = None, entries: int = 0) -> Any:
     """Σ_c term(a_c, b_c), the term chosen by name."""
     xp = namespace(A)
     term = _TERMS[name]

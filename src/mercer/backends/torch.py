@@ -46,7 +46,7 @@ def dot(A: torch.Tensor, B: torch.Tensor, out: torch.Tensor | None = None) -> to
     return torch.matmul(A, B.T, out=out)
 
 
-def sqeuclidean(A, aa, B, bb, out=None) -> torch.Tensor:
+def sqeuclidean(A, aa, B, bb, out=None, entries: int = 0) -> torch.Tensor:
     """‖a − b‖² by ‖a‖² + ‖b‖² − 2⟨a, b⟩: fast, with an absolute error of eps · (‖a‖² + ‖b‖²)."""
     D = dot(A, B, out)
     D.mul_(-2).add_(aa[:, None]).add_(bb[None, :])
@@ -66,7 +66,7 @@ def refine_near(D, A, aa, B, bb, near: float) -> torch.Tensor:
     return D
 
 
-def coordinatewise(name: str, A: torch.Tensor, B: torch.Tensor, out: Any = None) -> torch.Tensor:
+def coordinatewise(name: str, A: torch.Tensor, B: torch.Tensor, out: Any = None, entries: int = 0) -> torch.Tensor:
     """Σ_c term(a_c, b_c), the term chosen by name."""
     return torch.cdist(A, B, p=1.0) if name == "manhattan" else generic.coordinatewise(name, A, B)
 
@@ -77,7 +77,7 @@ def set_diagonal(K: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
     return K
 
 
-def _rbf(A, aa, B, bb, gamma: float, out=None) -> torch.Tensor:
+def _rbf(A, aa, B, bb, gamma: float, out=None, entries: int = 0) -> torch.Tensor:
     """exp(−γ‖a − b‖²): one product that adds the norms as it goes, then two sweeps in place."""
     half = -gamma * aa[:, None] - gamma * bb[None, :] if out is None else None
     if half is None:

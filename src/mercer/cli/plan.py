@@ -86,14 +86,14 @@ def _of_kernel_pca(estimator: Any, table: Table, _: Any) -> tuple[str, int]:
 
 
 def _of_discriminants(estimator: Any, table: Table, _: Any) -> tuple[str, int]:
-    from mercer.estimators.discriminants import PROBES
+    from mercer.estimators.discriminants import block_width
     from mercer.estimators.planning import plan_fit
     from mercer.features import factor_bytes
 
     n, d = table.X.shape
     if estimator.rank is not None:
         return f"a factor of rank {estimator.rank}", factor_bytes(n, estimator.rank, table.X.dtype.itemsize == 4)
-    block = len(np.unique(as_classes(table.labels))) + PROBES
+    block = block_width(len(np.unique(as_classes(table.labels))))
     bits = table.X.dtype.itemsize
     limit = estimator.memory_limit
     plan = plan_fit(n, d, block, bits, solver="krylov", rank=None, limit=limit, **_machine(estimator))

@@ -20,7 +20,7 @@ from mercer.expansion import KernelExpansion
 from mercer.features import Features, kernel_features, refuse_overflow, rows_of, symmetric
 from mercer.kernels import Kernel
 from mercer.kernels.discrete import Precomputed
-from mercer.linalg.crossproducts import times
+from mercer.linalg.crossproducts import runs_of, times
 from mercer.linalg.discriminant import (
     Classes,
     Directions,
@@ -37,20 +37,39 @@ from mercer.linalg.eigen import SMALL, as_generator
 from mercer.linalg.gram import Gram
 from mercer.linalg.lowrank import rpcholesky
 from mercer.linalg.operators import Dense, Operator
-from mercer.linalg.solve import factor_preconditioner, shifted_solve
+from mercer.linalg.solve import TOGETHER, factor_preconditioner, shifted_solve
 from mercer.linalg.weighted import WeightedCentered
 
-PROBES = 16  # random vectors that measure how much room all of K leaves
+_PROBES = 6  # random vectors, at least, that measure how much room all of K leaves beside what its factor does
 _TILE = 512  # rows of tiles that are read again and again, each for two thin products: small enough for the cache
 _SINGLE = 3e-7  # a relative residual that tiles of float32 still can give
 _PROBED = 1e-3  # a relative residual that is far below what the probes leave to chance
-_PRECONDITIONER = 300  # columns of the factor that conjugate gradients are started with
 _LOO_RANK = 1000  # columns of the factor on which reg="loo" is chosen where K is not factored itself
 
 
+def block_width(classes: int) -> int:
+    """Columns of the system: the classes, and as many probes as cost nothing more.
+
+    >>> block_width(2), block_width(10), block_width(11)
+    (16, 16, 32)
+    """
+    return -(-(classes + _PROBES) // TOGETHER) * TOGETHER
+
+
 def start_bytes(n: int, reg: float | str) -> int:
-    """Of the factor that starts conjugate gradients, beside what passes over K take: F and its eigenvectors."""
-    return 2 * 4 * n * (_LOO_RANK if reg == "loo" else _PRECONDITIONER)
+    """Of the factor that starts conjugate gradients, beside what passes over K take: F and G."""
+    return 2 * 4 * n * start_rank(n, reg)
+
+
+def start_rank(n: int, reg: float | str) -> int:
+    """Columns of the factor: n r² flops, to save passes of n² each. Small penalties need it more, large n affords it.
+
+    >>> start_rank(5000, 1e-3), start_rank(5000, 1e-5), start_rank(60_000, 1e-3)
+    (197, 626, 685)
+    """
+    if reg == "loo":
+        return min(n, _LOO_RANK)
+    return int(min(n, _LOO_RANK, max(64, 2.8 * n**0.5 * (1e-3 / float(reg)) ** 0.25)))
 
 
 @dataclass(frozen=True)
@@ -108,7 +127,7 @@ def _features(kernel: Kernel, X: Any, rank: int | str | None, settings: Settings
 def on_features(kernel: Kernel, X: Any, classes: Classes, settings: Settings) -> Discriminants:
     """The directions within the span of a factor's landmarks."""
     features = _features(kernel, X, settings.rank, settings)
-    S = scatter(features.F, classes)
+    S = scatter(features.F, classes, settings.n_jobs)
     _refuse_constant(S.variance)
     sample = stratified_sample(classes.codes, SAMPLE, as_generator(settings.random_state))
     rows, w, path = _centred_rows(features.F, sample, S), classes.weights[sample], None
@@ -266,22 +285,22 @@ def _streamed(kernel: Kernel, X: Any, classes: Classes, settings: Settings) -> W
     coarse, A = _weighted(K.ladder(settings.tol)[0], classes), _weighted(K, classes)
     variance = coarse.trace()
     _refuse_constant(variance)
-    F = _start_factor(kernel, X, _LOO_RANK if settings.reg == "loo" else _PRECONDITIONER, settings)
-    S = scatter(F, classes)
+    F = _start_factor(coarse.K, settings)
+    S = scatter(F, classes, settings.n_jobs)
     reg, path = _chosen_reg(F, S, classes, variance, settings)
     mu = reg * variance
     G = _whitened(F, S, mu, A)
     xp, place = A.xp, A._place()
-    preconditioner = factor_preconditioner(G, xp)
+    preconditioner = factor_preconditioner(G, xp, settings.n_jobs)
     Y = without_mean(classes.indicators(), np.sqrt(classes.weights))
-    probes = as_generator(settings.random_state).choice([-1.0, 1.0], (A.n, PROBES))
+    C, width = Y.shape[1], block_width(Y.shape[1])
+    probes = as_generator(settings.random_state).choice([-1.0, 1.0], (A.n, width - C))
     B = xp.asarray(np.column_stack([Y, probes]), **place)
-    C = Y.shape[1]
     rough = shifted_solve(
         coarse,
         B,
         mu,
-        tol=np.repeat([max(0.3 * settings.tol, _SINGLE), _PROBED], [C, PROBES]),
+        tol=np.repeat([max(0.5 * settings.tol, _SINGLE), _PROBED], [C, width - C]),
         max_iter=settings.max_iter,
         precondition=preconditioner,
         certify=False,
@@ -303,18 +322,16 @@ def _streamed(kernel: Kernel, X: Any, classes: Classes, settings: Settings) -> W
             f"{settings.tol:.1e}. See residuals_; raise reg, max_iter or tol.",
             NotConvergedWarning,
         )
-    left = mu * np.mean(probes * to_numpy(rough.X[:, C:]), axis=1) - classes.weights / classes.n
-    room = _room(left, _factor_room(G, classes), classes)
+    room = _room(probes, mu * to_numpy(rough.X[:, C:]), to_numpy(preconditioner(B[:, C:])), G, classes)
     M = Y.T @ (Y - mu * to_numpy(solution.X))
     solved = Solved(solution.X, M, room, solution.residuals, passes, "all of K, conjugate gradients")
     return A, mu, reg, path, solved
 
 
-def _start_factor(kernel: Kernel, X: Any, rank: int, settings: Settings) -> Any:
+def _start_factor(K: Operator, settings: Settings) -> Any:
     """F in float32, which is enough to choose a penalty and to precondition with."""
-    single = namespace(X).float32
-    A: Operator = Dense(symmetric(X)) if isinstance(kernel, Precomputed) else Gram(kernel, X, n_jobs=settings.n_jobs)
-    return rpcholesky(A, min(A.n, rank), as_generator(settings.random_state), dtype=single).F
+    rank = start_rank(K.n, settings.reg)
+    return rpcholesky(K, rank, as_generator(settings.random_state), dtype=K.xp.float32, rounds=4).F
 
 
 def _chosen_reg(F: Any, S: Scatter, classes: Classes, variance: float, settings: Settings) -> tuple[float, Any]:
@@ -331,20 +348,26 @@ def _whitened(F: Any, S: Scatter, mu: float, A: WeightedCentered) -> Any:
     floor = float(np.finfo(np.float32).eps) * S.variance  # beneath it the products of a float32 factor are rounding
     L = np.linalg.cholesky(S.total + max(mu, floor) * np.eye(len(S.total)))
     inverse = solve_triangular(L, np.eye(len(L)), lower=True, check_finite=False).T
-    return times(F, inverse, S.mean) * namespace(F).astype(A.roots, F.dtype)
+    return times(F, inverse, S.mean, A.K.n_jobs) * namespace(F).astype(A.roots, F.dtype)
 
 
-def _factor_room(G: Any, classes: Classes) -> np.ndarray:
-    """1 − h − w/n as the factor has it, in runs of rows."""
-    taken = np.empty(classes.n)
-    for start in range(0, classes.n, 8192):
-        run = slice(start, min(start + 8192, classes.n))
-        taken[run] = np.sum(to_numpy(G[run, :]).astype(np.float64) ** 2, axis=1)
-    return np.maximum(1 - taken - classes.weights / classes.n, _SINGLE)
+def _room(probes: np.ndarray, left: np.ndarray, known: np.ndarray, G: Any, classes: Classes) -> np.ndarray:
+    """1 − h − w/n of each row: the factor's, scaled in each class to the mean of what the probes found.
+
+    probes p, `left` R p with R = μ(K_w + μI)⁻¹, `known` R̂ p with R̂ = I − GGᵀ, all (n, b). The mean of p ∘ Rp is the
+    diagonal of R and noise; p ∘ R̂p has much of the same noise about a diagonal that is known, and as much of it is
+    taken off as removes most.
+    """
+    xp = namespace(G)
+    taken = [to_numpy(xp.sum(G[run, :] ** 2, axis=1, dtype=xp.float64)) for run in runs_of(classes.n)]
+    diagonal = 1 - np.concatenate(taken)
+    seen, noise = probes * left, probes * known - diagonal[:, None]
+    share = np.vdot(seen - seen.mean(axis=1, keepdims=True), noise) / max(np.vdot(noise, noise), np.finfo(float).tiny)
+    own = classes.weights / classes.n
+    return _in_classes((seen - share * noise).mean(axis=1) - own, np.maximum(diagonal - own, _SINGLE), classes)
 
 
-def _room(left: np.ndarray, by_factor: np.ndarray, classes: Classes) -> np.ndarray:
-    """The factor's, scaled in each class to the mean of what the probes found."""
+def _in_classes(left: np.ndarray, by_factor: np.ndarray, classes: Classes) -> np.ndarray:
     counts = np.bincount(classes.codes)
     found, known = (np.bincount(classes.codes, part) / counts for part in (left, by_factor))
     overall = float(np.mean(left) / np.mean(by_factor))

@@ -249,11 +249,11 @@ class KernelCCA(KernelEstimator):
     def _keep(self, pairs: CanonicalPairs, first: Features, second: Features) -> None:
         k, found = int(self.n_components), len(pairs.correlations)
         weights = [np.pad(w, ((0, 0), (0, k - found))) for w in pairs.weights]
-        scores = times(first.F, weights[0], pairs.means[0])
+        scores = times(first.F, weights[0], pairs.means[0], self.n_jobs)
         signs = _signs(scores)
         weights = [w * signs for w in weights]
         self.x_scores_ = scores * namespace(scores).asarray(signs, dtype=scores.dtype, **placement(scores))
-        self.y_scores_ = times(second.F, weights[1], pairs.means[1])
+        self.y_scores_ = times(second.F, weights[1], pairs.means[1], self.n_jobs)
         self._keep_maps(first, second, weights, pairs.means)
         self.correlations_ = self._like(np.pad(pairs.correlations, (0, k - found)))
         self.training_correlations_ = self._like(_correlations(self.x_scores_, self.y_scores_))

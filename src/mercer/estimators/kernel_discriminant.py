@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer.backends import backend_of, namespace, placement, to_numpy
-from mercer.estimators.discriminants import PROBES, Settings, find_discriminants, start_bytes
+from mercer.estimators.discriminants import Settings, block_width, find_discriminants, start_bytes
 from mercer.estimators.kernel_base import KernelEstimator, bits_of
 from mercer.estimators.planning import SolverReport, plan_fit
 from mercer.exceptions import DegenerateDataWarning, warn
@@ -155,7 +155,7 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
         X, _ = self._samples(X, reset=True, copy=True)
         classes = self._classes(X, y)
         self._bind(X)
-        plan = self._plan(X, len(self.classes_) + PROBES) if self.rank is None else None
+        plan = self._plan(X, block_width(len(self.classes_))) if self.rank is None else None
         tol = float(self.tol) or default_tol(bits_of(X))
         found = find_discriminants(
             self.kernel_.centered_form(X),

@@ -31,6 +31,7 @@ class Points:
     norms: Any = None  # (n,), a number a row that the kernel wants beside it
     parts: tuple[Points, ...] = ()  # the points of the kernels that a composite is made of
     context: Any = None  # what later points must share with these: a shift, a vocabulary
+    cut_from: int = 0  # where these are a part of others: how many those were
 
     def __len__(self) -> int:
         return len(self.parts[0]) if self.rows is None else self.rows.shape[0]
@@ -47,6 +48,11 @@ class Points:
 
         return self._select(pick)
 
+    @property
+    def all_told(self) -> int:
+        """How many points there are, those that were cut away among them: what work on a part is part of."""
+        return self.cut_from or len(self)
+
     def is_finite(self) -> bool:
         """Whether no row or norm has overflowed."""
         if not all(part.is_finite() for part in self.parts):
@@ -57,6 +63,7 @@ class Points:
     def _select(self, pick: Any) -> Points:
         return replace(
             self,
+            cut_from=self.cut_from or len(self),
             rows=None if self.rows is None else pick(self.rows),
             norms=None if self.norms is None else pick(self.norms),
             parts=tuple(part._select(pick) for part in self.parts),

@@ -96,7 +96,8 @@ class VectorKernel(Kernel):
         backend, xp = backend_of(A.rows), namespace(A.rows)
         direct = self._is_direct(A, Q)
         if self.fused in backend.FUSED and not direct:
-            K = backend.FUSED[self.fused](A.rows, A.norms, Q.rows, Q.norms, *self.fused_parameters(), out)
+            rows = A.rows, A.norms, Q.rows, Q.norms
+            K = backend.FUSED[self.fused](*rows, *self.fused_parameters(), out, A.all_told * Q.all_told)
         else:
             K = self._profiled(self._read(backend, A, Q, direct, out), A, Q, xp)
         return backend.set_diagonal(K, self.diagonal(A)) if B is None else K
@@ -115,12 +116,12 @@ class VectorKernel(Kernel):
         if self.reads.startswith("dot"):
             return backend.dot(A.rows, Q.rows, out)
         if self.reads not in _DISTANCES:
-            t = backend.coordinatewise(self.reads, A.rows, Q.rows, out)
+            t = backend.coordinatewise(self.reads, A.rows, Q.rows, out, A.all_told * Q.all_told)
             return t / A.rows.shape[1] if self.reads == "matches" else t
         D = (
             backend.sqeuclidean_direct(A.rows, Q.rows)
             if direct
-            else backend.sqeuclidean(A.rows, A.norms, Q.rows, Q.norms, out)
+            else backend.sqeuclidean(A.rows, A.norms, Q.rows, Q.norms, out, A.all_told * Q.all_told)
         )
         if self.reads != "euclidean":
             return D

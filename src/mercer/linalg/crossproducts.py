@@ -10,8 +10,19 @@ import numpy as np
 from mercer.backends import backend_of, namespace, placement, to_numpy
 
 _RUN = 8192  # rows at a time: enough for BLAS to run at full speed, and few enough to add up in float64 often
+_SHORT = 1024  # rows that are still worth a call
 _ONE_MATRIX_ABOVE = 512  # columns above which one product on all cores beats a product (and a matrix) a core
 Blocks = dict[tuple[int, int], np.ndarray]
+
+
+def runs_of(n: int) -> list[slice]:
+    """n rows in runs, at least four where that leaves enough in each, so that every thread has some.
+
+    >>> [run.stop - run.start for run in runs_of(5000)]
+    [1250, 1250, 1250, 1250]
+    """
+    size = min(_RUN, max(_SHORT, -(-n // 4)))
+    return [slice(i, min(i + size, n)) for i in range(0, n, size)]
 
 
 def centred_products(
@@ -42,7 +53,7 @@ def centred_products(
     small = [xp.astype(mean, dtype) for mean in means]
     widths = [F.shape[1] for F in factors]
     blocks = [(i, j) for i in range(len(factors)) for j in range(i, len(factors))]
-    runs = [slice(i, min(i + _RUN, n)) for i in range(0, n, _RUN)]
+    runs = runs_of(n)
     backend = backend_of(factors[0])
     roots = None if weights is None else xp.asarray(np.sqrt(weights)[:, None], dtype=dtype, **placement(factors[0]))
     threads = 1 if max(widths) > _ONE_MATRIX_ABOVE else n_jobs
@@ -67,12 +78,18 @@ def _column_means(F: Any, weights: np.ndarray | None) -> Any:
     if weights is None:
         return xp.sum(F, axis=0, dtype=xp.float64) / n
     w = xp.asarray(weights, dtype=F.dtype, **placement(F))
-    runs = [slice(i, min(i + _RUN, n)) for i in range(0, n, _RUN)]
-    return sum(xp.astype(w[run] @ F[run, :], xp.float64) for run in runs) / n
+    return sum(xp.astype(w[run] @ F[run, :], xp.float64) for run in runs_of(n)) / n
 
 
-def times(F: Any, weights: np.ndarray, mean: np.ndarray) -> Any:
+def times(F: Any, weights: np.ndarray, mean: np.ndarray, n_jobs: int | None = None) -> Any:
     """(F − 1 meanᵀ) weights, (n, k), where F lives and in its precision."""
     xp, place = namespace(F), placement(F)
     W = xp.asarray(weights, dtype=F.dtype, **place)
-    return F @ W - xp.asarray(mean @ weights, dtype=F.dtype, **place)[None, :]
+    at_mean = xp.asarray(mean @ weights, dtype=F.dtype, **place)[None, :]
+    out = xp.empty((F.shape[0], W.shape[1]), dtype=F.dtype, **place)
+
+    def work(run: slice, slot: int) -> None:
+        out[run, :] = F[run, :] @ W - at_mean
+
+    backend_of(F).for_each(runs_of(F.shape[0]), work, n_jobs)
+    return out

@@ -104,12 +104,12 @@ class Scatter:
         return float(np.trace(self.total))
 
 
-def scatter(F: Any, classes: Classes) -> Scatter:
+def scatter(F: Any, classes: Classes, n_jobs: int | None = None) -> Scatter:
     """From one pass over F and the indicators of the classes. Cost: n m² flops."""
     xp = namespace(F)
     members = classes.codes[:, None] == np.arange(len(classes.priors))
     members = xp.asarray(members, dtype=F.dtype, **placement(F))
-    (mean, _), products = centred_products([F, members], weights=classes.weights)
+    (mean, _), products = centred_products([F, members], weights=classes.weights, n_jobs=n_jobs)
     return Scatter(products[0, 0], products[0, 1] / np.sqrt(classes.n * classes.priors), mean)
 
 

@@ -21,11 +21,10 @@ from scipy.linalg.lapack import dtrtri
 
 from mercer.backends import backend_of, is_foreign, namespace, placement, to_numpy
 from mercer.kernels.base import Kernel, Points
-from mercer.linalg.crossproducts import centred_products, times
+from mercer.linalg.crossproducts import centred_products, runs_of, times
 from mercer.linalg.operators import Operator
 
 _NEGATIVE = -64.0  # a residual below so many times its rounding noise is truly negative
-_RUN = 8192  # columns of F updated at a time: small enough for the cache, large enough for BLAS
 
 
 @dataclass(frozen=True)
@@ -66,6 +65,7 @@ def rpcholesky(
     tol: float = 0.0,
     of_variance: bool = False,
     least: int = 0,
+    rounds: int = 8,
 ) -> Factor:
     """A factor of rank `rank` at most by randomly pivoted Cholesky, many pivots a round.
 
@@ -74,7 +74,8 @@ def rpcholesky(
     (Chen, Epperly, Tropp & Webber 2025; Epperly, Tropp & Webber 2024), and turns nearly all the work into products.
     Stops early once tr(K − FFᵀ) ≤ tol · tr K, or, `of_variance`, ≤ tol · ‖HF‖², the variance that F holds, which is at
     most tr HKH: far from the origin nearly all of tr K is the mean of the features, and says nothing. Neither stops it
-    before `least` columns; only rounding does. Cost: rank · n entries of K, n · rank² flops, n · rank numbers.
+    before `least` columns; only rounding does. Fewer `rounds` have larger blocks: less to call, more draws in vain.
+    Cost: rank · n entries of K, n · rank² flops, n · rank numbers.
     """
     xp, n = A.xp, A.n
     rank = min(rank, n)
@@ -86,7 +87,7 @@ def rpcholesky(
     total, negative = residual.sum(), float(residual.sum() - diagonal.sum())
     Ft = xp.empty((rank, n), dtype=dtype, **A._place())  # F transposed: new columns of F are whole rows here
     pivots: list[int] = []
-    block = max(8, -(-rank // 8))
+    block = max(8, -(-rank // rounds))
     noise = 16 * eps * residual  # what rounding leaves on the diagonal of K − FFᵀ
     enough, unseen, held = 0.0 if of_variance else tol * total, 0.0, 0.0
     while len(pivots) < rank and residual.sum() > max(noise.sum(), enough if len(pivots) >= least else 0.0):
@@ -173,7 +174,7 @@ def _append(
         Ft[r : r + len(chosen), run] = new
         squares[run.start] = xp.sum(new**2, axis=0, dtype=xp.float64)
 
-    runs = [slice(i, min(i + _RUN, A.n)) for i in range(0, A.n, _RUN)]
+    runs = runs_of(A.n)
     backend_of(Ft).for_each(runs, work, A.n_jobs)
     for run in runs:
         residual[run] -= to_numpy(squares[run.start])
@@ -282,10 +283,11 @@ class FactorSpectrum:
     values: np.ndarray  # (m,)
     rotation: np.ndarray  # (m, m)
     mean: np.ndarray  # (m,)
+    n_jobs: int | None = None
 
     def vectors(self, F: Any, k: int) -> Any:
         """The first k eigenvectors, (n, k)."""
-        return times(F, self.rotation[:, :k], self.mean)
+        return times(F, self.rotation[:, :k], self.mean, self.n_jobs)
 
 
 def factor_spectrum(F: Any, *, center: bool = True, n_jobs: int | None = None) -> FactorSpectrum:
@@ -298,4 +300,4 @@ def factor_spectrum(F: Any, *, center: bool = True, n_jobs: int | None = None) -
     values, W = np.maximum(values[::-1], 0.0), W[:, ::-1]
     alive = values > values.max(initial=0.0) * float(namespace(F).finfo(F.dtype).eps)
     rotation = np.where(alive, W / np.sqrt(np.where(alive, values, 1.0)), 0.0)
-    return FactorSpectrum(np.where(alive, values, 0.0), rotation, mean)
+    return FactorSpectrum(np.where(alive, values, 0.0), rotation, mean, n_jobs)

@@ -1,4 +1,8 @@
-"""(A + μI) X = B for a matrix that may not be stored: conjugate gradients on all columns at once, with residuals.
+"""(A + μI) X = B for a matrix that may not be stored: block conjugate gradients, with residuals.
+
+All columns search in one space, the sum of their Krylov spaces (O'Leary 1980), which takes fewer passes over the
+matrix than each column's own: a tenth with a good preconditioner, three quarters without one. Directions are
+made orthonormal in every step, and those that rounding has made dependent are left out, so that columns may be alike.
 
 The preconditioner is a low-rank factor F Fᵀ ≈ A, and by Woodbury's formula, with L Lᵀ = FᵀF + μI and G = F L⁻ᵀ,
 
@@ -15,9 +19,13 @@ from typing import Any
 
 import numpy as np
 
-from mercer.backends import to_numpy
+from mercer.backends import backend_of, to_numpy
+from mercer.linalg.crossproducts import runs_of
+from mercer.linalg.eigen_bounds import column_norms
 from mercer.linalg.operators import Operator
 
+TOGETHER = 16  # columns that a pass takes at the price of one: BLAS's blocks are no smaller
+_ALIKE = 1e-12  # of squared lengths: directions nearer to the others than that are not worth a column
 Preconditioner = Callable[[Any], Any]
 
 
@@ -30,13 +38,23 @@ class Solution:
     passes: int
 
 
-def factor_preconditioner(G: Any, xp: Any) -> Preconditioner:
-    """R ↦ R − G GᵀR for G (n, r), in any precision."""
+def factor_preconditioner(G: Any, xp: Any, n_jobs: int | None = None) -> Preconditioner:
+    """R ↦ R − G GᵀR for G (n, r), in any precision, by runs of rows."""
+    backend, runs = backend_of(G), runs_of(G.shape[0])
 
     def apply(R: Any) -> Any:
-        size = xp.max(xp.abs(R))
-        size = xp.where(size > 0, size, xp.ones_like(size))  # residuals of 1e-40 would vanish in float32
-        return R - size * xp.astype(G @ (G.T @ xp.astype(R / size, G.dtype)), R.dtype)
+        small, parts, Z = xp.astype(R, G.dtype), {}, xp.empty_like(R)
+
+        def onto(run: slice, slot: int) -> None:
+            parts[run.start] = G[run, :].T @ small[run, :]
+
+        def off(run: slice, slot: int) -> None:
+            Z[run, :] = R[run, :] - xp.astype(G[run, :] @ inside, R.dtype)
+
+        backend.for_each(runs, onto, n_jobs)
+        inside = sum(parts[run.start] for run in runs)
+        backend.for_each(runs, off, n_jobs)
+        return Z
 
     return apply
 
@@ -57,53 +75,72 @@ def shifted_solve(
     tol : for all columns, or one for each, (b,)
     certify : whether the residuals are recomputed at the end; if not, they are what the recurrence believes
 
-    Cost: a pass over A an iteration, for the columns that are not done yet, and one for the residuals.
+    Cost: a pass over A an iteration, with a direction for each column that is not done yet, and one for the residuals.
+    With fewer than sixteen of those left, columns that are done go on helping.
     """
     xp = A.xp
     precondition = precondition or (lambda R: R)
-    lengths = to_numpy(xp.sqrt(xp.sum(B**2, axis=0)))
-    target, left = tol * lengths, np.empty(len(lengths))
-    X, R = (xp.zeros_like(B), B) if start is None else (start, B - A.matmat(start) - mu * start)
-    Z = precondition(R)
-    P, rz = Z, xp.sum(R * Z, axis=0)
-    active, done, passes = np.arange(B.shape[1]), [], 0
-    while True:
-        left[active] = to_numpy(xp.sqrt(xp.sum(R**2, axis=0)))
-        going = left[active] > target[active]
-        if passes == max_iter or not going.any():
-            done.append((active, X))
+    sizes = column_norms(B, xp)
+    sizes = np.where(sizes > 0, sizes, 1.0)
+    B = B / _here(sizes, A)  # so that no square of what is left of 1e-200 vanishes
+    X = xp.zeros_like(B) if start is None else start / _here(sizes, A)
+    R = xp.asarray(B, copy=True) if start is None else B - A.matmat(X) - mu * X
+    before, passes = int(start is not None), 0
+    P: Any = None
+    AP: Any = None
+    inverse = np.empty((0, 0))
+    while passes < max_iter:
+        excess = column_norms(R, xp) / tol
+        if excess.max() <= 1:
             break
-        if not going.all():
-            done.append((active[~going], _columns(X, np.flatnonzero(~going), A)))
-            X, R, P, rz = (_columns(part, np.flatnonzero(going), A) for part in (X, R, P, rz))
-            active = active[going]
-        AP = A.matmat(P) + mu * P
+        Z = precondition(_columns(R, _leading(excess), A))
+        if P is not None:
+            Z = Z - P @ _here(inverse @ to_numpy(AP.T @ Z), A)
+        P = _orthonormal(Z, A)
+        AP = A.matmat(P)
+        AP += mu * P
         passes += 1
-        curvature = xp.sum(P * AP, axis=0)
-        moving, one = curvature > 0, xp.ones_like(curvature)
-        step = xp.where(moving, rz / xp.where(moving, curvature, one), xp.zeros_like(rz))
-        if not bool(xp.any(moving)):
-            done.append((active, X))
-            break
-        X, R = X + step * P, R - step * AP
-        Z = precondition(R)
-        new = xp.sum(R * Z, axis=0)
-        P = Z + xp.where(moving, new / xp.where(rz > 0, rz, one), xp.zeros_like(rz)) * P
-        rz = new
-    X, passes_before = _together(done, A), int(start is not None)
-    if certify and (passes or not passes_before):  # what the recurrence believes of R is not what is certified
-        left = to_numpy(xp.sqrt(xp.sum((A.matmat(X) + mu * X - B) ** 2, axis=0)))
+        inverse = _positive_inverse(to_numpy(P.T @ AP))
+        if not inverse.any():
+            break  # A + μI is not positive in any direction that is left
+        step = _here(inverse @ to_numpy(P.T @ R), A)
+        X += P @ step
+        R -= AP @ step
+    left = column_norms(R, xp)
+    if certify and (passes or not before):  # what the recurrence believes of R is not what is certified
+        left = column_norms(A.matmat(X) + mu * X - B, xp)
         passes += 1
-    return Solution(X, left / np.where(lengths > 0, lengths, 1.0), passes + passes_before)
+    return Solution(X * _here(sizes, A), left, passes + before)
+
+
+def _leading(excess: np.ndarray) -> np.ndarray:
+    """The columns to search with: all that are not done, and as many of the others as come along for nothing."""
+    going = int(np.sum(excess > 1))
+    width = -(-going // TOGETHER) * TOGETHER
+    return np.sort(np.argsort(-excess, kind="stable")[:width])
 
 
 def _columns(V: Any, index: np.ndarray, A: Operator) -> Any:
-    return A.xp.take(V, A.xp.asarray(index, **A._place()), axis=-1)
+    return V if len(index) == V.shape[1] else A.xp.take(V, _here(index, A), axis=1)
 
 
-def _together(done: list[tuple[np.ndarray, Any]], A: Operator) -> Any:
-    """The columns in their order again."""
-    if len(done) == 1:
-        return done[0][1]
-    order = np.argsort(np.concatenate([columns for columns, _ in done]))
-    return _columns(A.xp.concat([part for _, part in done], axis=1), order, A)
+def _here(small: np.ndarray, A: Operator) -> Any:
+    return A.xp.asarray(small, **A._place())
+
+
+def _orthonormal(Z: Any, A: Operator) -> Any:
+    """A basis of the columns' span, without those directions that only rounding tells apart."""
+    gram = to_numpy(Z.T @ Z)
+    lengths = np.sqrt(gram.diagonal())
+    scale = 1 / np.where(lengths > 0, lengths, 1.0)
+    squares, turn = np.linalg.eigh(scale[:, None] * gram * scale)
+    kept = squares > _ALIKE * squares[-1]
+    return Z @ _here(scale[:, None] * turn[:, kept] / np.sqrt(squares[kept]), A)
+
+
+def _positive_inverse(M: np.ndarray) -> np.ndarray:
+    """M⁻¹ of a symmetric matrix, on the space where it is positive."""
+    values, turn = np.linalg.eigh((M + M.T) / 2)
+    kept = values > len(M) * np.finfo(np.float64).eps * max(values[-1], 0.0)
+    turn = turn[:, kept]
+    return (turn / values[kept]) @ turn.T

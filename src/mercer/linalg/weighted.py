@@ -17,6 +17,7 @@ class WeightedCentered(Operator):
         self.K, self.weights = K, weights
         self.n, self.xp, self.dtype = K.n, K.xp, K.dtype
         self.roots = self.xp.sqrt(weights)[:, None]
+        self.even = bool(self.xp.all(weights == 1))  # plain centring, without products with ones
         self._sums: Array = None
 
     def row_sums(self) -> Array:
@@ -34,10 +35,14 @@ class WeightedCentered(Operator):
             self._sums, product = both[:, -1], both[:, :-1]
         else:
             product = self.K.matmat(right)
+        if self.even:
+            return product - self.xp.mean(product, axis=0)
         return self.roots * (product - self.xp.sum(self.weights[:, None] * product, axis=0) / self.n)
 
     def coefficients(self, V: Array) -> Array:
         """Cᵀ W^½ V: coefficients on φ(xᵢ) of the combination V of the centred features."""
+        if self.even:
+            return V - self.xp.mean(V, axis=0)
         V = self.roots * V
         return V - self.weights[:, None] * (self.xp.sum(V, axis=0) / self.n)
 
