@@ -58,10 +58,10 @@ def run_case(case: Case, repeats: int) -> dict[str, Any]:
                 found = measure(case, one, jobs, judged=turn == 0 or case.n <= _JUDGE_ALWAYS)
                 _say(case, one, turn, found)
                 taken[one.name].append(found)
-                with log.open("a") as lines:
-                    lines.write(json.dumps({"competitor": one.name, "params": one.params, **found}) + "\n")
+                _write(log, one, found)
         if case.rounds:
-            _race(case, [one for one in competitors if "error" not in taken[one.name][0]], jobs, taken, repeats)
+            racers = [one for one in competitors if "error" not in taken[one.name][0]]
+            _race(case, racers, jobs, taken, repeats, log)
     return {
         "group": case.group,
         "settings": case.settings,
@@ -74,7 +74,19 @@ def run_case(case: Case, repeats: int) -> dict[str, Any]:
     }
 
 
-def _race(case: Case, racers: list[Competitor], jobs: _Jobs, taken: dict[str, list[Measurement]], repeats: int) -> None:
+def _write(log: Path, one: Competitor, found: Measurement) -> None:
+    with log.open("a") as lines:
+        lines.write(json.dumps({"competitor": one.name, "params": one.params, **found}) + "\n")
+
+
+def _race(
+    case: Case,
+    racers: list[Competitor],
+    jobs: _Jobs,
+    taken: dict[str, list[Measurement]],
+    repeats: int,
+    log: Path,
+) -> None:
     """Put the times of fits by turns, in `repeats` processes, in place of those taken alone."""
     laps: dict[str, list[float]] = {one.name: [] for one in racers}
     for turn in range(repeats):
@@ -86,6 +98,7 @@ def _race(case: Case, racers: list[Competitor], jobs: _Jobs, taken: dict[str, li
         for one, seconds in zip(racers, found["seconds"], strict=True):
             laps[one.name] += seconds
             _say(case, one, turn, {**taken[one.name][0], "seconds": seconds})
+            _write(log, one, {"seconds": seconds})
     for name, seconds in laps.items():
         taken[name][0]["seconds"] = seconds
 

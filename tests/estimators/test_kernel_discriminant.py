@@ -365,5 +365,8 @@ def test_one_thread_when_asked_is_the_same_to_rounding(monkeypatch):
     monkeypatch.setattr(cpu, "workers", lambda n_jobs=None: counts.append(n_jobs) or original(n_jobs))
     alone = KernelDiscriminantAnalysis(reg=1e-3, n_jobs=1).fit(X, y)
     assert set(counts) == {1}
+    counts.clear()
+    KernelDiscriminantAnalysis(kernel="precomputed", reg=1e-3, n_jobs=1).fit(RBF(0.001)(X), y)
+    assert set(counts) == {1}
     assert_allclose(alone.transform(X[:50]), both.transform(X[:50]), rtol=1e-4, atol=1e-4)
     assert alone.residuals_.max() <= 2e-10 and both.residuals_.max() <= 2e-10

@@ -133,7 +133,8 @@ def test_a_common_space_takes_fewer_passes_and_bears_columns_that_are_alike():
     K, B = RBF(0.1)(F), RNG.standard_normal((n, 6))
     many = shifted_solve(Dense(K), B, 1e-3, tol=1e-8)
     assert many.passes < shifted_solve(Dense(K), B[:, :1], 1e-3, tol=1e-8).passes
-    alike = np.column_stack([B, B[:, :2], B[:, 0] + 1e-9 * B[:, 1], 1e-200 * B[:, 2]])
+    close = [B[:, 0] + e * RNG.standard_normal(n) for e in (1e-9, 1e-5, 1e-3)]
+    alike = np.column_stack([B, B[:, :2], *close, 1e-200 * B[:, 2], np.zeros(n)])
     solution = shifted_solve(Dense(K), alike, 1e-3, tol=1e-8)
     assert solution.passes <= many.passes + 2 and solution.residuals.max() <= 2e-8
     assert_allclose(solution.X[:, 6:8], solution.X[:, :2], rtol=1e-6, atol=1e-6 * np.abs(solution.X[:, :2]).max())

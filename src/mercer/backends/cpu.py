@@ -1,7 +1,7 @@
 """NumPy and numba on all cores: each thread computes whole tiles, with a BLAS of one thread, in its own buffer.
 
 Tiles go to threads by their number alone, never by who is free, so the same input gives the same bits.
-numba is loaded when the first large tile is asked for: small problems never pay for it.
+numba is loaded when the first large tile, or one of a large matrix, is asked for: small problems never pay for it.
 """
 
 from __future__ import annotations

@@ -247,7 +247,9 @@ def gram_of(kernel: Kernel, X: Any, **options: Any) -> Operator:
     """K in float64, refused where it overflows."""
     double = namespace(X).float64
     if isinstance(kernel, Precomputed):
-        return Dense(symmetric(kernel.points(X, double).rows))
+        given = Dense(symmetric(kernel.points(X, double).rows))
+        given.n_jobs = options.get("n_jobs")
+        return given
     K = Gram(kernel, X, precision=double, **options)
     refuse_overflow(K, kernel)
     return K
@@ -348,7 +350,10 @@ def _whitened(F: Any, S: Scatter, mu: float, A: WeightedCentered) -> Any:
     floor = float(np.finfo(np.float32).eps) * S.variance  # beneath it the products of a float32 factor are rounding
     L = np.linalg.cholesky(S.total + max(mu, floor) * np.eye(len(S.total)))
     inverse = solve_triangular(L, np.eye(len(L)), lower=True, check_finite=False).T
-    return times(F, inverse, S.mean, A.K.n_jobs) * namespace(F).astype(A.roots, F.dtype)
+    G = times(F, inverse, S.mean, A.K.n_jobs)
+    if not A.even:
+        G *= namespace(F).astype(A.roots, F.dtype)
+    return G
 
 
 def _room(probes: np.ndarray, left: np.ndarray, known: np.ndarray, G: Any, classes: Classes) -> np.ndarray:
@@ -362,12 +367,14 @@ def _room(probes: np.ndarray, left: np.ndarray, known: np.ndarray, G: Any, class
     taken = [to_numpy(xp.sum(G[run, :] ** 2, axis=1, dtype=xp.float64)) for run in runs_of(classes.n)]
     diagonal = 1 - np.concatenate(taken)
     seen, noise = probes * left, probes * known - diagonal[:, None]
-    share = np.vdot(seen - seen.mean(axis=1, keepdims=True), noise) / max(np.vdot(noise, noise), np.finfo(float).tiny)
+    spread = noise - noise.mean(axis=1, keepdims=True)
+    share = np.vdot(seen, spread) / max(np.vdot(spread, spread), np.finfo(np.float64).tiny)
     own = classes.weights / classes.n
     return _in_classes((seen - share * noise).mean(axis=1) - own, np.maximum(diagonal - own, _SINGLE), classes)
 
 
 def _in_classes(left: np.ndarray, by_factor: np.ndarray, classes: Classes) -> np.ndarray:
+    """by_factor, scaled in each class to have the mean that `left` has there."""
     counts = np.bincount(classes.codes)
     found, known = (np.bincount(classes.codes, part) / counts for part in (left, by_factor))
     overall = float(np.mean(left) / np.mean(by_factor))

@@ -83,7 +83,7 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
     probabilities are not overconfident. Beyond 2048 samples all of K is never factored: leverages are then estimated
     with random vectors, and reg="loo" is chosen on a factor of rank 1000.
 
-    Cost: exact n²/2 entries of k and n³/3 flops, 9 n³ for reg="loo" (n ≤ 2048), or 10 to 50 passes over K; of rank m,
+    Cost: exact n²/2 entries of k and n³/3 flops, 9 n³ for reg="loo" (n ≤ 2048), or 10 to 70 passes over K; of rank m,
     m n entries and 2 m² n flops, m³/3 more (9 m³ for reg="loo").
 
     References

@@ -11,7 +11,7 @@ from mercer.backends import backend_of, namespace, placement, to_numpy
 
 _RUN = 8192  # rows at a time: enough for BLAS to run at full speed, and few enough to add up in float64 often
 _SHORT = 1024  # rows that are still worth a call
-_ONE_MATRIX_ABOVE = 512  # columns above which one product on all cores beats a product (and a matrix) a core
+_ONE_MATRIX_ABOVE = 1024  # columns above which one product on all cores beats a product (and a matrix) a core
 Blocks = dict[tuple[int, int], np.ndarray]
 
 

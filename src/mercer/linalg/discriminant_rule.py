@@ -44,7 +44,7 @@ class Rule:
         derivatives: Newton's steps, kept between the slopes that are known to be of either sign.
         """
         margins, base, weights = self._margins(z), np.log(self.priors), weights / weights.sum()
-        of_class = float(weights @ margins[np.arange(len(codes)), codes])
+        margins -= margins[np.arange(len(codes)), codes][:, None]  # over the sample's own class
         low, high, s = _COLDEST, 1.0, 1.0
         for _ in range(_NEWTON):
             chances = s * margins + base
@@ -52,8 +52,9 @@ class Rule:
             chances = np.exp(chances, out=chances)
             chances /= chances.sum(axis=1, keepdims=True)
             means = np.einsum("ic,ic->i", chances, margins)
-            slope = float(weights @ means) - of_class
-            bend = float(weights @ (np.einsum("ic,ic,ic->i", chances, margins, margins) - means**2))
+            slope = float(weights @ means)
+            with np.errstate(over="ignore", invalid="ignore"):
+                bend = float(weights @ (np.einsum("ic,ic,ic->i", chances, margins, margins) - means**2))
             low, high = (s, high) if slope < 0 else (low, s)
             newton = s - slope / bend if 0 < bend < np.inf else s
             if high <= low * (1 + _CLOSE) or 0 < abs(newton - s) <= _CLOSE * s or slope == 0:

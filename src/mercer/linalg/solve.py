@@ -1,8 +1,8 @@
 """(A + μI) X = B for a matrix that may not be stored: block conjugate gradients, with residuals.
 
 All columns search in one space, the sum of their Krylov spaces (O'Leary 1980), which takes fewer passes over the
-matrix than each column's own: a tenth with a good preconditioner, three quarters without one. Directions are
-made orthonormal in every step, and those that rounding has made dependent are left out, so that columns may be alike.
+matrix than each column's own, many fewer where the preconditioner is poor. The residuals are held as R = Q C with
+orthonormal Q (Dubrulle 2001): Q is as good a block to search with when columns are alike, done, or zero.
 
 The preconditioner is a low-rank factor F Fᵀ ≈ A, and by Woodbury's formula, with L Lᵀ = FᵀF + μI and G = F L⁻ᵀ,
 
@@ -25,7 +25,6 @@ from mercer.linalg.eigen_bounds import column_norms
 from mercer.linalg.operators import Operator
 
 TOGETHER = 16  # columns that a pass takes at the price of one: BLAS's blocks are no smaller
-_ALIKE = 1e-12  # of squared lengths: directions nearer to the others than that are not worth a column
 Preconditioner = Callable[[Any], Any]
 
 
@@ -75,67 +74,47 @@ def shifted_solve(
     tol : for all columns, or one for each, (b,)
     certify : whether the residuals are recomputed at the end; if not, they are what the recurrence believes
 
-    Cost: a pass over A an iteration, with a direction for each column that is not done yet, and one for the residuals.
-    With fewer than sixteen of those left, columns that are done go on helping.
+    Cost: a pass over A an iteration, with all columns, and one for the residuals.
     """
     xp = A.xp
     precondition = precondition or (lambda R: R)
     sizes = column_norms(B, xp)
     sizes = np.where(sizes > 0, sizes, 1.0)
-    B = B / _here(sizes, A)  # so that no square of what is left of 1e-200 vanishes
-    X = xp.zeros_like(B) if start is None else start / _here(sizes, A)
-    R = xp.asarray(B, copy=True) if start is None else B - A.matmat(X) - mu * X
+    B = B / _here(sizes, B, A)  # so that no square of what is left of 1e-200 vanishes
+    X = xp.zeros_like(B) if start is None else start / _here(sizes, B, A)
+    Q, C = _split(B if start is None else B - A.matmat(X) - mu * X, A)
     before, passes = int(start is not None), 0
     P: Any = None
     AP: Any = None
     inverse = np.empty((0, 0))
-    while passes < max_iter:
-        excess = column_norms(R, xp) / tol
-        if excess.max() <= 1:
-            break
-        Z = precondition(_columns(R, _leading(excess), A))
-        if P is not None:
-            Z = Z - P @ _here(inverse @ to_numpy(AP.T @ Z), A)
-        P = _orthonormal(Z, A)
+    while passes < max_iter and np.any(np.linalg.norm(C, axis=0) > tol):
+        Z = precondition(Q)
+        P = Z if P is None else Z - P @ _here(inverse @ to_numpy(AP.T @ Z), B, A)
         AP = A.matmat(P)
         AP += mu * P
         passes += 1
         inverse = _positive_inverse(to_numpy(P.T @ AP))
         if not inverse.any():
             break  # A + μI is not positive in any direction that is left
-        step = _here(inverse @ to_numpy(P.T @ R), A)
-        X += P @ step
-        R -= AP @ step
-    left = column_norms(R, xp)
+        step = inverse @ to_numpy(P.T @ Q)
+        X += P @ _here(step @ C, B, A)
+        Q, turn = _split(Q - AP @ _here(step, B, A), A)
+        C = turn @ C
+    left = np.linalg.norm(C, axis=0)
     if certify and (passes or not before):  # what the recurrence believes of R is not what is certified
         left = column_norms(A.matmat(X) + mu * X - B, xp)
         passes += 1
-    return Solution(X * _here(sizes, A), left, passes + before)
+    return Solution(X * _here(sizes, B, A), left, passes + before)
 
 
-def _leading(excess: np.ndarray) -> np.ndarray:
-    """The columns to search with: all that are not done, and as many of the others as come along for nothing."""
-    going = int(np.sum(excess > 1))
-    width = -(-going // TOGETHER) * TOGETHER
-    return np.sort(np.argsort(-excess, kind="stable")[:width])
+def _split(R: Any, A: Operator) -> tuple[Any, np.ndarray]:
+    """R = Q C with orthonormal Q, (n, b), and small C on the host."""
+    Q, C = A.xp.linalg.qr(R)
+    return Q, to_numpy(C)
 
 
-def _columns(V: Any, index: np.ndarray, A: Operator) -> Any:
-    return V if len(index) == V.shape[1] else A.xp.take(V, _here(index, A), axis=1)
-
-
-def _here(small: np.ndarray, A: Operator) -> Any:
-    return A.xp.asarray(small, **A._place())
-
-
-def _orthonormal(Z: Any, A: Operator) -> Any:
-    """A basis of the columns' span, without those directions that only rounding tells apart."""
-    gram = to_numpy(Z.T @ Z)
-    lengths = np.sqrt(gram.diagonal())
-    scale = 1 / np.where(lengths > 0, lengths, 1.0)
-    squares, turn = np.linalg.eigh(scale[:, None] * gram * scale)
-    kept = squares > _ALIKE * squares[-1]
-    return Z @ _here(scale[:, None] * turn[:, kept] / np.sqrt(squares[kept]), A)
+def _here(small: np.ndarray, like: Any, A: Operator) -> Any:
+    return A.xp.asarray(small, dtype=like.dtype, **A._place())
 
 
 def _positive_inverse(M: np.ndarray) -> np.ndarray:

@@ -32,7 +32,7 @@ class WeightedCentered(Operator):
         right = self.coefficients(V)
         if self._sums is None:
             both = self.K.matmat(self.xp.concat([right, self.weights[:, None]], axis=1))
-            self._sums, product = both[:, -1], both[:, :-1]
+            self._sums, product = self.xp.asarray(both[:, -1], copy=True), both[:, :-1]
         else:
             product = self.K.matmat(right)
         if self.even:
