@@ -37,10 +37,11 @@ from mercer.linalg.eigen import SMALL, as_generator
 from mercer.linalg.gram import Gram
 from mercer.linalg.lowrank import rpcholesky
 from mercer.linalg.operators import Dense, Operator
-from mercer.linalg.solve import TOGETHER, factor_preconditioner, shifted_solve
+from mercer.linalg.solve import factor_preconditioner, shifted_solve
 from mercer.linalg.weighted import WeightedCentered
 
 _PROBES = 6  # random vectors, at least, that measure how much room all of K leaves beside what its factor does
+_TOGETHER = 16  # columns that a pass takes at the price of one: BLAS's blocks are no smaller
 _TILE = 512  # rows of tiles that are read again and again, each for two thin products: small enough for the cache
 _SINGLE = 3e-7  # a relative residual that tiles of float32 still can give
 _PROBED = 1e-3  # a relative residual that is far below what the probes leave to chance
@@ -53,7 +54,7 @@ def block_width(classes: int) -> int:
     >>> block_width(2), block_width(10), block_width(11)
     (16, 16, 32)
     """
-    return -(-(classes + _PROBES) // TOGETHER) * TOGETHER
+    return -(-(classes + _PROBES) // _TOGETHER) * _TOGETHER
 
 
 def start_bytes(n: int, reg: float | str) -> int:

@@ -25,7 +25,6 @@ from mercer.linalg.crossproducts import runs_of
 from mercer.linalg.eigen_bounds import column_norms
 from mercer.linalg.operators import Operator
 
-TOGETHER = 16  # columns that a pass takes at the price of one: BLAS's blocks are no smaller
 Preconditioner = Callable[[Any], Any]
 
 
