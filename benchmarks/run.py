@@ -88,19 +88,20 @@ def _race(
     log: Path,
 ) -> None:
     """Put the times of fits by turns, in `repeats` processes, in place of those taken alone."""
-    laps: dict[str, list[float]] = {one.name: [] for one in racers}
+    for one in racers:
+        taken[one.name][0] |= {"seconds": [], "cold": []}
     for turn in range(repeats):
         job = {"kind": "race", "data": str(jobs.data), "racers": [jobs.job(one) for one in racers]}
         with jobs.folder() as out:
             found = _child({**job, "rounds": case.rounds, "out": str(out)})
         if "error" in found:
             raise RuntimeError(f"{case.id} could not be raced: {found['error']}")
-        for one, seconds in zip(racers, found["seconds"], strict=True):
-            laps[one.name] += seconds
-            _say(case, one, turn, {**taken[one.name][0], "seconds": seconds})
-            _write(log, one, {"seconds": seconds})
-    for name, seconds in laps.items():
-        taken[name][0]["seconds"] = seconds
+        for one, seconds, cold in zip(racers, found["seconds"], found["cold"], strict=True):
+            kept, laps = taken[one.name][0], {"seconds": seconds, "cold": cold}
+            for what, times in laps.items():
+                kept[what] += times
+            _say(case, one, turn, {**kept, **laps})
+            _write(log, one, laps)
 
 
 def summary(one: Competitor, taken: list[Measurement]) -> dict[str, Any]:
@@ -120,6 +121,8 @@ def summary(one: Competitor, taken: list[Measurement]) -> dict[str, Any]:
         "peak_bytes": max(found["peak_bytes"] for found in taken),
         "before_bytes": max(found["before_bytes"] for found in taken),
     }
+    if cold := [second for found in taken for second in found.get("cold", [])]:
+        row["cold"] = statistics.median(cold)
     if judged:
         row["residual"] = max(found["residual"] for found in judged)
     kept = ("passes", "products", "solver", "converged", "certificate", "eigenvalue_error", "reason")

@@ -27,18 +27,18 @@ def reached(case: Figures, row: Row) -> bool:
     return max(row["residual"], row.get("shortfall", 0.0)) <= SLACK * case["tol"]
 
 
-def best_peer(case: Figures) -> Row | None:
+def best_peer(case: Figures, time: str = "seconds") -> Row | None:
     """The fastest row of a peer that reaches the tolerance."""
-    rows = [row for row in case["rows"] if row["library"] in PEERS and reached(case, row)]
-    return min(rows, key=lambda row: row["seconds"], default=None)
+    rows = [row for row in case["rows"] if row["library"] in PEERS and reached(case, row) and time in row]
+    return min(rows, key=lambda row: row[time], default=None)
 
 
-def time_ratio(case: Figures, row: Row | None) -> float | None:
-    """How many times faster than the best of scikit-learn."""
-    best = best_peer(case)
-    if row is None or best is None or "error" in row:
+def time_ratio(case: Figures, row: Row | None, time: str = "seconds") -> float | None:
+    """How many times faster than the best of scikit-learn, by "seconds", or "cold", after a pause."""
+    best = best_peer(case, time)
+    if row is None or best is None or time not in row:
         return None
-    return best["seconds"] / row["seconds"]
+    return best[time] / row[time]
 
 
 def memory_ratio(case: Figures, row: Row | None) -> float | None:
@@ -56,22 +56,22 @@ class Target:
     verdict: Callable[[dict[str, Figures]], Verdict | None]  # of the group's cases; None: not run
 
 
-def _speedups(cases: dict[str, Figures]) -> list[float]:
+def _speedups(cases: dict[str, Figures], time: str = "seconds") -> list[float]:
     """Mercer's time ratios; 0 where Mercer itself misses the tolerance, for then it has won nothing."""
     ratios = []
     for case in cases.values():
         row = mercer_row(case)
-        ratio = time_ratio(case, row)
+        ratio = time_ratio(case, row, time)
         if row is not None and ratio is not None:
             ratios.append(ratio if reached(case, row) else 0.0)
     return ratios
 
 
-def _grid(middle: float, least: float) -> Callable[[dict[str, Figures]], Verdict | None]:
+def _grid(middle: float, least: float, time: str = "seconds") -> Callable[[dict[str, Figures]], Verdict | None]:
     """The median and the least of the time ratios."""
 
     def verdict(cases: dict[str, Figures]) -> Verdict | None:
-        ratios = _speedups(cases)
+        ratios = _speedups(cases, time)
         if not ratios:
             return None
         median, worst = statistics.median(ratios), min(ratios)
@@ -261,6 +261,7 @@ TARGETS = [
     Target("kpca-20k", "at most 0.6× its peak memory", _memory_share(0.6)),
     Target("kpca-10k", "at least 2× as fast in the median, never slower", _grid(2.0, 1.0)),
     Target("kpca-small", "never slower", _grid(1.0, 1.0)),
+    Target("kpca-small", "never slower in the first fit after a pause", _grid(1.0, 1.0, "cold")),
     Target("kpca-100k", "finishes in less than 6 GB, certified to 1e-5", _within(None, 6, True)),
     Target("kpca-1m", "less than 180 s and 10 GB, with a certificate", _within(180, 10, True)),
     Target("transform", "100,000 rows at least 2× as fast", _transform_speed),

@@ -83,6 +83,20 @@ def test_no_peer_no_ratio():
     assert targets.memory_ratio(case, case["rows"][0]) is None
 
 
+def test_cold_fits_are_compared_with_the_peer_that_is_fastest_cold():
+    rows = (
+        row(MERCER, 1.0, cold=4.0),
+        row(SKLEARN, 2.0, cold=9.0),
+        row(SKLEARN, 3.0, cold=3.0),
+        row(SKLEARN, 0.1, residual=1),
+    )
+    case = figures(*rows, group="kpca-small")
+    mine = targets.mercer_row(case)
+    assert (targets.time_ratio(case, mine), targets.time_ratio(case, mine, "cold")) == (2.0, 0.75)
+    lines = targets.scoreboard({"kpca-small": case})
+    assert [line[3] for line in lines if line[0] == "kpca-small"] == ["yes", "no"]
+
+
 def test_scoreboard():
     cases = {"kpca-20k": figures(row(MERCER, 1.0, peak_bytes=4e8), row(SKLEARN, 3.5))}
     lines = targets.scoreboard(cases)

@@ -387,6 +387,11 @@ def _check_tiles(
         assert name == "rbf", f"FUSED: {name!r} has no reference to be checked against."
         got = sweep(a, norms[0], b, norms[1], 0.7, buffer, m * n)
         _close(f"fused {name} {where}", got, np.exp(-0.7 * exact.astype(np.float64)), tol)
+        got = sweep(a, norms[0], a, norms[0], 0.7, None, m * m)
+        own = np.exp(-0.7 * generic.sqeuclidean_direct(A, A).astype(np.float64))
+        _close(f"fused {name} of rows with themselves {where}", got, own, tol)
+    own, weigh = A @ A.T, lambda t, I, J: t * norms[0][I][:, None] * norms[0][J][None, :]
+    _close(f"mirrored {where}", backend.mirrored(make(own.copy()), weigh), aa[:, None] * own * aa[None, :], tol)
     square = rng.standard_normal((m, m)).astype(dtype)
     expected = generic.set_diagonal(square, aa)
     _close(f"set_diagonal {where}", backend.set_diagonal(make(square.copy()), norms[0]), expected, 0.0)

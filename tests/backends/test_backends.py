@@ -7,7 +7,18 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from mercer.backends import adopt, backend_of, cpu, generic, is_foreign, namespace, to_numpy
+from mercer.backends import (
+    adopt,
+    backend_of,
+    beside,
+    column_signs,
+    columns_of,
+    cpu,
+    generic,
+    is_foreign,
+    namespace,
+    to_numpy,
+)
 
 
 def test_numpy_and_csr_run_on_the_cpu():
@@ -80,3 +91,15 @@ def test_nothing_below_zero_comes_of_rounding():
     for backend in (cpu, generic):
         assert backend.sqeuclidean(A, aa, A, aa).min() >= 0
         assert cpu.FUSED["rbf"](A, aa, A, aa, 1.0, None).max() <= 1
+
+
+@pytest.mark.parametrize("library", ["numpy", "array_api_strict"])
+def test_columns_values_and_signs_where_the_array_lives(library):
+    make = pytest.importorskip(library).asarray
+    V = np.array([[1.0, -3.0, 2.0, -1.0], [-2.0, 3.0, 0.0, 1.0]], dtype=np.float32)
+    there = make(V)
+    picked = columns_of(there, np.array([2, 0]))
+    np.testing.assert_array_equal(to_numpy(picked), V[:, [2, 0]])
+    values = beside(np.array([1.0, 2.0]), there)
+    assert type(values) is type(there) and values.dtype == there.dtype
+    assert column_signs(there).tolist() == [-1.0, -1.0, 1.0, -1.0]  # the first of two alike decides

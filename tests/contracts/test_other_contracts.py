@@ -151,6 +151,7 @@ def _module(**changes):
         ({"FUSED": {"rbf": lambda a, aa, b, bb, gamma, out, entries: np.exp(-2 * gamma * (a @ b.T))}}, "fused"),
         ({"for_each": lambda jobs, work, n_jobs=None: [work(j, 0) for j in list(jobs)[1:]]}, "each job"),
         ({"set_diagonal": lambda K, values: K}, "set_diagonal"),
+        ({"mirrored": lambda t, entries: t}, "mirrored"),
     ],
 )
 def test_a_broken_backend_is_caught(changes, message):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.sparse.linalg import eigsh
 
 from mercer.kernels import RBF, Laplacian
-from mercer.linalg.eigen import SOLVERS, as_generator, choose_solver, default_tol, top_eigenpairs
+from mercer.linalg.eigen import SOLVERS, _lanczos_vectors, as_generator, choose_solver, default_tol, top_eigenpairs
 from mercer.linalg.eigen_bounds import column_norms, error_bounds
 from mercer.linalg.gram import Gram
 from mercer.linalg.operators import Centered, LowRank
@@ -210,3 +210,10 @@ def test_column_norms_at_any_scale():
 
 def test_default_tolerances():
     assert default_tol(64) == 1e-10 and default_tol(32) == 1e-6
+
+
+@pytest.mark.parametrize("tol", [1e-12, 1e-6, 1e-2])
+@pytest.mark.parametrize("n", [3, 15, 101, 2048])
+def test_lanczos_has_room_for_the_pairs_and_no_more_than_there_are_rows(n, tol):
+    for k in range(1, n):
+        assert k < _lanczos_vectors(n, k, tol) <= n

@@ -67,6 +67,31 @@ def placement(X: Any) -> dict[str, Any]:
     return {"device": X.device} if is_foreign(X) else {}
 
 
+def beside(values: np.ndarray, like: Any) -> Any:
+    """NumPy values as an array of the kind, the place and the precision of `like`."""
+    if isinstance(like, np.ndarray):
+        return np.asarray(values, dtype=like.dtype)
+    return namespace(like).asarray(values, dtype=like.dtype, **placement(like))
+
+
+def columns_of(V: Any, index: np.ndarray) -> Any:
+    """The columns of V that NumPy's index names."""
+    if isinstance(V, np.ndarray):
+        return V.take(index, axis=1)
+    xp = namespace(V)
+    return xp.take(V, xp.asarray(index, **placement(V)), axis=1)
+
+
+def column_signs(V: Any) -> np.ndarray:
+    """−1 for columns whose (first) entry of largest magnitude is negative, 1 for the others."""
+    if isinstance(V, np.ndarray):
+        largest = V[np.abs(V).argmax(axis=0), np.arange(V.shape[1])]
+    else:
+        xp = namespace(V)
+        largest = to_numpy(xp.take_along_axis(V, xp.argmax(xp.abs(V), axis=0)[None, :], axis=0))[0]
+    return np.where(largest < 0, -1.0, 1.0)
+
+
 def adopt(X: Any) -> tuple[Any, Callable[[Any], Any]]:
     """X as an array that a backend knows, and the way back to the type it came in."""
     if not is_cupy(X):

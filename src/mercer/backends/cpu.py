@@ -27,6 +27,7 @@ from mercer.memory import available_bytes
 TILE = 1024
 _COMPILED_ABOVE = 2**19  # entries in a tile above which numba earns the time it takes to load
 _COMPILED_ALL_ABOVE = 2**22  # entries in the matrix that a tile is cut from, above which it does in every tile
+_STRIP = 64  # rows of a symmetric tile that are worked on at once: few enough to stay in the cache
 
 
 def workers(n_jobs: int | None = None) -> int:
@@ -188,6 +189,19 @@ def coordinatewise(name: str, A: Any, B: Any, out: np.ndarray | None = None, ent
     return out
 
 
+def mirrored(t: np.ndarray, entries: Callable[[np.ndarray, slice, slice], np.ndarray]) -> np.ndarray:
+    """A symmetric matrix by entries(t[I, J], I, J) of a symmetric t, on and above the diagonal; t is written over."""
+    n = t.shape[0]
+    for start in range(0, n, _STRIP):
+        stop = min(start + _STRIP, n)
+        strip = t[start:stop, start:]
+        found = entries(strip, slice(start, stop), slice(start, n))
+        if found is not strip:
+            strip[...] = found
+        t[stop:, start:stop] = strip[:, stop - start :].T
+    return t
+
+
 def set_diagonal(K: np.ndarray, values: np.ndarray) -> np.ndarray:
     """K with the given diagonal, in place."""
     np.fill_diagonal(K, values)
@@ -207,10 +221,15 @@ def _rbf(
         _compiled().gaussian_from_dots(D, aa, bb, D.dtype.type(gamma))
         return D
     D *= 2 * gamma
-    D -= (gamma * aa)[:, None]
-    D -= (gamma * bb)[None, :]
-    np.minimum(D, 0, out=D)
-    return np.exp(D, out=D)
+    left, right = gamma * aa, gamma * bb
+
+    def exponential(part: np.ndarray, I: slice, J: slice) -> np.ndarray:
+        part -= left[I, None]
+        part -= right[J]
+        np.minimum(part, 0, out=part)
+        return np.exp(part, out=part)
+
+    return mirrored(D, exponential) if A is B else exponential(D, slice(None), slice(None))
 
 
 FUSED: dict[str, Callable[..., Any]] = {"rbf": _rbf}

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from mercer.backends import generic
-from mercer.backends.generic import for_each, one_thread, product, workers
+from mercer.backends.generic import for_each, mirrored, one_thread, product, workers
 from mercer.memory import available_bytes
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "dot",
     "for_each",
     "free_bytes",
+    "mirrored",
     "one_thread",
     "product",
     "refine_near",

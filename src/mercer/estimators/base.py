@@ -76,14 +76,31 @@ class Estimator(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     ) -> tuple[Any, Callable[[Any], Any]]:
         """X checked and converted, and the function that gives a result the type of X.
 
-        NumPy arrays, lists, data frames and sparse matrices go through scikit-learn's own validation; tensors
-        and other array-API arrays stay where they live and are held to the same rules.
+        NumPy arrays, lists, data frames and sparse matrices go through scikit-learn's own validation, unless they are
+        plainly fit for use; tensors and other array-API arrays stay where they live and are held to the same rules.
         """
         X, restore = adopt(X)
-        if not is_foreign(X):
-            checks = {"dtype": FLOATS, "accept_sparse": accept_sparse} | checks
-            return validate_data(self, X, reset=reset, **checks), restore
-        return self._check_foreign(X, reset=reset, **checks), restore
+        if is_foreign(X):
+            return self._check_foreign(X, reset=reset, **checks), restore
+        if self._is_plain(X, reset=reset, **checks):
+            self.n_features_in_ = X.shape[1]
+            return X.copy(order="K") if checks.get("copy") else X, restore
+        checks = {"dtype": FLOATS, "accept_sparse": accept_sparse} | checks
+        return validate_data(self, X, reset=reset, **checks), restore
+
+    def _is_plain(self, X: Any, *, reset: bool, copy: bool = False, ensure_min_samples: int = 1, **others: Any) -> bool:
+        """Whether X is what most data is, finite floats in a matrix of the right shape.
+
+        scikit-learn's validation has nothing to say of it, and takes a tenth of a small fit to find that out.
+        """
+        if type(X) is not np.ndarray or X.dtype not in FLOATS or X.ndim != 2 or others:
+            return False
+        if X.shape[0] < max(1, ensure_min_samples) or X.shape[1] < 1 or hasattr(self, "feature_names_in_"):
+            return False
+        if not reset and X.shape[1] != getattr(self, "n_features_in_", None):
+            return False
+        with np.errstate(over="ignore", invalid="ignore"):
+            return bool(np.isfinite(X.sum()))
 
     def _check_foreign(
         self,

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.backends import backend_of, namespace, placement, to_numpy
+from mercer.backends import backend_of, beside, column_signs, columns_of, namespace, placement
 from mercer.estimators.planning import Plan
 from mercer.exceptions import (
     DegenerateDataWarning,
@@ -33,7 +33,7 @@ from mercer.linalg.lowrank import FactorSpectrum, factor_spectrum
 from mercer.linalg.operators import Centered, Dense
 
 # Below zero_at · γ₁ an eigenvalue is nothing but rounding.
-_ONE_TILE = 256  # samples whose matrix is computed at once: the other half costs less than cutting it up
+_ONE_TILE = 512  # samples whose matrix one thread computes before a second has woken up
 _ZERO_AT = {64: 1e-12, 32: 2e-7}
 
 
@@ -103,7 +103,7 @@ def components_of(
 ) -> Components:
     """The top eigenpairs of a centred matrix, and the expansion in `kernel` over the samples X that it stands for."""
     pairs, plan = _solve(A, plan, settings, replan)
-    noise, subject = _noise(A), settings.subject or repr(kernel)
+    noise, subject = _noise(A), settings.subject or kernel
     converged = _judge(pairs, subject, settings, noise)
     values = _cleaned(pairs.values, subject, A.n, settings.bits, noise)
     pairs = _select(pairs, np.flatnonzero(values > 0) if settings.drop_zero else np.arange(len(values)))
@@ -111,7 +111,7 @@ def components_of(
     vectors, _ = _with_fixed_signs(pairs.vectors, settings.bits)
     xp, centred = A.xp, _centred(pairs, A)
     inverse = np.where(values > 0, 1 / np.sqrt(np.where(values > 0, values, 1.0)), 0.0)
-    alphas = vectors * xp.asarray(inverse, dtype=vectors.dtype, **placement(vectors))
+    alphas = vectors * beside(inverse, vectors)
     means = centred.row_sums() / A.n  # what each sample has in common with the mean: K1/n
     offset = xp.sum(xp.astype(alphas, means.dtype) * means[:, None], axis=0)
     mean_coefs = xp.full((A.n, 1), 1.0 / A.n, dtype=alphas.dtype, **placement(alphas))
@@ -149,7 +149,7 @@ def factor_components(kernel: Kernel, X: Any, plan: Plan, settings: Settings) ->
     if settings.share is not None:
         k = _enough(spectrum.values, total, settings.share)
     _warn_of_low_rank(spectrum.values, total, settings)
-    values = _cleaned(spectrum.values[:k], repr(kernel), n, settings.bits)
+    values = _cleaned(spectrum.values[:k], kernel, n, settings.bits)
     k = int(np.sum(values > 0)) if settings.drop_zero else k
     vectors, signs = _with_fixed_signs(spectrum.vectors(factor.F, k), settings.bits)
     weights = spectrum.rotation[:, :k] * np.sqrt(spectrum.values[:k]) * signs  # F(x) − mean ↦ scores
@@ -267,12 +267,10 @@ def _centred(pairs: Eigenpairs, A: Centered) -> Centered:
 def _select(pairs: Eigenpairs, index: np.ndarray) -> Eigenpairs:
     if len(index) == len(pairs.values):
         return pairs
-    xp = namespace(pairs.vectors)
-    vectors = xp.take(pairs.vectors, xp.asarray(index, **placement(pairs.vectors)), axis=1)
     return replace(
         pairs,
         values=pairs.values[index],
-        vectors=vectors,
+        vectors=columns_of(pairs.vectors, index),
         residuals=pairs.residuals[index],
         errors=pairs.errors[index],
     )
@@ -287,7 +285,7 @@ def _noise(A: Centered) -> float:
     return 8 * float(np.finfo(np.float64).eps) * largest * float(np.sqrt(A.n)) + A.n * A.entry_error
 
 
-def _cleaned(values: np.ndarray, subject: str, n: int, bits: int, noise: float = 0.0) -> np.ndarray:
+def _cleaned(values: np.ndarray, subject: str | Kernel, n: int, bits: int, noise: float = 0.0) -> np.ndarray:
     """Eigenvalues with rounding errors at zero; an error where a component is truly negative."""
     values = np.asarray(values, np.float64)
     values = np.where(np.abs(values) > noise, values, 0.0)
@@ -307,7 +305,7 @@ def _cleaned(values: np.ndarray, subject: str, n: int, bits: int, noise: float =
     return np.where(values > _ZERO_AT[bits] * top, values, 0.0)
 
 
-def _judge(pairs: Eigenpairs, subject: str, settings: Settings, noise: float) -> bool:
+def _judge(pairs: Eigenpairs, subject: str | Kernel, settings: Settings, noise: float) -> bool:
     """Whether the tolerance was met, with a warning where it was not or where the kernel is indefinite."""
     top, worst = np.abs(pairs.values).max(initial=0.0), pairs.residuals.max(initial=0.0)
     if top <= noise:
@@ -332,9 +330,8 @@ def _judge(pairs: Eigenpairs, subject: str, settings: Settings, noise: float) ->
 def _with_fixed_signs(vectors: Any, bits: int) -> tuple[Any, np.ndarray]:
     """The vectors with their entry of largest magnitude positive, in the data's precision, and the signs used."""
     xp = namespace(vectors)
-    largest = xp.argmax(xp.abs(vectors), axis=0)
-    signs = np.where(to_numpy(xp.take_along_axis(vectors, largest[None, :], axis=0))[0] < 0, -1.0, 1.0)
-    fixed = vectors * xp.asarray(signs, dtype=vectors.dtype, **placement(vectors))
+    signs = column_signs(vectors)
+    fixed = vectors * beside(signs, vectors)
     return xp.astype(fixed, xp.float32 if bits == 32 else xp.float64, copy=False), signs
 
 

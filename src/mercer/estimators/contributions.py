@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.backends import namespace, placement, to_numpy
+from mercer.backends import beside, namespace, placement, to_numpy
 from mercer.exceptions import MemoryLimitError
 from mercer.kernels.gradients import refuse_kinks
 from mercer.memory import available_bytes, format_bytes
@@ -20,8 +20,8 @@ def feature_contributions(model: Any, X: Any, *, average: bool, standardize: boo
     d, like = X.shape[1], expansion.coefs
     scale = column_deviations(model.X_fit_) if standardize else np.ones(d)
     if average:
-        return _placed(_summary(expansion, X, d, scale, shares), like)
-    return _by_row(expansion, X, d, _placed(scale, like), shares)
+        return beside(_summary(expansion, X, d, scale, shares), like)
+    return _by_row(expansion, X, d, beside(scale, like), shares)
 
 
 def _summary(expansion: Any, X: Any, d: int, scale: np.ndarray, shares: bool) -> np.ndarray:
@@ -69,7 +69,3 @@ def column_deviations(X: Any) -> np.ndarray:
         return np.sqrt(np.maximum(squares - mean**2, 0.0))
     xp = namespace(X)
     return to_numpy(xp.std(xp.astype(X, xp.float64), axis=0))
-
-
-def _placed(values: np.ndarray, like: Any) -> Any:
-    return namespace(like).asarray(values, dtype=like.dtype, **placement(like))

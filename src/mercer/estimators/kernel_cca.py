@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils._set_output import _wrap_data_with_container
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from mercer.backends import is_foreign, namespace, placement, to_numpy
+from mercer.backends import beside, column_signs, is_foreign, placement, to_numpy
 from mercer.estimators.kernel_base import KernelEstimator, bits_of
 from mercer.estimators.second_view import SecondView
 from mercer.exceptions import DegenerateDataWarning, ForcedCorrelationWarning, MemoryLimitError, warn
@@ -250,9 +250,9 @@ class KernelCCA(KernelEstimator):
         k, found = int(self.n_components), len(pairs.correlations)
         weights = [np.pad(w, ((0, 0), (0, k - found))) for w in pairs.weights]
         scores = times(first.F, weights[0], pairs.means[0], self.n_jobs)
-        signs = _signs(scores)
+        signs = column_signs(scores)
         weights = [w * signs for w in weights]
-        self.x_scores_ = scores * namespace(scores).asarray(signs, dtype=scores.dtype, **placement(scores))
+        self.x_scores_ = scores * beside(signs, scores)
         self.y_scores_ = times(second.F, weights[1], pairs.means[1], self.n_jobs)
         self._keep_maps(first, second, weights, pairs.means)
         self.correlations_ = self._like(np.pad(pairs.correlations, (0, k - found)))
@@ -273,8 +273,7 @@ class KernelCCA(KernelEstimator):
 
     def _like(self, values: np.ndarray) -> Any:
         """NumPy values as an array of the data's kind, device and precision."""
-        scores = self.x_scores_
-        return namespace(scores).asarray(values, dtype=scores.dtype, **placement(scores))
+        return beside(values, self.x_scores_)
 
     # --- using the pairs -------------------------------------------------------------------------------
 
@@ -332,13 +331,6 @@ def _correlations(first: Any, second: Any) -> np.ndarray:
     sizes = np.linalg.norm(a, axis=0) * np.linalg.norm(b, axis=0)
     alive = sizes > 0
     return np.clip(np.where(alive, np.sum(a * b, axis=0) / np.where(alive, sizes, 1.0), 0.0), -1.0, 1.0)
-
-
-def _signs(scores: Any) -> np.ndarray:
-    """That make the largest entry of each column positive."""
-    scores = to_numpy(scores)
-    largest = np.take_along_axis(scores, np.abs(scores).argmax(axis=0)[None, :], axis=0)[0]
-    return np.where(largest < 0, -1.0, 1.0)
 
 
 def _forced_correlations(ranks: tuple[int, int], n: int, regs: tuple[float, float]) -> int:

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from mercer.backends import backend_of, namespace, placement, to_numpy
+from mercer.backends import backend_of, beside, to_numpy
 from mercer.estimators.discriminants import Settings, block_width, find_discriminants, start_bytes
 from mercer.estimators.kernel_base import KernelEstimator, bits_of
 from mercer.estimators.planning import SolverReport, plan_fit
@@ -253,8 +253,7 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
         check_is_fitted(self)
         X, restore = self._new_samples(X)
         z = self._directions.columns(slice(0, self._n_out))(X)
-        scale = namespace(z).asarray(self._scale[: self._n_out], dtype=z.dtype, **placement(z))
-        return restore(z * scale)
+        return restore(z * beside(self._scale[: self._n_out], z))
 
     def _decisions(self, X) -> np.ndarray:
         check_is_fitted(self)

@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.backends import adopt, backend_of, is_foreign, namespace, placement, to_numpy
+from mercer.backends import adopt, backend_of, beside, is_foreign, namespace, to_numpy
 from mercer.estimators.components import Components, Settings, exact_components, factor_components
 from mercer.estimators.contributions import feature_contributions
 from mercer.estimators.kernel_base import KernelEstimator, bits_of
@@ -336,8 +336,7 @@ class KernelPCA(KernelEstimator):
 
     def _like(self, values: np.ndarray):
         """NumPy values as an array of the data's kind, device and precision."""
-        vectors = self.eigenvectors_
-        return namespace(vectors).asarray(values, dtype=vectors.dtype, **placement(vectors))
+        return beside(values, self.eigenvectors_)
 
     # --- using the components --------------------------------------------------------------------------
 

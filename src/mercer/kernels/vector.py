@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -99,7 +100,9 @@ class VectorKernel(Kernel):
             rows = A.rows, A.norms, Q.rows, Q.norms
             K = backend.FUSED[self.fused](*rows, *self.fused_parameters(), out, A.all_told * Q.all_told)
         else:
-            K = self._profiled(self._read(backend, A, Q, direct, out), A, Q, xp)
+            t = self._read(backend, A, Q, direct, out)
+            profile = self._profile_of(A, Q, xp)
+            K = backend.mirrored(t, profile) if B is None else profile(t, slice(None), slice(None))
         return backend.set_diagonal(K, self.diagonal(A)) if B is None else K
 
     def fused_parameters(self) -> tuple[float, ...]:
@@ -128,10 +131,11 @@ class VectorKernel(Kernel):
         D = D if direct else backend.refine_near(D, A.rows, A.norms, Q.rows, Q.norms, _NEAR)
         return namespace(D).sqrt(D)
 
-    def _profiled(self, t: Any, A: Points, Q: Points, xp: Any) -> Any:
+    def _profile_of(self, A: Points, Q: Points, xp: Any) -> Callable[[Any, slice, slice], Any]:
+        """The profile as a function of what was read off the points I of A and J of Q."""
         if self.reads == "dot+norms":
-            return self.profile(t, xp, A.norms[:, None], Q.norms[None, :])
-        return self.profile(t, xp)
+            return lambda t, I, J: self.profile(t, xp, A.norms[I][:, None], Q.norms[J][None, :])
+        return lambda t, I, J: self.profile(t, xp)
 
     def diagonal(self, A: Points) -> Any:
         xp = namespace(A.rows)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.backends import backend_of, namespace, placement, to_numpy
+from mercer.backends import backend_of, beside, namespace, placement, to_numpy
 
 _RUN = 8192  # rows at a time: enough for BLAS to run at full speed, and few enough to add up in float64 often
 _SHORT = 1024  # rows that are still worth a call
@@ -77,16 +77,14 @@ def _column_means(F: Any, weights: np.ndarray | None) -> Any:
     xp, n = namespace(F), F.shape[0]
     if weights is None:
         return xp.sum(F, axis=0, dtype=xp.float64) / n
-    w = xp.asarray(weights, dtype=F.dtype, **placement(F))
+    w = beside(weights, F)
     return sum(xp.astype(w[run] @ F[run, :], xp.float64) for run in runs_of(n)) / n
 
 
 def times(F: Any, weights: np.ndarray, mean: np.ndarray, n_jobs: int | None = None) -> Any:
     """(F − 1 meanᵀ) weights, (n, k), where F lives and in its precision."""
-    xp, place = namespace(F), placement(F)
-    W = xp.asarray(weights, dtype=F.dtype, **place)
-    at_mean = xp.asarray(mean @ weights, dtype=F.dtype, **place)[None, :]
-    out = xp.empty((F.shape[0], W.shape[1]), dtype=F.dtype, **place)
+    W, at_mean = beside(weights, F), beside(mean @ weights, F)[None, :]
+    out = namespace(F).empty((F.shape[0], W.shape[1]), dtype=F.dtype, **placement(F))
 
     def work(run: slice, slot: int) -> None:
         out[run, :] = F[run, :] @ W - at_mean

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
-from mercer.backends import namespace, placement
+from mercer.backends import beside, column_signs
 from mercer.linalg.crossproducts import centred_products
 
 _NOTHING = 1e-12  # a direction that separates the classes less than this is rounding, whatever the data
@@ -75,9 +75,8 @@ def directions(M: np.ndarray, classes: Classes, noise: float = 0.0) -> Direction
     shares, V = shares[::-1][: len(M) - 1], V[:, ::-1][:, : len(M) - 1]
     kept = shares > max(_NOTHING, noise)
     shares, V = np.minimum(shares[kept], 1.0), V[:, kept]
-    signs = np.where(np.take_along_axis(V, np.abs(V).argmax(axis=0)[None, :], axis=0)[0] < 0, -1.0, 1.0)
     within = np.maximum(1 - shares, np.finfo(np.float64).eps)
-    combine = V * (signs * np.sqrt(classes.n / (shares * within)))
+    combine = V * (column_signs(V) * np.sqrt(classes.n / (shares * within)))
     return Directions(shares, combine, combine / np.sqrt(classes.n * classes.priors)[:, None])
 
 
@@ -106,9 +105,7 @@ class Scatter:
 
 def scatter(F: Any, classes: Classes, n_jobs: int | None = None) -> Scatter:
     """From one pass over F and the indicators of the classes. Cost: n m² flops."""
-    xp = namespace(F)
-    members = classes.codes[:, None] == np.arange(len(classes.priors))
-    members = xp.asarray(members, dtype=F.dtype, **placement(F))
+    members = beside(classes.codes[:, None] == np.arange(len(classes.priors)), F)
     (mean, _), products = centred_products([F, members], weights=classes.weights, n_jobs=n_jobs)
     return Scatter(products[0, 0], products[0, 1] / np.sqrt(classes.n * classes.priors), mean)
 

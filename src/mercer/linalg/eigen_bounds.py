@@ -22,8 +22,8 @@ def length_of(v: Any) -> float:
 def column_norms(R: Any, xp: Any) -> np.ndarray:
     """‖r‖ of each column, (b,); scaled first where squares, as those of 1e-200 and 1e200, are no numbers any more."""
     with np.errstate(over="ignore", under="ignore"):
-        squares = to_numpy(xp.sum(R * R, axis=0)).astype(np.float64)
-    if np.all((squares > SAFE_SQUARES[0]) & (squares < SAFE_SQUARES[1])):
+        squares = to_numpy(xp.sum(R * R, axis=0)).astype(np.float64, copy=False)
+    if not squares.size or (squares.min() > SAFE_SQUARES[0] and squares.max() < SAFE_SQUARES[1]):
         return np.sqrt(squares)
     scale = xp.max(xp.abs(R), axis=0)
     scale = xp.where(scale > 0, scale, xp.ones_like(scale))

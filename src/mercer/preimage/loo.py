@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.backends import is_foreign, namespace, placement
+from mercer.backends import beside, is_foreign, namespace
 from mercer.linalg.inner import power_of_two
 
 PENALTIES = {64: 1e-10, 32: 1e-4}  # the smallest tried, relative to λ₁: below it the coefficients drown in rounding
@@ -105,8 +105,7 @@ def sketched(X: Any, like: Any) -> Any:
     if d <= _SKETCH:
         return dense_rows(X, slice(0, X.shape[0]), like)
     omega = np.random.default_rng(0).standard_normal((d, _SKETCH)) / np.sqrt(_SKETCH)
-    xp = namespace(like)
-    omega = xp.asarray(omega, dtype=like.dtype, **placement(like))
+    omega = beside(omega, like)
     return np.asarray(X @ omega) if sp.issparse(X) else _wide(X, like) @ omega
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
-from mercer.backends import is_foreign, namespace, placement, to_numpy
+from mercer.backends import beside, is_foreign, namespace, placement, to_numpy
 from mercer.exceptions import MemoryLimitError
 from mercer.expansion import KernelExpansion
 from mercer.features import Features, rows_of
@@ -183,7 +183,7 @@ def _linear(fitted: Fitted, request: Request) -> RidgeMap:
     xp, (n, k) = namespace(Z), Z.shape
     wide = xp.astype(Z, xp.float64)
     weights, offset, alpha, error, spectrum = _primal(wide, X, request, _bits(Z))
-    weights, offset = (xp.asarray(part, dtype=Z.dtype, **placement(Z)) for part in (weights, offset))
+    weights, offset = (beside(part, Z) for part in (weights, offset))
     unit = xp.eye(k, dtype=Z.dtype, **placement(Z))
     expansion = KernelExpansion(Linear(), unit, weights, offset, request.n_jobs)
     most = request.limit if request.limit_given else _DUAL_BYTES
@@ -196,9 +196,9 @@ def _primal(
     F: Any, X: Any, request: Request, bits: int
 ) -> tuple[np.ndarray, np.ndarray, float, float | None, RidgeSpectrum]:
     """Weights and offset of x̂ = F(z) @ weights − offset."""
-    xp, small = namespace(F), factor_spectrum(F, n_jobs=request.n_jobs)
+    small = factor_spectrum(F, n_jobs=request.n_jobs)
     U = small.vectors(F, F.shape[1])
-    values = xp.asarray(small.values, dtype=F.dtype, **placement(F))
+    values = beside(small.values, F)
     error = None
     if request.alpha == "loo":
         spectrum, alpha, error = _with_best_penalty(values, U, X, bits)
