@@ -90,8 +90,7 @@ def race(job: dict[str, Any]) -> Result:
     for turn in range(job["rounds"]):
         if turn >= _LEAST_FITS and time.perf_counter() - started > _SECONDS:
             break
-        for i in range(len(works)):
-            place = (turn + i) % len(works)  # nobody is always the first, or always behind the same one
+        for place in np.random.default_rng(turn).permutation(len(works)):  # nobody is always behind the same one
             time.sleep(_PAUSE)
             cold[place] += timed(works[place])[0]  # a process that has slept is slow at first
             seconds[place] += timed(works[place])[0]

@@ -42,7 +42,8 @@ _NOTES = {
     "kpca-small": 'At "default" each library runs at its own tol=0: scikit-learn goes to rounding error, Mercer to '
     "1e-10. These fits take milliseconds, so all competitors take turns in one process, 25 rounds or 15 s; a turn is a "
     'pause of 0.1 s, a first fit and a second. The time is that of the second, after the first has warmed up; "cold" '
-    "is that of the first. Residuals and memory, mostly the interpreter's, come from a process each.",
+    "is that of the first, compared with the solver of scikit-learn that is fastest cold. Residuals and memory, mostly "
+    "the interpreter's, come from a process each.",
     "kpca-1m": "Only n · rank entries of the kernel matrix are computed. The certificate bounds the error of every "
     "eigenvalue by tr(K − FFᵀ), relative to γ₁; the residual is estimated from 4,000 rows of the kernel matrix.",
     "transform": "The residual is here the largest error of a score, relative to the largest score, on 1,000 rows. "

@@ -57,10 +57,15 @@ class Target:
 
 
 def _speedups(cases: dict[str, Figures], time: str = "seconds") -> list[float]:
-    """Mercer's time ratios; 0 where Mercer itself misses the tolerance, for then it has won nothing."""
+    """Mercer's time ratios; 0 where Mercer itself misses the tolerance, for then it has won nothing.
+
+    None at all where one of the cases has not been timed so: a part of them proves nothing.
+    """
+    rows = [mercer_row(case) for case in cases.values()]
+    if any(row is not None and "error" not in row and time not in row for row in rows):
+        return []
     ratios = []
-    for case in cases.values():
-        row = mercer_row(case)
+    for case, row in zip(cases.values(), rows, strict=True):
         ratio = time_ratio(case, row, time)
         if row is not None and ratio is not None:
             ratios.append(ratio if reached(case, row) else 0.0)

@@ -95,6 +95,10 @@ def test_cold_fits_are_compared_with_the_peer_that_is_fastest_cold():
     assert (targets.time_ratio(case, mine), targets.time_ratio(case, mine, "cold")) == (2.0, 0.75)
     lines = targets.scoreboard({"kpca-small": case})
     assert [line[3] for line in lines if line[0] == "kpca-small"] == ["yes", "no"]
+    lines = targets.scoreboard(
+        {"one": case, "another": figures(row(MERCER, 1.0), row(SKLEARN, 2.0), group="kpca-small")}
+    )
+    assert [line[2] for line in lines if line[0] == "kpca-small"][1] == "not run yet"  # a part proves nothing
 
 
 def test_scoreboard():

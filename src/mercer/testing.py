@@ -126,7 +126,11 @@ def _check_matrix(kernel: Kernel, X: Any, K: np.ndarray, psd: bool, tol: float) 
     assert len(A) == n, f"points: {len(A)} points of {n} rows."
     assert K.shape == (n, n) and np.all(np.isfinite(K)), "tile: not a finite n × n matrix."
     _close("tile(A) against its transpose", K, K.T, tol)
-    _entries("tile(A) against tile(A, A)", kernel.tile(A, A), K, _ALL, _ALL, tol)
+    _entries(
+        "tile(A) against tile(A, B) with B the same rows", kernel.tile(A, A.take(np.arange(n))), K, _ALL, _ALL, tol
+    )
+    many = np.arange(150) % n
+    _entries("tile(A) of many rows", kernel.tile(A.take(many)), K, many, many, tol)
     _close("diagonal(A) against the diagonal of tile(A)", kernel.diagonal(A), np.diagonal(K), tol)
     if psd:
         values = np.linalg.eigvalsh((K + K.T) / 2)
@@ -158,7 +162,8 @@ def _rows(X: Any, index: np.ndarray) -> Any:
 
 def _check_precision(kernel: Kernel, X: Any, K: np.ndarray) -> None:
     single = kernel.points(X, np.float32)
-    for what, got in (("tile", kernel.tile(single)), ("diagonal", kernel.diagonal(single))):
+    tiles = ("tile(A)", kernel.tile(single)), ("tile(A, B)", kernel.tile(single[:3], single[2:]))
+    for what, got in (*tiles, ("diagonal", kernel.diagonal(single))):
         assert got.dtype == np.float32, f"{what}: float32 points give {got.dtype}."
     _close("float32 against float64", kernel.tile(single), K, 1e-3)
 
@@ -359,7 +364,8 @@ def check_backend(backend: ModuleType, make: Callable[[np.ndarray], Any] = np.as
     backend : a module such as `mercer.backends.cpu`
     make : from a NumPy array to the backend's own
     """
-    for m, n, dtype, tol in ((7, 5, np.float64, 1e-12), (800, 700, np.float64, 1e-12), (800, 700, np.float32, 1e-4)):
+    sizes = ((7, 5, np.float64, 1e-12), (200, 150, np.float64, 1e-12), (200, 150, np.float32, 1e-4))
+    for m, n, dtype, tol in (*sizes, (800, 700, np.float64, 1e-12), (800, 700, np.float32, 1e-4)):
         _check_tiles(backend, make, m, n, dtype, tol)
     _check_jobs(backend)
     assert backend.free_bytes(make(np.zeros((2, 2)))) > 0, "free_bytes: nothing free."
@@ -383,6 +389,8 @@ def _check_tiles(
     for name in ("manhattan", "intersection", "matches", "chi2"):
         got = backend.coordinatewise(name, a, b, buffer)
         _close(f"{name} {where}", got, generic.coordinatewise(name, A, B), tol)
+        own = backend.coordinatewise(name, a, a)
+        _close(f"{name} of rows with themselves {where}", own, generic.coordinatewise(name, A, A), tol)
     for name, sweep in backend.FUSED.items():
         assert name == "rbf", f"FUSED: {name!r} has no reference to be checked against."
         got = sweep(a, norms[0], b, norms[1], 0.7, buffer, m * n)

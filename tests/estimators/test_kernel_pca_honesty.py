@@ -223,3 +223,12 @@ def test_data_of_the_same_seed_raises_no_false_alarm(seed):
         warnings.simplefilter("error", MercerWarning)
         for solver in ("dense", "arpack", "krylov"):
             KernelPCA(2, eigen_solver=solver, random_state=seed).fit(rows)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "matern"])
+@pytest.mark.parametrize("n", [150, 400, 700])
+def test_kernels_that_vanish_far_away_are_no_error_where_errors_are_raised(kernel, n):
+    far = 1e3 * np.random.default_rng(0).standard_normal((n, 3))
+    with np.errstate(all="raise"):
+        model = KernelPCA(2, kernel=kernel, gamma=1.0).fit(far)
+        assert np.isfinite(model.transform(far[:5])).all()

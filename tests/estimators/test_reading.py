@@ -3,9 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from sklearn.utils.validation import validate_data
 
 from mercer import KernelPCA
+from mercer.estimators import base
 from mercer.estimators.base import FLOATS
 
 X = np.random.default_rng(0).standard_normal((12, 3))
@@ -63,6 +65,17 @@ def test_matrices_are_read_as_scikit_learn_reads_them(name, reset, checks):
     np.testing.assert_array_equal(ours[0], theirs[0])
     assert ours[0].dtype == theirs[0].dtype and ours[0].strides == theirs[0].strides
     assert ours[1:] == theirs[1:]
+
+
+@pytest.mark.parametrize("name", ["plain", "single", "columns", "strided"])
+def test_plain_matrices_take_the_short_way(name, monkeypatch):
+    monkeypatch.setattr(base, "validate_data", lambda *args, **kwargs: pytest.fail("the long way"))
+    assert KernelPCA(2)._read(MATRICES[name], reset=True)[0] is MATRICES[name]
+
+
+def test_nan_is_scikit_learns_business_where_it_was_told_not_to_look():
+    with sklearn.config_context(assume_finite=True):
+        assert KernelPCA(2)._read(MATRICES["gap"], reset=True)[0] is MATRICES["gap"]
 
 
 def test_names_of_an_earlier_fit_are_forgotten_and_missed():

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.spatial.distance import cdist
 from sklearn.gaussian_process import kernels as gp
 from sklearn.metrics.pairwise import rbf_kernel
 
+from mercer import KernelPCA
 from mercer.kernels import FunctionKernel, GaussianProcessKernel, resolve_kernel
 from mercer.linalg.gram import Gram
 from mercer.linalg.lowrank import rpcholesky
@@ -122,3 +124,32 @@ def test_row_functions_on_sparse_and_strict_rows():
     strict = pytest.importorskip("array_api_strict")
     plain = FunctionKernel(lambda a, b: float(strict.sum(a * b)), takes="rows")
     np.testing.assert_allclose(np.from_dlpack(plain(strict.asarray(X))), X @ X.T, atol=1e-12)
+
+
+def test_a_function_of_rows_is_asked_once_a_pair():
+    asked = []
+
+    def count(a, b):
+        asked.append((a.tobytes(), b.tobytes()))
+        return float(a @ b)
+
+    kernel = FunctionKernel(count, takes="rows")
+    A = kernel.points(X)
+    np.testing.assert_allclose(kernel.tile(A), X @ X.T, rtol=1e-12)
+    assert len(asked) == len(set(asked)) == len(X) * (len(X) + 1) // 2
+
+
+@pytest.mark.parametrize("n", [100, 400, 600])
+def test_what_a_function_gives_stays_its_own(n):
+    rows = np.random.default_rng(0).standard_normal((n, 3))
+    kept = {}
+
+    def remembered(A, B):
+        key = A.tobytes(), B.tobytes()
+        if key not in kept:
+            kept[key] = np.exp(-cdist(A, B, "sqeuclidean"))
+            kept[key].flags.writeable = False
+        return kept[key]
+
+    model = KernelPCA(2, kernel=remembered).fit(rows)
+    np.testing.assert_allclose(model.eigenvalues_, KernelPCA(2, kernel="rbf", gamma=1.0).fit(rows).eigenvalues_)

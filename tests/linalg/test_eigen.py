@@ -212,8 +212,7 @@ def test_default_tolerances():
     assert default_tol(64) == 1e-10 and default_tol(32) == 1e-6
 
 
-@pytest.mark.parametrize("tol", [1e-12, 1e-6, 1e-2])
 @pytest.mark.parametrize("n", [3, 15, 101, 2048])
-def test_lanczos_has_room_for_the_pairs_and_no_more_than_there_are_rows(n, tol):
+def test_lanczos_has_room_for_the_pairs_and_no_more_than_there_are_rows(n):
     for k in range(1, n):
-        assert k < _lanczos_vectors(n, k, tol) <= n
+        assert k < _lanczos_vectors(n, k) <= n

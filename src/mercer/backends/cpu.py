@@ -27,7 +27,7 @@ from mercer.memory import available_bytes
 TILE = 1024
 _COMPILED_ABOVE = 2**19  # entries in a tile above which numba earns the time it takes to load
 _COMPILED_ALL_ABOVE = 2**22  # entries in the matrix that a tile is cut from, above which it does in every tile
-_STRIP = 64  # rows of a symmetric tile that are worked on at once: few enough to stay in the cache
+_STRIP = 64  # rows of a symmetric tile that are worked on at once: half of the tile is enough, and stays in the cache
 
 
 def workers(n_jobs: int | None = None) -> int:
@@ -181,25 +181,40 @@ def refine_near(D: np.ndarray, A: Any, aa: np.ndarray, B: Any, bb: np.ndarray, n
 
 def coordinatewise(name: str, A: Any, B: Any, out: np.ndarray | None = None, entries: int = 0) -> np.ndarray:
     """Σ_c term(a_c, b_c), the term chosen by name."""
+    symmetric = A is B
     A, B = _dense(A), _dense(B)
     if not _earns_compiling(A.shape[0] * B.shape[0], entries):
-        return generic.coordinatewise(name, A, B)
+        return _one_half(name, A) if symmetric else generic.coordinatewise(name, A, B)
     out = np.empty((A.shape[0], B.shape[0]), A.dtype) if out is None else out
     getattr(_compiled(), name)(A, np.ascontiguousarray(B.T), out)
+    return out
+
+
+def _one_half(name: str, A: np.ndarray) -> np.ndarray:
+    """The reference for rows with themselves, a few at a time, on and above the diagonal."""
+    out = np.empty((len(A), len(A)), A.dtype)
+    for I in _strips(len(A), 2 * _STRIP):  # each takes many small steps, for which threads must wait for each other
+        out[I, I.start :] = generic.coordinatewise(name, A[I], A[I.start :])
+        out[I.stop :, I] = out[I, I.stop :].T
     return out
 
 
 def mirrored(t: np.ndarray, entries: Callable[[np.ndarray, slice, slice], np.ndarray]) -> np.ndarray:
     """A symmetric matrix by entries(t[I, J], I, J) of a symmetric t, on and above the diagonal; t is written over."""
     n = t.shape[0]
-    for start in range(0, n, _STRIP):
-        stop = min(start + _STRIP, n)
-        strip = t[start:stop, start:]
-        found = entries(strip, slice(start, stop), slice(start, n))
+    for I in _strips(n):
+        strip = t[I, I.start :]
+        found = entries(strip, I, slice(I.start, n))
+        if found.dtype != t.dtype:
+            return entries(t, slice(None), slice(None))
         if found is not strip:
             strip[...] = found
-        t[stop:, start:stop] = strip[:, stop - start :].T
+        t[I.stop :, I] = strip[:, I.stop - I.start :].T
     return t
+
+
+def _strips(n: int, rows: int = _STRIP) -> list[slice]:
+    return [slice(start, min(start + rows, n)) for start in range(0, n, rows)]
 
 
 def set_diagonal(K: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -229,7 +244,7 @@ def _rbf(
         np.minimum(part, 0, out=part)
         return np.exp(part, out=part)
 
-    return mirrored(D, exponential) if A is B else exponential(D, slice(None), slice(None))
+    return mirrored(D, exponential) if A is B and aa is bb else exponential(D, slice(None), slice(None))
 
 
 FUSED: dict[str, Callable[..., Any]] = {"rbf": _rbf}

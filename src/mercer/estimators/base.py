@@ -91,7 +91,7 @@ class Estimator(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def _is_plain(self, X: Any, *, reset: bool, copy: bool = False, ensure_min_samples: int = 1, **others: Any) -> bool:
         """Whether X is what most data is, finite floats in a matrix of the right shape.
 
-        scikit-learn's validation has nothing to say of it, and takes a tenth of a small fit to find that out.
+        scikit-learn's validation has nothing to say of it, and takes a twentieth of a small fit to find that out.
         """
         if type(X) is not np.ndarray or X.dtype not in FLOATS or X.ndim != 2 or others:
             return False

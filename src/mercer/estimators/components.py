@@ -32,9 +32,8 @@ from mercer.linalg.krylov import Monitor
 from mercer.linalg.lowrank import FactorSpectrum, factor_spectrum
 from mercer.linalg.operators import Centered, Dense
 
-# Below zero_at · γ₁ an eigenvalue is nothing but rounding.
-_ONE_TILE = 512  # samples whose matrix one thread computes before a second has woken up
-_ZERO_AT = {64: 1e-12, 32: 2e-7}
+_ONE_TILE = {True: 512, False: 256}  # samples whose matrix one thread computes while a second wakes up; quick kernels
+_ZERO_AT = {64: 1e-12, 32: 2e-7}  # an eigenvalue below this, times γ₁, is nothing but rounding
 
 
 @dataclass(frozen=True)
@@ -198,7 +197,7 @@ def _operator(kernel: Kernel, X: Any, plan: Plan, settings: Settings) -> Centere
 
 def _whole(kernel: Kernel, X: Any, settings: Settings) -> Centered:
     """HKH in memory, in float64; up to a tile or so without the machinery of tiles."""
-    if X.shape[0] > _ONE_TILE:
+    if X.shape[0] > _ONE_TILE[kernel.quick]:
         gram = Gram(kernel, X, precision=namespace(X).float64, n_jobs=settings.n_jobs)
         points, form = gram.points, gram.to_dense
     else:

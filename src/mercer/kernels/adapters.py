@@ -63,9 +63,19 @@ class FunctionKernel(Kernel):
         other = A if B is None else B
         if self.takes != "rows":
             return self._checked(self.function(A.rows, other.rows, **self.params), A, other)
-        rows, others = _row_list(A.rows), _row_list(other.rows)
-        values = [[float(self.function(a, b, **self.params)) for b in others] for a in rows]
-        return _like(values, A.rows)
+        return _like(self._pairs(A) if B is None else self._by_row(A, B), A.rows)
+
+    def _by_row(self, A: Points, B: Points) -> np.ndarray:
+        others = _row_list(B.rows)
+        return np.array([[float(self.function(a, b, **self.params)) for b in others] for a in _row_list(A.rows)])
+
+    def _pairs(self, A: Points) -> np.ndarray:
+        """k of all pairs of rows, each asked for once."""
+        rows = _row_list(A.rows)
+        K = np.empty((len(rows), len(rows)))
+        for i, a in enumerate(rows):
+            K[i, i:] = K[i:, i] = [float(self.function(a, b, **self.params)) for b in rows[i:]]
+        return K
 
     def _checked(self, K: Any, A: Points, B: Points) -> Any:
         K = K.toarray() if sp.issparse(K) else K
@@ -74,7 +84,9 @@ class FunctionKernel(Kernel):
                 f"The kernel function gave {getattr(K, 'shape', type(K).__name__)} for {len(A)} and {len(B)} rows; "
                 f"it must give a matrix of shape ({len(A)}, {len(B)})."
             )
-        return K if sp.issparse(A.rows) else namespace(K).astype(K, A.rows.dtype, copy=False)
+        if sp.issparse(A.rows):
+            return np.array(K)
+        return namespace(K).astype(K, A.rows.dtype, copy=True)  # the caller may write to it, and the function keep it
 
     def diagonal(self, A: Points) -> Any:
         if self.takes == "rows":

@@ -75,6 +75,11 @@ class Kernel(ABC):
 
     accepts = "vectors"  # or "strings", or "indices" for a Gram matrix that is given
 
+    @property
+    def quick(self) -> bool:
+        """Whether a tile takes little more than one product of matrices."""
+        return False
+
     # --- what a kernel defines -------------------------------------------------------------------------
 
     def bind(self, X: Any) -> Kernel:

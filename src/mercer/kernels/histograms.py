@@ -43,15 +43,9 @@ class Intersection(VectorKernel):
     reads = "intersection"
     non_negative = True
 
-    def profile(self, t: Any, xp: Any) -> Any:
-        return t
-
 
 @dataclass(repr=False)
 class Hamming(VectorKernel):
     """k(x, y) = the share of coordinates in which x and y are equal, for codes and categories."""
 
     reads = "matches"
-
-    def profile(self, t: Any, xp: Any) -> Any:
-        return t

@@ -26,9 +26,6 @@ class Linear(VectorKernel):
 
     reads = "dot"
 
-    def profile(self, t: Any, xp: Any) -> Any:
-        return t
-
     def slope(self, t: Any, xp: Any) -> Any:
         return xp.ones_like(t)
 
@@ -46,9 +43,6 @@ class LinearAbout(VectorKernel):
 
     def points(self, X: Any, dtype: Any = None, like: Points | None = None) -> Points:
         return super().points(shifted(X, self.shift, dtype or X.dtype), dtype, like)
-
-    def profile(self, t: Any, xp: Any) -> Any:
-        return t
 
     def slope(self, t: Any, xp: Any) -> Any:
         return xp.ones_like(t)

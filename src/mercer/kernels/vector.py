@@ -42,8 +42,8 @@ class VectorKernel(Kernel):
     non_negative: ClassVar[bool] = False
 
     def profile(self, t: Any, xp: Any, *norms: Any) -> Any:
-        """k as a function of what was read; `xp` is the array namespace to compute with."""
-        raise NotImplementedError
+        """k as a function of what was read, unless k is what was read; `xp` is the array namespace to compute with."""
+        return t
 
     def slope(self, t: Any, xp: Any, *norms: Any) -> Any:
         """The profile's derivative dk/dt, for `mercer.kernels.gradients`; written where k has a gradient everywhere.
@@ -51,6 +51,10 @@ class VectorKernel(Kernel):
         For "euclidean" it is (dk/dt)/t, which is finite at t = 0; for "dot+norms" the pair ∂k/∂⟨x, y⟩, ∂k/∂‖x‖².
         """
         raise NotImplementedError
+
+    @property
+    def quick(self) -> bool:
+        return self.reads in _DISTANCES or self.reads.startswith("dot")
 
     @property
     def smooth(self) -> bool:
@@ -96,13 +100,15 @@ class VectorKernel(Kernel):
         Q = A if B is None else B
         backend, xp = backend_of(A.rows), namespace(A.rows)
         direct = self._is_direct(A, Q)
-        if self.fused in backend.FUSED and not direct:
-            rows = A.rows, A.norms, Q.rows, Q.norms
-            K = backend.FUSED[self.fused](*rows, *self.fused_parameters(), out, A.all_told * Q.all_told)
-        else:
-            t = self._read(backend, A, Q, direct, out)
-            profile = self._profile_of(A, Q, xp)
-            K = backend.mirrored(t, profile) if B is None else profile(t, slice(None), slice(None))
+        with np.errstate(under="ignore"):  # a kernel may well be zero far away
+            if self.fused in backend.FUSED and not direct:
+                rows = A.rows, A.norms, Q.rows, Q.norms
+                K = backend.FUSED[self.fused](*rows, *self.fused_parameters(), out, A.all_told * Q.all_told)
+            else:
+                t = self._read(backend, A, Q, direct, out)
+                mirror = B is None and type(self).profile is not VectorKernel.profile
+                profile = self._profile_of(A, Q, xp)
+                K = backend.mirrored(t, profile) if mirror else profile(t, slice(None), slice(None))
         return backend.set_diagonal(K, self.diagonal(A)) if B is None else K
 
     def fused_parameters(self) -> tuple[float, ...]:

@@ -30,7 +30,6 @@ from mercer.linalg.operators import Dense, Operator, operator_of
 SOLVERS = ("auto", "dense", "krylov", "arpack", "randomized", "power")
 SMALL = 2048  # n up to which the matrix is formed whole: it fits the cache, and one thread is as fast as two
 _STREAM = 0x6D6572636572
-_LOOSE = 1e-8  # tolerances above are reached with fewer vectors
 DENSE_BELOW = 400  # n at which LAPACK on the whole matrix is still as fast as a block method
 
 
@@ -188,11 +187,10 @@ def _arpack(A: Operator, k: int, tol: float, max_iter: int | None, rng: np.rando
     """
 
     operator = _Products(A)
+    ncv = _lanczos_vectors(A.n, k) if max_iter is None else None  # max_iter counts SciPy's restarts, of SciPy's length
     v0 = rng.uniform(-1, 1, A.n)
     try:
-        values, vectors = eigsh(
-            operator, k, which="LA", tol=tol, maxiter=max_iter, v0=v0, ncv=_lanczos_vectors(A.n, k, tol)
-        )
+        values, vectors = eigsh(operator, k, which="LA", tol=tol, maxiter=max_iter, v0=v0, ncv=ncv)
     except ArpackNoConvergence as error:
         values, vectors = error.eigenvalues, error.eigenvectors
     except ArpackError:  # a matrix of (nearly) zeros: any start will do for the block method
@@ -208,13 +206,13 @@ def _arpack(A: Operator, k: int, tol: float, max_iter: int | None, rng: np.rando
     return _Found(found["values"], found["vectors"], found["operator"], found["lowest"])
 
 
-def _lanczos_vectors(n: int, k: int, tol: float) -> int:
-    """How many vectors Lanczos collects before it looks and restarts: enough for most kernels to need few restarts.
+def _lanczos_vectors(n: int, k: int) -> int:
+    """How many vectors Lanczos collects before it restarts: SciPy's, and fewer than its 2k + 1 from k = 18 on.
 
-    SciPy's max(20, 2k + 1) are more than a loose tolerance needs, and restarts of many vectors cost more than products.
-    On kernel matrices these save a sixth of the time of 2 pairs at a loose tolerance and of 50 at any.
+    A restart of many vectors costs more than the products that it saves: on kernels of eight data sets k = 50 took a
+    sixth less time, k = 10 and fewer were best as they are.
     """
-    return min(n, max(k + 12 if tol > _LOOSE else 20, min(2 * k + 1, k + k // 3 + 12)))
+    return min(n, max(20, min(2 * k + 1, k + k // 3 + 12)))
 
 
 class _Products(LinearOperator):
