@@ -1,5 +1,7 @@
 """Where kernel PCA could be quietly wrong: mixed inputs, lost digits, indefinite kernels, limits, interruptions."""
 
+import subprocess
+import sys
 import tracemalloc
 import warnings
 
@@ -232,3 +234,12 @@ def test_kernels_that_vanish_far_away_are_no_error_where_errors_are_raised(kerne
     with np.errstate(all="raise"):
         model = KernelPCA(2, kernel=kernel, gamma=1.0).fit(far)
         assert np.isfinite(model.transform(far[:5])).all()
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
+def test_fits_of_matrices_that_are_stored_do_not_load_numba(kernel):
+    code = (
+        "import sys, numpy as np; from mercer import KernelPCA; X = np.random.default_rng(0).normal(size=(2048, 3)); "
+        f"KernelPCA(2, kernel={kernel!r}, tol=1e-3).fit(X); sys.exit('numba' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -36,3 +36,14 @@ def test_numba_is_asked_for_by_the_size_of_the_whole(monkeypatch):
     with pytest.raises(AttributeError):
         kernel.tile(kernel.points(X)[:50])
     assert asked
+
+
+def test_numba_is_asked_for_where_sums_over_coordinates_are_long(monkeypatch):
+    asked = []
+    monkeypatch.setattr(cpu, "_compiled", lambda: asked.append(True))
+    for kernel in (RBF(0.3), Laplacian(0.2)):
+        kernel.tile(kernel.points(np.ones((400, 500))))
+    assert not asked
+    with pytest.raises(AttributeError):
+        kernel.tile(kernel.points(np.ones((400, 1000))))
+    assert asked

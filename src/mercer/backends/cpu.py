@@ -27,6 +27,7 @@ from mercer.memory import available_bytes
 TILE = 1024
 _COMPILED_ABOVE = 2**19  # entries in a tile above which numba earns the time it takes to load
 _COMPILED_ALL_ABOVE = 2**22  # entries in the matrix that a tile is cut from, above which it does in every tile
+_COMPILED_TERMS_ABOVE = 2**27  # terms of sums over coordinates, which are slow without it
 _STRIP = 64  # rows of a symmetric tile that are worked on at once: half of the tile is enough, and stays in the cache
 
 
@@ -115,7 +116,7 @@ def buffer(rows: int, columns: int, like: Any) -> np.ndarray:
 
 
 def _earns_compiling(tile: int, entries: int) -> bool:
-    return tile >= _COMPILED_ABOVE or entries >= _COMPILED_ALL_ABOVE
+    return tile > _COMPILED_ABOVE or entries > _COMPILED_ALL_ABOVE
 
 
 def _compiled() -> Any:
@@ -183,7 +184,8 @@ def coordinatewise(name: str, A: Any, B: Any, out: np.ndarray | None = None, ent
     """Σ_c term(a_c, b_c), the term chosen by name."""
     symmetric = A is B
     A, B = _dense(A), _dense(B)
-    if not _earns_compiling(A.shape[0] * B.shape[0], entries):
+    tile = A.shape[0] * B.shape[0]
+    if not _earns_compiling(tile, entries) and max(tile, entries) * A.shape[1] < _COMPILED_TERMS_ABOVE:
         return _one_half(name, A) if symmetric else generic.coordinatewise(name, A, B)
     out = np.empty((A.shape[0], B.shape[0]), A.dtype) if out is None else out
     getattr(_compiled(), name)(A, np.ascontiguousarray(B.T), out)

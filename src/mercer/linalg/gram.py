@@ -48,7 +48,7 @@ class Gram(Tiled):
 
     def _tile_size(self) -> int:
         """The backend's choice; for small n a quarter, so that symmetry halves the work and every thread has some."""
-        return self.backend.TILE if self.n > self.backend.TILE else max(256, -(-self.n // 4))
+        return self.backend.TILE if self.n > 2 * self.backend.TILE else max(256, -(-self.n // 4))
 
     def _plan_store(self) -> dict[tuple[int, int], slice]:
         """Where in one long store each tile that is kept will lie: the first tiles, as many as fit."""
