@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mercer.backends import cpu
 from mercer.linalg.covariance import (
     axes_of_covariance,
     axes_of_svd,
@@ -117,7 +118,8 @@ def test_constant_data_has_exactly_no_variance():
     assert not is_constant(X)
 
 
-def test_memory_is_a_few_chunks(tmp_path):
+def test_memory_is_a_few_chunks(tmp_path, monkeypatch):
+    monkeypatch.setattr(cpu, "workers", lambda n_jobs=None: 2)  # each thread holds a chunk
     Z = np.lib.format.open_memmap(tmp_path / "x.npy", mode="w+", dtype=np.int16, shape=(400_000, 20))
     Z[:] = RNG.integers(-100, 100, size=Z.shape)
     tracemalloc.start()

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from mercer.backends import cpu
 from mercer.kernels import RBF, Linear
 from mercer.linalg import inner
 from mercer.linalg.gram import Gram
@@ -48,7 +49,8 @@ def test_a_nearly_constant_matrix_keeps_its_digits():
     assert_allclose(np.sqrt(found[0, 0] / found[1, 1]), 2 * gamma, rtol=1e-6)
 
 
-def test_the_matrix_is_never_whole():
+def test_the_matrix_is_never_whole(monkeypatch):
+    monkeypatch.setattr(cpu, "workers", lambda n_jobs=None: 2)  # each thread holds a tile
     rows = np.random.default_rng(1).standard_normal((4000, 2))
     tracemalloc.start()
     operator_products([Gram(RBF(0.3), rows), LowRank(rows)])

@@ -22,7 +22,7 @@ class FunctionKernel(Kernel):
 
     takes : "matrices" when the function maps (m, d) and (n, d) to (m, n), "rows" when it maps two rows to a number,
         "auto" to find out by calling it on a few rows. A function of matrices is called once a tile; a function of
-        rows once a pair, which is slow in Python however it is done.
+        rows once a pair, (x, y) or (y, x) but not both, which is slow in Python however it is done.
 
     >>> FunctionKernel(lambda x, y: float(np.minimum(x, y).sum()))([[1.0, 2.0], [3.0, 1.0]]).tolist()
     [[3.0, 2.0], [2.0, 4.0]]
