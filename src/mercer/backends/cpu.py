@@ -184,39 +184,31 @@ def coordinatewise(name: str, A: Any, B: Any, out: np.ndarray | None = None, ent
     """Σ_c term(a_c, b_c), the term chosen by name."""
     symmetric = A is B
     A, B = _dense(A), _dense(B)
-    tile = A.shape[0] * B.shape[0]
-    if not _earns_compiling(tile, entries) and max(tile, entries) * A.shape[1] < _COMPILED_TERMS_ABOVE:
-        return _one_half(name, A) if symmetric else generic.coordinatewise(name, A, B)
     out = np.empty((A.shape[0], B.shape[0]), A.dtype) if out is None else out
+    if not _earns_compiling(out.size, entries) and max(out.size, entries) * A.shape[1] < _COMPILED_TERMS_ABOVE:
+        if not symmetric:
+            return generic.coordinatewise(name, A, B)
+        # Wide strips: each takes many small steps, for which threads must wait for each other.
+        return mirrored(out, lambda part, I, J: generic.coordinatewise(name, A[I], A[J]), 2 * _STRIP)
     getattr(_compiled(), name)(A, np.ascontiguousarray(B.T), out)
     return out
 
 
-def _one_half(name: str, A: np.ndarray) -> np.ndarray:
-    """The reference for rows with themselves, a few at a time, on and above the diagonal."""
-    out = np.empty((len(A), len(A)), A.dtype)
-    for I in _strips(len(A), 2 * _STRIP):  # each takes many small steps, for which threads must wait for each other
-        out[I, I.start :] = generic.coordinatewise(name, A[I], A[I.start :])
-        out[I.stop :, I] = out[I, I.stop :].T
-    return out
-
-
-def mirrored(t: np.ndarray, entries: Callable[[np.ndarray, slice, slice], np.ndarray]) -> np.ndarray:
+def mirrored(
+    t: np.ndarray, entries: Callable[[np.ndarray, slice, slice], np.ndarray], rows: int = _STRIP
+) -> np.ndarray:
     """A symmetric matrix by entries(t[I, J], I, J) of a symmetric t, on and above the diagonal; t is written over."""
     n = t.shape[0]
-    for I in _strips(n):
-        strip = t[I, I.start :]
-        found = entries(strip, I, slice(I.start, n))
+    for start in range(0, n, rows):
+        I = slice(start, min(start + rows, n))
+        strip = t[I, start:]
+        found = entries(strip, I, slice(start, n))
         if found.dtype != t.dtype:
             return entries(t, slice(None), slice(None))
         if found is not strip:
             strip[...] = found
-        t[I.stop :, I] = strip[:, I.stop - I.start :].T
+        t[I.stop :, I] = strip[:, I.stop - start :].T
     return t
-
-
-def _strips(n: int, rows: int = _STRIP) -> list[slice]:
-    return [slice(start, min(start + rows, n)) for start in range(0, n, rows)]
 
 
 def set_diagonal(K: np.ndarray, values: np.ndarray) -> np.ndarray:

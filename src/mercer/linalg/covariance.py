@@ -25,7 +25,7 @@ from scipy.sparse.linalg import LinearOperator, svds
 from sklearn.utils import assert_all_finite
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
-from mercer.backends import cpu, is_foreign, namespace
+from mercer.backends import beside, column_signs, cpu, is_foreign, namespace
 from mercer.exceptions import warn
 from mercer.memory import forget_pages
 
@@ -137,12 +137,7 @@ def with_fixed_signs(directions: Any) -> Any:
 
 def _signs(directions: Any) -> Any:
     """−1 for rows whose (first) entry of greatest absolute value is negative, 1 for the others."""
-    xp = namespace(directions)
-    k, d = directions.shape
-    largest = xp.argmax(xp.abs(directions), axis=1)
-    starts = xp.arange(k, dtype=largest.dtype, device=array_api_compat.device(directions)) * d
-    entries = xp.take(xp.reshape(directions, (-1,)), starts + largest)
-    return 1 - 2 * xp.astype(entries < 0, directions.dtype)
+    return beside(column_signs(directions.T), directions)
 
 
 def each_centred(X: Any, centre: Any, work: Callable[[Chunk], None], chunk_rows: int | None = None) -> None:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import qr
 
-from mercer.backends import backend_of, is_foreign, to_numpy
+from mercer.backends import backend_of, beside, is_foreign, to_numpy
 from mercer.linalg.crossproducts import runs_of
 from mercer.linalg.eigen_bounds import column_norms
 from mercer.linalg.operators import Operator
@@ -80,8 +80,8 @@ def shifted_solve(
     precondition = precondition or (lambda R: R)
     sizes = column_norms(B, xp)
     sizes = np.where(sizes > 0, sizes, 1.0)
-    B = B / _here(sizes, B, A)  # so that no square of what is left of 1e-200 vanishes
-    X = xp.zeros_like(B) if start is None else start / _here(sizes, B, A)
+    B = B / beside(sizes, B)  # so that no square of what is left of 1e-200 vanishes
+    X = xp.zeros_like(B) if start is None else start / beside(sizes, B)
     Q, C = _split(B if start is None else B - A.matmat(X) - mu * X, A)
     before, passes = int(start is not None), 0
     P: Any = None
@@ -89,7 +89,7 @@ def shifted_solve(
     inverse = np.empty((0, 0))
     while passes < max_iter and np.any(np.linalg.norm(C, axis=0) > tol):
         Z = precondition(Q)
-        P = Z if P is None else Z - P @ _here(inverse @ to_numpy(AP.T @ Z), B, A)
+        P = Z if P is None else Z - P @ beside(inverse @ to_numpy(AP.T @ Z), B)
         AP = A.matmat(P)
         AP += mu * P
         passes += 1
@@ -97,14 +97,14 @@ def shifted_solve(
         if not inverse.any():
             break  # A + μI is not positive in any direction that is left
         step = inverse @ to_numpy(P.T @ Q)
-        X += P @ _here(step @ C, B, A)
-        Q, turn = _split(Q - AP @ _here(step, B, A), A)
+        X += P @ beside(step @ C, B)
+        Q, turn = _split(Q - AP @ beside(step, B), A)
         C = turn @ C
     left = np.linalg.norm(C, axis=0)
     if certify and (passes or not before):  # what the recurrence believes of R is not what is certified
         left = column_norms(A.matmat(X) + mu * X - B, xp)
         passes += 1
-    return Solution(X * _here(sizes, B, A), left, passes + before)
+    return Solution(X * beside(sizes, B), left, passes + before)
 
 
 def _split(R: Any, A: Operator) -> tuple[Any, np.ndarray]:
@@ -113,10 +113,6 @@ def _split(R: Any, A: Operator) -> tuple[Any, np.ndarray]:
         Q, C = A.xp.linalg.qr(R)
         return Q, to_numpy(C)
     return qr(R, mode="economic", check_finite=False)  # SciPy's takes a quarter of the time of NumPy's
-
-
-def _here(small: np.ndarray, like: Any, A: Operator) -> Any:
-    return A.xp.asarray(small, dtype=like.dtype, **A._place())
 
 
 def _positive_inverse(M: np.ndarray) -> np.ndarray:
