@@ -54,7 +54,7 @@ def verdict(out: Path, n: int, d: int) -> dict[str, Any]:
 
 
 def _mercer() -> Callable[[str], np.ndarray]:
-    from mercer.files.tables import read_table
+    from mercer.tables.table import read_table
 
     return lambda path: read_table(path).X
 

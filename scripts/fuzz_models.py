@@ -73,7 +73,7 @@ def pack(header: dict[str, Any], document: Any, data: bytes, honest: bool, text:
 
 
 def checksum(header: dict[str, Any], text: str, data: bytes) -> str:
-    from mercer.files.models_container import _DTYPES
+    from mercer.models.container import _DTYPES
 
     sha = hashlib.sha256(text.encode("utf-8", "surrogatepass"))
     for name in sorted(header):
@@ -226,7 +226,7 @@ class Mutator:
         target[0][target[1]] = copy.deepcopy(source[0][source[1]])
 
     def klass(self, header: Any, document: Any, data: bytes) -> None:
-        from mercer.files.models_classes import ENTRIES
+        from mercer.models.registry import ENTRIES
 
         if place := self._where(document, lambda v: isinstance(v, dict) and "object" in v):
             place[0][place[1]]["object"] = self.pick([*ENTRIES, "os.system", "builtins.eval", 5, None])
@@ -330,7 +330,7 @@ def judge(path: Path, rows: Any, methods: list[str]) -> str:
     from make_golden_models import ask
 
     import mercer
-    from mercer.files.models import ModelFileError
+    from mercer.models.model_file import ModelFileError
 
     try:
         model = mercer.load(path)

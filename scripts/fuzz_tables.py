@@ -84,7 +84,7 @@ def seeds() -> dict[str, list[bytes]]:
     """Small tables of every format, whole."""
     import pyarrow as pa
 
-    from mercer.files.tables import write_table
+    from mercer.tables.table import write_table
 
     rng = np.random.default_rng(0)
     numbers = {f"c{j}": rng.standard_normal(12) for j in range(3)}
@@ -244,7 +244,7 @@ def choices() -> list[dict[str, Any]]:
 
 def read(path: str, which: int) -> str:
     """How reading a file ends: "read", "refused", or what is wrong with that."""
-    from mercer.files.tables import Choice, TableError, read_columns, read_table
+    from mercer.tables.table import Choice, TableError, read_columns, read_table
 
     try:
         if which == len(choices()):
@@ -268,7 +268,7 @@ def work(jobs: Any, limit: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     warnings.simplefilter("ignore")
     for reader in ("csv", "arrow", "numpy", "h5ad", "image"):
-        importlib.import_module(f"mercer.files.{reader}_reader")
+        importlib.import_module(f"mercer.tables.{reader}_reader")
     jobs.send("ready")  # what imports take is not the files' doing
     while (job := jobs.recv()) is not None:
         ended = read(*job)

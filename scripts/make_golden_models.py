@@ -3,7 +3,7 @@
     python scripts/make_golden_models.py [--again]
 
 They stand for all files that were ever written in this format, so they are made once: existing ones are kept unless
---again is given, which belongs to a new version of the format alone. tests/files/models/test_model_file_golden.py loads
+--again is given, which belongs to a new version of the format alone. tests/models/test_model_file_golden.py loads
 each and asks again.
 """
 

@@ -54,9 +54,9 @@ _HOMES = {
 def load(path: "str | os.PathLike[str]") -> Any:
     """The estimator that `estimator.save(path)` wrote: it gives the same bits, and nothing of the file is ever run.
 
-    ModelFileError, of `mercer.files.models`, for a file that is no model, or was cut or altered.
+    ModelFileError, of `mercer.models.model_file`, for a file that is no model, or was cut or altered.
     """
-    return import_module("mercer.files.models").load_model(path)[0]
+    return import_module("mercer.models.model_file").load_model(path)[0]
 
 
 def __getattr__(name: str) -> Any:

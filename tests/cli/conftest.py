@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from sklearn.datasets import load_iris
 
 from mercer.cli.main import main
-from mercer.files.tables import read_columns, write_table
+from mercer.tables.table import read_columns, write_table
 
 
 class Shell:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import mercer
-from mercer.files.tables import Choice, read_table, write_table
+from mercer.tables.table import Choice, read_table, write_table
 
 QUICK = {"sne": ["--max-iter", "60", "--perplexity", "8"], "tsne": ["--max-iter", "60", "--perplexity", "8"]}
 FLOWERS = ["flowers.csv", "--label", "species", "--id", "name"]

@@ -5,7 +5,7 @@ import random
 
 import numpy as np
 
-from mercer.files.tables import write_table
+from mercer.tables.table import write_table
 
 WORDS = [None, True, -1, 3.5, 10**30, "", "x", "\x1b[2J", [], ["x"], {}, {"path": 3}]
 

@@ -141,8 +141,8 @@ def test_errors_of_the_library_have_statuses_of_their_own(monkeypatch):
     from sklearn.utils._param_validation import InvalidParameterError
 
     from mercer.exceptions import MemoryLimitError
-    from mercer.files.models import ModelFileError
-    from mercer.files.tables import TableError
+    from mercer.models.model_file import ModelFileError
+    from mercer.tables.table import TableError
 
     for error, status in ((TableError, 3), (ModelFileError, 5), (MemoryLimitError, 4), (InvalidParameterError, 2)):
 

@@ -8,7 +8,7 @@ import pytest
 import mercer
 from mercer.cli.forecast import Forecast, spoken
 from mercer.cli.methods import METHODS
-from mercer.files.tables import write_table
+from mercer.tables.table import write_table
 
 FLOWERS = ["flowers.csv", "--label", "species", "--id", "name"]
 

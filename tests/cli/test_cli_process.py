@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from mercer.files.tables import write_table
+from mercer.tables.table import write_table
 
 # Ctrl-C reaches a test's child even where the tests themselves run in the background, with SIGINT ignored.
 CODE = """

@@ -9,8 +9,8 @@ from scipy.stats import special_ortho_group
 
 import mercer
 from mercer.cli.comparing import best_of, disparity, overlap
-from mercer.files.tables import Choice, read_table, write_table
 from mercer.quality import Score, report
+from mercer.tables.table import Choice, read_table, write_table
 
 FLOWERS = ["flowers.csv", "--label", "species", "--id", "name"]
 

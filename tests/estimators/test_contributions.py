@@ -8,9 +8,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
 
 from mercer import PCA, KernelPCA
-from mercer.estimators import contributions
 from mercer.exceptions import MemoryLimitError
 from mercer.kernels import RBF, ArcCosine, Cosine, Laplacian, Linear, Matern, Polynomial, RationalQuadratic, Sigmoid
+from mercer.spectral import contributions
 
 RNG = np.random.default_rng(0)
 X, NEW = RNG.standard_normal((50, 4)), RNG.standard_normal((6, 4))

@@ -8,9 +8,9 @@ from sklearn.datasets import make_circles
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import KernelPCA
-from mercer.estimators.parallel import parallel_analysis, permuted_columns
 from mercer.exceptions import DegenerateDataWarning, MemoryLimitError
 from mercer.kernels import RBF, Laplacian, Linear, Polynomial, Spectrum
+from mercer.spectral.parallel_analysis import parallel_analysis, permuted_columns
 
 RINGS = make_circles(300, factor=0.3, noise=0.04, random_state=0)[0]
 
@@ -191,7 +191,7 @@ def test_bad_settings(options):
 
 
 def test_memory_is_asked_for(monkeypatch):
-    monkeypatch.setattr("mercer.estimators.parallel.available_bytes", lambda: 10**5)
+    monkeypatch.setattr("mercer.spectral.parallel_analysis.available_bytes", lambda: 10**5)
     with pytest.raises(MemoryLimitError, match="max_rows"):
         parallel_analysis(Linear(), RINGS)
     assert parallel_analysis(Linear(), RINGS, max_rows=40).rows == 40

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import ortho_group
 
-from mercer.estimators.dimension import choose_dimension
 from mercer.estimators.pca import PCA
 from mercer.exceptions import DegenerateDataWarning
+from mercer.spectral.intrinsic_dimension import choose_dimension
 
 SOLVERS = ["auto", "full", "covariance_eigh", "arpack", "randomized"]
 RNG = np.random.default_rng(0)

@@ -4,8 +4,8 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from swapped import collected, load_swapped
 
-from mercer.estimators.dimension import infer_dimension, log_evidence
 from mercer.estimators.pca import PCA
+from mercer.spectral.intrinsic_dimension import infer_dimension, log_evidence
 
 EXCEPTIONS: dict[str, str] = {}
 

@@ -23,7 +23,7 @@ from mercer.cli.pages import quality_report, title_of, writer
 from mercer.cli.record import plain, record_path
 from mercer.cli.request import Request
 from mercer.cli.scoring import number, sample_size, table_of
-from mercer.files.tables import Table
+from mercer.tables.table import Table
 from mercer.web.page import Map
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from mercer.cli.data import common_rows, refuse_lengths
 from mercer.cli.errors import unsuitable
 from mercer.cli.record import record_beside
-from mercer.files.tables import read_columns
+from mercer.tables.table import read_columns
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 from mercer.cli.errors import unsuitable
 from mercer.cli.messages import Voice
 from mercer.cli.options import closest
-from mercer.files.tables import Choice, Table, open_source, read_table
+from mercer.tables.table import Choice, Table, open_source, read_table
 
 
 def as_choice(given: dict[str, Any]) -> Choice:

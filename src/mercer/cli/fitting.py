@@ -25,8 +25,8 @@ from mercer.cli.outputs import (
 from mercer.cli.parameters import HIDDEN
 from mercer.cli.record import FORMAT, VERSION, command_line, digest_of, facts_of, plain, record_path, versions
 from mercer.cli.request import Request
-from mercer.files.models import save_model
-from mercer.files.tables import Table, write_table
+from mercer.models.model_file import save_model
+from mercer.tables.table import Table, write_table
 
 FEWEST_SCORED = 4  # rows; `mercer.quality.report` refuses fewer
 _FROM_OPTIONS = {"random_state": "seed", "n_jobs": "jobs"}

@@ -17,8 +17,8 @@ import numpy as np
 from sklearn.base import clone
 
 from mercer.embedding.repulsion import GRID_ABOVE
-from mercer.files.tables import Table
 from mercer.linalg.eigen import SMALL
+from mercer.tables.table import Table
 
 BUDGET = 2.0  # seconds for all small fits together
 QUICK = 0.25  # seconds of fits that are worth doing again, to be surer

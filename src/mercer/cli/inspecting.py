@@ -59,7 +59,7 @@ def _is_model(file: str) -> bool:
 
 def table_facts(path: str) -> dict[str, Any]:
     """What a table holds, column by column, and what to do about it."""
-    from mercer.files.tables import read_columns
+    from mercer.tables.table import read_columns
 
     columns = read_columns(path)
     n = len(next(iter(columns.values()))) if columns else 0
@@ -201,7 +201,7 @@ def _short(text: str, most: int = 24) -> str:
 def model_facts(path: str) -> dict[str, Any]:
     """What a model file holds."""
     from mercer.cli.placing import open_model
-    from mercer.files.models_container import read_container
+    from mercer.models.container import read_container
 
     model, notes = open_model(path)
     _, document, _ = read_container(path)

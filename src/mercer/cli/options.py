@@ -193,7 +193,7 @@ _CHOICE = ("label", "id", "drop", "columns", "impute", "encode", "scale", "dtype
 
 
 def choice_of(context: click.Context) -> dict[str, Any]:
-    """The options of the table that were given, as fields of `mercer.files.tables.Choice`."""
+    """The options of the table that were given, as fields of `mercer.tables.table.Choice`."""
     return {name: context.params[name] for name in _CHOICE if context.params.get(name)}
 
 

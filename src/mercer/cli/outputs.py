@@ -46,7 +46,7 @@ def _refuse_unwritable(path: Path) -> None:
 
 def refuse_unwritable_table(name: str, columns: dict[str, np.ndarray] | None = None) -> None:
     """Failure for a suffix that no table, or none with such columns, is written as: found out by writing a row."""
-    from mercer.files.tables import TableError, write_table
+    from mercer.tables.table import TableError, write_table
 
     if name == STDOUT:
         return

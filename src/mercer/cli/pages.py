@@ -11,7 +11,7 @@ import numpy as np
 from mercer.cli.messages import Voice
 from mercer.cli.methods import METHODS
 from mercer.cli.record import plain
-from mercer.files.tables import Table
+from mercer.tables.table import Table
 from mercer.web.page import Map, Page, write_page
 
 if TYPE_CHECKING:

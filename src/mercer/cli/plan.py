@@ -14,8 +14,8 @@ from mercer.cli.methods import METHODS
 from mercer.cli.parameters import HIDDEN
 from mercer.cli.record import plain
 from mercer.cli.request import Request
-from mercer.files.tables import Table
 from mercer.memory import available_bytes, format_bytes
+from mercer.tables.table import Table
 
 
 def tell_plan(
@@ -86,9 +86,9 @@ def _of_kernel_pca(estimator: Any, table: Table, _: Any) -> tuple[str, int]:
 
 
 def _of_discriminants(estimator: Any, table: Table, _: Any) -> tuple[str, int]:
-    from mercer.estimators.discriminants import block_width
-    from mercer.estimators.planning import plan_fit
     from mercer.features import factor_bytes
+    from mercer.spectral.discriminants import block_width
+    from mercer.spectral.plan import plan_fit
 
     n, d = table.X.shape
     if estimator.rank is not None:
@@ -126,8 +126,8 @@ def _of_cca(estimator: Any, table: Table, second: Table | None) -> tuple[str, in
 
 
 def _of_isomap(estimator: Any, table: Table, _: Any) -> tuple[str, int]:
-    from mercer.estimators.landmarks import landmark_count
-    from mercer.estimators.unfolding import plan_unfolding
+    from mercer.spectral.landmarks import landmark_count
+    from mercer.spectral.scaling import plan_unfolding
 
     n = table.X.shape[0]
     landmarks = landmark_count(estimator.landmarks, n, n, estimator.n_components)

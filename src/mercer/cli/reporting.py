@@ -11,7 +11,7 @@ from mercer.cli.messages import Voice, print_json
 from mercer.cli.outputs import Writing, refuse_bad_outputs, refuse_other_than_page
 from mercer.cli.pages import columns_shown, quality_of, say_page, title_of
 from mercer.cli.scoring import table_of
-from mercer.files.tables import Table
+from mercer.tables.table import Table
 from mercer.web.page import Map, Page, write_page
 
 

@@ -19,7 +19,7 @@ OUTPUTS = {"output": "coordinates", "save": "model", "report": "page"}
 @dataclass(frozen=True)
 class Request:
     """parameters : of the estimator, where they differ from the command's defaults
-    choice : fields of `mercer.files.tables.Choice`
+    choice : fields of `mercer.tables.table.Choice`
     expected : path -> sha256 that a recorded run had
     """
 

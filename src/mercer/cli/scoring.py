@@ -13,7 +13,7 @@ from mercer.cli.data import as_choice, common_rows, read, refuse_lengths, refuse
 from mercer.cli.messages import Voice, print_json, print_table, print_text
 from mercer.cli.pages import quality_report
 from mercer.cli.record import digest_of, plain
-from mercer.files.tables import Table
+from mercer.tables.table import Table
 
 
 def evaluate(

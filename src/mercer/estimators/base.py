@@ -27,7 +27,7 @@ class Saved:
         The loaded one gives the same bits. ModelFileError where a kernel, metric or callback is a function; a model of
         tensors is saved as one of NumPy arrays. An old file is replaced once the new one is whole.
         """
-        import_module("mercer.files.models").save_model(self, path)  # who never saves need not wait for it
+        import_module("mercer.models.model_file").save_model(self, path)  # who never saves need not wait for it
 
     def _saved(self) -> dict[str, Any]:
         """What a fit left here, without what follows from the rest."""

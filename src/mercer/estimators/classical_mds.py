@@ -14,10 +14,10 @@ from sklearn.utils.validation import check_is_fitted, check_symmetric
 
 from mercer.estimators.base import Estimator
 from mercer.estimators.kernel_pca import KernelPCA
-from mercer.estimators.unfolding import as_kernel_pca, distance_settings, plan_unfolding, unfold_matrix
 from mercer.kernels import Kernel
 from mercer.kernels.metric import HalfSquaredDistance
 from mercer.kernels.products import Linear
+from mercer.spectral.scaling import distance_settings, plan_unfolding, unfold_matrix
 
 _SPECTRUM = ("eigenvalues_", "residuals_", "eigenvalue_error_", "solver_")  # those of the kernel PCA that it is
 
@@ -145,7 +145,7 @@ class ClassicalMDS(Estimator):
             k, bits, tol=self.tol, random_state=self.random_state, n_jobs=self.n_jobs, may_be_indefinite=False
         )
         result = unfold_matrix(D.astype(np.float64, copy=False), plan, settings)
-        self.kernel_pca_ = as_kernel_pca(result, plan, settings.tol, started, n_components=k, **self._given())
+        self.kernel_pca_ = KernelPCA.of_scaling(result, plan, settings.tol, started, n_components=k, **self._given())
         self.embedding_ = result.embedding
 
     def _given(self) -> dict[str, Any]:

@@ -15,12 +15,19 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimators.base import Estimator
-from mercer.estimators.components import Settings
-from mercer.estimators.connection import WAYS, connect
-from mercer.estimators.landmarks import choose_landmarks, landmark_count
-from mercer.estimators.unfolding import (
-    Unfolded,
-    as_kernel_pca,
+from mercer.estimators.kernel_pca import KernelPCA
+from mercer.exceptions import MemoryLimitError
+from mercer.graph.geodesics import Geodesics
+from mercer.graph.neighbors import build_index
+from mercer.kernels import Kernel
+from mercer.kernels.metric import bound_metric
+from mercer.linalg.eigen import SMALL
+from mercer.memory import format_bytes
+from mercer.spectral.components import Settings
+from mercer.spectral.connection import WAYS, connect
+from mercer.spectral.landmarks import choose_landmarks, landmark_count
+from mercer.spectral.scaling import (
+    Scaling,
     distance_settings,
     memory_bound,
     place_links,
@@ -29,13 +36,6 @@ from mercer.estimators.unfolding import (
     unfold,
     unfold_landmarks,
 )
-from mercer.exceptions import MemoryLimitError
-from mercer.graph.geodesics import Geodesics
-from mercer.graph.neighbors import build_index
-from mercer.kernels import Kernel
-from mercer.kernels.metric import bound_metric
-from mercer.linalg.eigen import SMALL
-from mercer.memory import format_bytes
 
 _SPECTRUM = ("eigenvalues_", "residuals_", "eigenvalue_error_", "solver_")  # those of the kernel PCA that it is
 
@@ -228,7 +228,7 @@ class Isomap(Estimator):
         if len(connection.rows) < X.shape[0]:
             self._restrict(X, measurable)
 
-    def _unfolded(self, graph: sp.csr_array) -> Unfolded:
+    def _unfolded(self, graph: sp.csr_array) -> Scaling:
         """Coordinates of the rows of a connected graph."""
         n = graph.shape[0]
         count, m = self._planned(n)
@@ -271,10 +271,10 @@ class Isomap(Estimator):
             monitor=self._say_pass if self.verbose else None,
         )
 
-    def _keep(self, result: Unfolded, started: float) -> None:
+    def _keep(self, result: Scaling, started: float) -> None:
         params = {name: getattr(self, name) for name in ("n_components", "eigen_solver", "tol", "max_iter", "n_jobs")}
         tol = self._settings(1).tol
-        self.kernel_pca_ = as_kernel_pca(result, self._plan, tol, started, **params)
+        self.kernel_pca_ = KernelPCA.of_scaling(result, self._plan, tol, started, **params)
         self._set_spectrum()
         self._say(str(self.solver_))
         self.embedding_, self.residual_variance_ = result.embedding, result.residual_variance

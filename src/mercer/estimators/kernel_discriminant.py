@@ -14,13 +14,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer.backends import backend_of, beside, to_numpy
-from mercer.estimators.discriminants import Settings, block_width, find_discriminants, start_bytes
 from mercer.estimators.kernel_base import KernelEstimator, bits_of
-from mercer.estimators.planning import SolverReport, plan_fit
 from mercer.exceptions import DegenerateDataWarning, warn
 from mercer.linalg.discriminant import Classes
 from mercer.linalg.discriminant_rule import fit_rule
 from mercer.linalg.eigen import default_tol
+from mercer.spectral.discriminants import Settings, block_width, find_discriminants, start_bytes
+from mercer.spectral.plan import SolverReport, plan_fit
 
 
 class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):

@@ -15,11 +15,7 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.backends import adopt, backend_of, beside, is_foreign, namespace, to_numpy
-from mercer.estimators.components import Components, Settings, exact_components, factor_components
-from mercer.estimators.contributions import feature_contributions
 from mercer.estimators.kernel_base import KernelEstimator, bits_of
-from mercer.estimators.parallel import parallel_analysis, refuse_no_columns, refuse_one_column
-from mercer.estimators.planning import Plan, SolverReport, plan_fit
 from mercer.exceptions import DegenerateDataWarning, warn
 from mercer.expansion import Eigenfunction
 from mercer.kernels.base import leaves
@@ -28,6 +24,11 @@ from mercer.linalg.eigen import default_tol
 from mercer.preimage import METHODS, Fitted, Method, resolve_method
 from mercer.preimage.base import Request, refuse_without_rows, scores_like
 from mercer.preimage.ridge import RidgeMap
+from mercer.spectral.components import Components, Settings, exact_components, factor_components
+from mercer.spectral.contributions import feature_contributions
+from mercer.spectral.parallel_analysis import parallel_analysis, refuse_no_columns, refuse_one_column
+from mercer.spectral.plan import Plan, SolverReport, plan_fit
+from mercer.spectral.scaling import Scaling
 
 
 class KernelPCA(KernelEstimator):
@@ -326,12 +327,18 @@ class KernelPCA(KernelEstimator):
         if isinstance(way_back := getattr(self, "preimage_", None), RidgeMap):
             self.dual_coef_ = way_back.dual_coef
 
-    def _adopt(self, found: Components, report: SolverReport):
-        """Be the fit of components that another estimator found: those of a precomputed kernel."""
+    @classmethod
+    def of_scaling(cls, result: Scaling, plan: Plan, tol: float, started: float, **params: Any) -> KernelPCA:
+        """The kernel PCA, of the precomputed kernel −½d², that a map by classical scaling is."""
+        found = result.components
+        self = cls(kernel="precomputed", **params)
         self.kernel_, self.gamma_, self.X_fit_ = found.expansion.kernel, None, found.expansion.anchors
         self.n_features_in_ = self.X_fit_.shape[0]
         self._keep(found)
-        self.solver_ = report
+        seconds = time.perf_counter() - started
+        self.solver_ = SolverReport(
+            plan.solver, plan.reason, found.passes, plan.needed_bytes, tol, found.converged, seconds
+        )
         return self
 
     def _like(self, values: np.ndarray):

@@ -16,7 +16,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.backends import Array, adopt, device_of, is_foreign, namespace, to_numpy
 from mercer.estimators.base import Estimator
-from mercer.estimators.dimension import Gaussian, choose_dimension, noise_variance
 from mercer.exceptions import DegenerateDataWarning, warn
 from mercer.linalg.covariance import (
     Axes,
@@ -29,6 +28,7 @@ from mercer.linalg.covariance import (
     wide_dtype,
     working_dtype,
 )
+from mercer.spectral.intrinsic_dimension import Gaussian, choose_dimension, noise_variance
 
 _SPARSE_SOLVERS = ("auto", "arpack", "covariance_eigh")
 

@@ -8,7 +8,6 @@ parallel_analysis                how many components are more than independent v
 ContributionsDisplay             how much each variable moves each component, as a picture
 """
 
-from mercer.estimators.parallel import ParallelAnalysis, parallel_analysis
 from mercer.plots import NeighborsDisplay, ShortcutsDisplay
 from mercer.selection.alignment import alignment
 from mercer.selection.bandwidth import DistanceSummary, distance_summary, median_distance, median_gamma
@@ -21,6 +20,7 @@ from mercer.selection.neighbors_result import NeighborsDiagnosis
 from mercer.selection.reconstruction import Reconstruction, reconstruction_error
 from mercer.selection.result import KernelSelection, ScoredKernel
 from mercer.selection.select import CRITERIA, select_kernel
+from mercer.spectral.parallel_analysis import ParallelAnalysis, parallel_analysis
 
 __all__ = [
     "CRITERIA",

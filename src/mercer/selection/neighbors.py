@@ -12,8 +12,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_array
 
 from mercer.estimators.base import FLOATS
-from mercer.estimators.unfolding import distance_settings, plan_unfolding, refuse_units, unfold_landmarks
-from mercer.graph.components import connected, join_components
+from mercer.graph.connectivity import connected, join_components
 from mercer.graph.geodesics import Geodesics
 from mercer.graph.neighbors import build_index
 from mercer.graph.rows import refuse_foreign
@@ -23,6 +22,7 @@ from mercer.linalg.eigen import SMALL, as_generator
 from mercer.selection.data import one_seed, read_samples
 from mercer.selection.neighbors_choice import choose
 from mercer.selection.neighbors_result import NeighborsDiagnosis, records
+from mercer.spectral.scaling import distance_settings, plan_unfolding, refuse_units, unfold_landmarks
 
 COUNTS = range(4, 31, 2)
 _REFERENCE = 15  # neighbours at least of the graph in which shortcuts are looked for: a thinner one has cracks

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from mercer.estimators.kernel_pca import KernelPCA
-from mercer.estimators.parallel import parallel_analysis, refuse_one_column
 from mercer.exceptions import DegenerateDataWarning, FailedCandidateWarning, MemoryLimitError, warn
 from mercer.features import rows_of
 from mercer.kernels.base import Kernel
@@ -23,6 +22,7 @@ from mercer.selection.data import one_seed, read_samples, read_target, refuse_co
 from mercer.selection.loo import leave_one_out
 from mercer.selection.reconstruction import read_folds, reconstruction_error
 from mercer.selection.result import KernelSelection, ScoredKernel
+from mercer.spectral.parallel_analysis import parallel_analysis, refuse_one_column
 
 EXACT_UP_TO = 2000  # samples for which rank="auto" means no factor at all
 

@@ -1,1 +1,0 @@
-"""Files: tables in and out, and fitted models."""

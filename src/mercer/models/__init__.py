@@ -1,0 +1,1 @@
+"""Model files: a fitted estimator as data."""

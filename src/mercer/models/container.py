@@ -1,0 +1,185 @@
+"""The container of a model file: named arrays and one JSON document, in the safetensors format, with a checksum.
+
+A file is read in an order in which nothing can be asked for that is not there: it must be a plain file, its header is
+held to its length by safetensors before anything is allocated, and the document is held to a size and a depth before
+it is parsed. Writing goes to a file beside the old one, which is replaced once all is on the disk.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import stat
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mercer.atomic_write import replacing
+from mercer.memory import available_bytes, format_bytes
+
+DEPTH = 200  # levels of lists and objects in the document, at most
+DOCUMENT = 16_000_000  # bytes of it, at most: arrays are no part of it
+ARRAYS = 100_000  # in a file, at most
+_DTYPES = {  # of safetensors, and what they are here
+    "BOOL": "bool",
+    "I8": "int8",
+    "I16": "int16",
+    "I32": "int32",
+    "I64": "int64",
+    "U8": "uint8",
+    "U16": "uint16",
+    "U32": "uint32",
+    "U64": "uint64",
+    "F16": "float16",
+    "F32": "float32",
+    "F64": "float64",
+}
+DTYPES = tuple(_DTYPES.values())
+
+
+def most_used(tensors: dict[str, np.ndarray]) -> int:
+    """How many bytes of arrays the document may name, counted at every use: each is looked through once more."""
+    return max(2**26, 64 * sum(array.nbytes for array in tensors.values()))
+
+
+class ModelFileError(ValueError):
+    """A model cannot be saved, or a file is no model that this Mercer can read; one sentence says why."""
+
+
+def write_container(path: str | os.PathLike[str], tensors: dict[str, np.ndarray], document: dict[str, Any]) -> None:
+    """Write arrays, C-contiguous and little-endian, and the document; the old file stays until the new one is whole."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import save_file
+
+    text = json.dumps(document, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    _refuse_deep(text)
+    if len(tensors) > ARRAYS:
+        raise ModelFileError(f"This model has {len(tensors)} arrays, more than the {ARRAYS} that a file holds.")
+    if len(text) > DOCUMENT:
+        raise ModelFileError(
+            f"The parameters and the notes of this model take {format_bytes(len(text))} of text, more than the "
+            f"{format_bytes(DOCUMENT)} that a model file has room for; give long lists as NumPy arrays."
+        )
+    metadata = {"mercer": text, "sha256": digest(text, tensors)}
+    with replacing(path) as temporary:
+        try:
+            save_file(tensors, temporary, metadata=metadata)
+        except SafetensorError as error:
+            raise OSError(f"{path} could not be written: {one_line(error)}.") from error
+
+
+def read_container(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str, Any], str]:
+    """The arrays, the document, and the checksum's verdict: "" or what is wrong.
+
+    The caller looks at the document's version first: a file of a newer format may be summed in another way.
+    """
+    from safetensors import safe_open
+
+    path = Path(path)
+    _refuse_no_file(path)
+    try:
+        with safe_open(path, framework="np") as file:
+            metadata = file.metadata() or {}
+            text, given = metadata.get("mercer"), metadata.get("sha256", "")
+            if text is None:
+                raise ModelFileError(f"{path} is a safetensors file, but none of Mercer's: it says nothing of a model.")
+            document = _parsed(text, path)
+            names = sorted(file.keys())
+            if len(names) > ARRAYS:
+                raise ModelFileError(f"{path} has {len(names)} arrays, more than the {ARRAYS} of any model.")
+            tensors = {name: _tensor(file, name) for name in names}
+    except (ModelFileError, OSError):
+        raise
+    except Exception as error:  # safetensors', or NumPy's of an array that is none
+        raise ModelFileError(f"{path} is no model file, or it was cut short: {one_line(error)}.") from error
+    return tensors, document, "" if digest(text, tensors) == given else "its checksum does not fit its contents"
+
+
+def _parsed(text: str, path: Path) -> dict[str, Any]:
+    try:
+        return parse_document(text)
+    except ModelFileError as error:
+        raise ModelFileError(f"{path} is no model file: {one_line(error)}.") from error
+
+
+def digest(text: str, tensors: dict[str, np.ndarray]) -> str:
+    """sha256 of the document, then of each array in the order of the names: name, dtype, shape, bytes."""
+    sha = hashlib.sha256(text.encode("utf-8", "surrogatepass"))
+    for name in sorted(tensors):
+        array = tensors[name]
+        sha.update(f"\n{name} {array.dtype.name} {list(array.shape)}\n".encode("utf-8", "surrogatepass"))
+        sha.update(array.reshape(-1).view(np.uint8).data)
+    return sha.hexdigest()
+
+
+def parse_document(text: str) -> dict[str, Any]:
+    """The JSON document: of bounded depth, without repeated keys, NaN or infinity."""
+    if len(text) > DOCUMENT:
+        raise ModelFileError(f"The document of this file is longer than {format_bytes(DOCUMENT)}.")
+    _refuse_deep(text)
+    try:
+        document = json.loads(text, object_pairs_hook=_pairs, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(f"The document of this file is no JSON: {one_line(error)}.") from error
+    if not isinstance(document, dict):
+        raise ModelFileError("The document of this file is no JSON object.")
+    return document
+
+
+def one_line(error: BaseException | str) -> str:
+    """What an error says, as part of a sentence: a line of at most 300 letters without its full stop."""
+    said = " ".join(str(error).split()) or type(error).__name__
+    return (said if len(said) <= 300 else said[:299] + "…").rstrip(".")
+
+
+def _tensor(file: Any, name: str) -> np.ndarray:
+    found = file.get_slice(name).get_dtype()
+    if found not in _DTYPES:
+        raise ModelFileError(f"The array {name[:80]!r} has the type {found}, which no model file has.")
+    array = file.get_tensor(name)
+    if array.dtype != _DTYPES[found]:
+        raise ModelFileError(f"The array {name[:80]!r} was read as {array.dtype}, not as {_DTYPES[found]}.")
+    return array if array.flags.writeable else array.copy()
+
+
+def _refuse_no_file(path: Path) -> None:
+    """OSError where there is nothing, ModelFileError for what is no plain file, or would not fit into memory."""
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise ModelFileError(f"{path} is no plain file.")
+    if status.st_size > available_bytes():
+        raise ModelFileError(
+            f"{path} has {format_bytes(status.st_size)}, and {format_bytes(available_bytes())} of memory are free: "
+            "nothing was read."
+        )
+    with path.open("rb") as file:
+        start = file.read(9)
+    if len(start) == 9 and start[8:9] != b"{":
+        what = "a pickle, which Mercer never loads" if start[:1] == b"\x80" else "none of Mercer's"
+        raise ModelFileError(f"{path} is no model file: it looks like {what}.")
+
+
+_BRACKETS = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[{\]}]', re.DOTALL)  # possessive: nothing is kept to go back to
+
+
+def _refuse_deep(text: str) -> None:
+    depth = 0
+    for token in _BRACKETS.finditer(text):
+        if (sign := text[token.start()]) != '"':
+            depth += 1 if sign in "[{" else -1
+            if depth > DEPTH:
+                raise ModelFileError(f"The document is nested more than {DEPTH} levels deep.")
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key stands twice in one object")
+    return found
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no number")

@@ -1,0 +1,1 @@
+"""The computation behind the spectral estimators."""

@@ -1,0 +1,350 @@
+"""The computation behind KernelPCA: from a kernel and samples to components and the map of new points.
+
+exact_components    the top eigenpairs of HKH, certified
+factor_components   those of HFFᵀH for a randomly pivoted Cholesky factor, with the trace bound
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from mercer.backends import backend_of, beside, column_signs, columns_of, namespace, placement
+from mercer.exceptions import (
+    DegenerateDataWarning,
+    IndefiniteKernelWarning,
+    NotConvergedWarning,
+    warn,
+)
+from mercer.expansion import KernelExpansion
+from mercer.features import SIGNIFICANT, kernel_features, refuse_infinite, refuse_overflow, symmetric
+from mercer.kernels import Kernel
+from mercer.kernels.discrete import Precomputed
+from mercer.linalg.eigen import SMALL, Eigenpairs, top_eigenpairs
+from mercer.linalg.gram import Gram
+from mercer.linalg.krylov import Monitor
+from mercer.linalg.lowrank import FactorSpectrum, factor_spectrum
+from mercer.linalg.operators import Centered, Dense
+from mercer.spectral.plan import Plan
+
+_ONE_TILE = {True: 512, False: 256}  # samples whose matrix one thread computes while a second wakes up; quick kernels
+_ZERO_AT = {64: 1e-12, 32: 2e-7}  # an eigenvalue below this, times γ₁, is nothing but rounding
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the user asked for, with every default resolved."""
+
+    k: int  # how many pairs to look for first
+    share: float | None  # of the variance, where that decides the number
+    tol: float
+    bits: int  # of the data's floats, and so of the answer's
+    max_iter: int | None
+    n_iter: int | str
+    rank: int
+    drop_zero: bool
+    random_state: Any
+    n_jobs: int | None
+    monitor: Monitor | None
+    subject: str = ""  # what messages call the matrix; the kernel's own name where it is empty
+    may_be_indefinite: bool = False  # distances along a graph always are, and nobody need be warned of it
+
+
+@dataclass(frozen=True)
+class Components:
+    """Everything that a fit knows. Arrays of length k are NumPy's; `vectors` and the expansion live with the data."""
+
+    values: np.ndarray
+    vectors: Any  # (n, k)
+    residuals: np.ndarray
+    errors: np.ndarray
+    total: float  # tr HKH
+    expansion: KernelExpansion  # x ↦ scores, and in a last column x ↦ mean of k(x, xᵢ)
+    mean_norm: float  # mean of k(xᵢ, xⱼ): the squared length of the mean of the features
+    passes: int
+    bytes: int
+    reason: str
+    converged: bool
+    landmarks: np.ndarray | None = None  # the rows that the expansion compares with, where these are not all
+
+
+def exact_components(
+    kernel: Kernel, X: Any, plan: Plan, settings: Settings, replan: Callable[[int], Plan]
+) -> Components:
+    """The top eigenpairs of HKH by the plan's solver; `replan(k)` is asked when a share needs more than k."""
+    with _calm(X, plan):
+        return _exact_components(kernel, X, plan, settings, replan)
+
+
+def _calm(X: Any, plan: Plan) -> AbstractContextManager[Any]:
+    """One thread for BLAS, except for LAPACK on a large matrix.
+
+    On small matrices two threads mostly wait for each other. On large ones it is Mercer's own threads that read tiles,
+    and BLAS's, which spin for a while after each product between two passes, would take a core from them.
+    """
+    alone = plan.solver != "dense" or X.shape[0] <= SMALL // 2
+    return backend_of(X if X.ndim == 2 else np.empty(0)).one_thread() if alone else nullcontext()
+
+
+def _exact_components(
+    kernel: Kernel, X: Any, plan: Plan, settings: Settings, replan: Callable[[int], Plan]
+) -> Components:
+    return components_of(_operator(kernel, X, plan, settings), kernel, X, plan, settings, replan)
+
+
+def components_of(
+    A: Centered, kernel: Kernel, X: Any, plan: Plan, settings: Settings, replan: Callable[[int], Plan] | None = None
+) -> Components:
+    """The top eigenpairs of a centred matrix, and the expansion in `kernel` over the samples X that it stands for."""
+    pairs, plan = _solve(A, plan, settings, replan)
+    noise, subject = _noise(A), settings.subject or kernel
+    converged = _judge(pairs, subject, settings, noise)
+    values = _cleaned(pairs.values, subject, A.n, settings.bits, noise)
+    pairs = _select(pairs, np.flatnonzero(values > 0) if settings.drop_zero else np.arange(len(values)))
+    values = values[values > 0] if settings.drop_zero else values
+    vectors, _ = _with_fixed_signs(pairs.vectors, settings.bits)
+    xp, centred = A.xp, _centred(pairs, A)
+    inverse = np.where(values > 0, 1 / np.sqrt(np.where(values > 0, values, 1.0)), 0.0)
+    alphas = vectors * beside(inverse, vectors)
+    means = centred.row_sums() / A.n  # what each sample has in common with the mean: K1/n
+    offset = xp.sum(xp.astype(alphas, means.dtype) * means[:, None], axis=0)
+    mean_coefs = xp.full((A.n, 1), 1.0 / A.n, dtype=alphas.dtype, **placement(alphas))
+    expansion = _expansion(kernel, X, alphas, offset, mean_coefs, settings)
+    return Components(
+        values,
+        vectors,
+        pairs.residuals,
+        pairs.errors + noise,
+        centred.trace(),
+        expansion,
+        float(xp.sum(means)) / A.n,
+        pairs.passes,
+        plan.needed_bytes + pairs.kept_bytes,
+        plan.reason,
+        converged,
+    )
+
+
+def factor_components(kernel: Kernel, X: Any, plan: Plan, settings: Settings) -> Components:
+    """The top eigenpairs of HFFᵀH, K ≈ FFᵀ: γ(HKH) is above them by tr(K − FFᵀ) at most."""
+    n = X.shape[0]
+    features = kernel_features(
+        kernel,
+        X,
+        rank=settings.rank,
+        memory_limit=plan.limit,
+        random_state=settings.random_state,
+        n_jobs=settings.n_jobs,
+    )
+    factor = features.factor
+    spectrum = factor_spectrum(factor.F, n_jobs=settings.n_jobs)
+    total = float(spectrum.values.sum()) + factor.error
+    k = min(settings.k, len(spectrum.values))
+    if settings.share is not None:
+        k = _enough(spectrum.values, total, settings.share)
+    _warn_of_low_rank(spectrum.values, total, settings)
+    values = _cleaned(spectrum.values[:k], kernel, n, settings.bits)
+    k = int(np.sum(values > 0)) if settings.drop_zero else k
+    vectors, signs = _with_fixed_signs(spectrum.vectors(factor.F, k), settings.bits)
+    weights = spectrum.rotation[:, :k] * np.sqrt(spectrum.values[:k]) * signs  # F(x) − mean ↦ scores
+    both = np.column_stack([weights, spectrum.mean])
+    bound = np.full(k, factor.error)
+    return Components(
+        values[:k],
+        vectors,
+        bound,
+        bound.copy(),
+        total,
+        features.expansion(both, np.append(spectrum.mean @ weights, 0.0)),
+        float(spectrum.mean @ spectrum.mean),
+        0,
+        _factor_bytes(spectrum, n, settings.bits),
+        f"rank {len(spectrum.values)}, tr(K − FFᵀ) = {factor.error:.3g}",
+        True,
+        factor.landmarks,
+    )
+
+
+# --- the operator and its eigenpairs ---------------------------------------------------------------------
+
+
+def _operator(kernel: Kernel, X: Any, plan: Plan, settings: Settings) -> Centered:
+    if isinstance(kernel, Precomputed):
+        return Centered(Dense(symmetric(kernel.points(X, namespace(X).float64).rows)))
+    if X.shape[0] <= SMALL:
+        return _whole(kernel, X, settings)
+    # Tiles of float64 whatever the data: the ladder starts on float32 ones, and the certificate is worth one pass.
+    # Keeping starts with the second pass, since there is often only one.
+    gram = Gram(
+        kernel,
+        X,
+        precision=namespace(X).float64,
+        keep_bytes=plan.keep_bytes,
+        keep_from=1,
+        tile=plan.tile if X.shape[0] > plan.tile else None,
+        n_jobs=settings.n_jobs,
+    )
+    refuse_overflow(gram, kernel)
+    centred = Centered.consuming(gram.to_dense()) if plan.solver == "dense" else Centered(gram)
+    centred.entry_error = kernel.rounding(gram.points)
+    return centred
+
+
+def _whole(kernel: Kernel, X: Any, settings: Settings) -> Centered:
+    """HKH in memory, in float64; up to a tile or so without the machinery of tiles."""
+    if X.shape[0] > _ONE_TILE[kernel.quick]:
+        gram = Gram(kernel, X, precision=namespace(X).float64, n_jobs=settings.n_jobs)
+        points, form = gram.points, gram.to_dense
+    else:
+        points = kernel.points(X, namespace(X).float64)
+        form = partial(kernel.tile, points)
+    refuse_infinite(kernel.diagonal(points), kernel)
+    centred = Centered.consuming(form())
+    centred.entry_error = kernel.rounding(points)
+    return centred
+
+
+def _warn_of_low_rank(values: np.ndarray, total: float, settings: Settings) -> None:
+    """The factor may hold less than was asked for: say so, and why."""
+    m = len(values)
+    held = values.sum() / total if total > 0 else 1.0
+    if settings.share is not None and held < settings.share:
+        warn(
+            f"A factor of rank {m} is certain to hold {held:.1%} of the variance, less than the {settings.share:.1%} "
+            "asked for: all its components are given. Raise rank.",
+            NotConvergedWarning,
+        )
+    if settings.share is None and m < settings.k and not settings.drop_zero:
+        warn(
+            f"The kernel matrix has rank {m} up to rounding: there are {m} components, not {settings.k}.",
+            DegenerateDataWarning,
+        )
+
+
+def _solve(
+    A: Centered, plan: Plan, settings: Settings, replan: Callable[[int], Plan] | None
+) -> tuple[Eigenpairs, Plan]:
+    k, known = settings.k, None
+    while True:
+        pairs = top_eigenpairs(
+            A,
+            k,
+            solver=plan.solver,
+            tol=settings.tol,
+            max_iter=settings.max_iter,
+            n_iter=settings.n_iter,
+            random_state=settings.random_state,
+            monitor=settings.monitor,
+            start=known,
+        )
+        if settings.share is None or replan is None:
+            return pairs, plan
+        enough = _enough(pairs.values, _centred(pairs, A).trace(), settings.share)
+        if enough < k or k == A.n:
+            return _select(pairs, np.arange(min(enough, k))), plan
+        k, known = min(A.n, 2 * k), pairs.vectors
+        A.forget()
+        plan = replan(k)
+
+
+def _enough(values: np.ndarray, total: float, share: float) -> int:
+    """How many values it takes to pass the share of the total; all of them where they do not reach it."""
+    reached = np.cumsum(np.maximum(values, 0.0)) / total if total > 0 else np.ones(len(values))
+    return min(len(values), int(np.searchsorted(reached, share, side="right")) + 1)
+
+
+def _centred(pairs: Eigenpairs, A: Centered) -> Centered:
+    """The operator that made the last pass and so knows its row sums: after Ctrl-C, a coarser one than A."""
+    return pairs.operator if isinstance(pairs.operator, Centered) else A
+
+
+def _select(pairs: Eigenpairs, index: np.ndarray) -> Eigenpairs:
+    if len(index) == len(pairs.values):
+        return pairs
+    return replace(
+        pairs,
+        values=pairs.values[index],
+        vectors=columns_of(pairs.vectors, index),
+        residuals=pairs.residuals[index],
+        errors=pairs.errors[index],
+    )
+
+
+# --- what the values say ---------------------------------------------------------------------------------
+
+
+def _noise(A: Centered) -> float:
+    """An eigenvalue of HKH that rounding in the entries of K alone can make."""
+    largest = float(A.xp.max(A.xp.abs(A.uncentred_diagonal())))
+    return 8 * float(np.finfo(np.float64).eps) * largest * float(np.sqrt(A.n)) + A.n * A.entry_error
+
+
+def _cleaned(values: np.ndarray, subject: str | Kernel, n: int, bits: int, noise: float = 0.0) -> np.ndarray:
+    """Eigenvalues with rounding errors at zero; an error where a component is truly negative."""
+    values = np.asarray(values, np.float64)
+    values = np.where(np.abs(values) > noise, values, 0.0)
+    top, lowest = values.max(initial=0.0), values.min(initial=0.0)
+    if lowest < 0 and lowest < -SIGNIFICANT[bits] * top:
+        raise ValueError(
+            f"There are significant negative eigenvalues ({-lowest / top if top > 0 else np.inf:.2g} of the largest): "
+            f"{subject} is no positive semidefinite kernel on this data, and {len(values)} components reach into its "
+            "negative part. Ask for fewer components, or take another kernel or eigen_solver."
+        )
+    if top <= 0 and n > 1:
+        warn(
+            "The data has no variation in feature space: every eigenvalue is zero. Constant or underflowing data, or a "
+            "gamma that makes all points alike, does that.",
+            DegenerateDataWarning,
+        )
+    return np.where(values > _ZERO_AT[bits] * top, values, 0.0)
+
+
+def _judge(pairs: Eigenpairs, subject: str | Kernel, settings: Settings, noise: float) -> bool:
+    """Whether the tolerance was met, with a warning where it was not or where the kernel is indefinite."""
+    top, worst = np.abs(pairs.values).max(initial=0.0), pairs.residuals.max(initial=0.0)
+    if top <= noise:
+        return True  # nothing but rounding: there is nothing to converge to
+    converged = bool(worst <= settings.tol * top)
+    if not converged and pairs.solver not in ("dense", "randomized"):  # these were given no tolerance to reach
+        warn(
+            f"{pairs.solver} stopped after {pairs.passes} passes with a residual of {worst / top:.1e} of the largest "
+            f"eigenvalue, above tol = {settings.tol:.1e}. See residuals_; raise max_iter or tol.",
+            NotConvergedWarning,
+        )
+    if pairs.lowest < -SIGNIFICANT[settings.bits] * top and not settings.may_be_indefinite:
+        warn(
+            f"{subject} has negative eigenvalues on this data ({pairs.lowest:.3g} and maybe lower, the largest is "
+            f"{top:.3g}): it is no inner product. The components are those of the largest eigenvalues; shares of "
+            "variance are relative to a trace that the negative ones lower.",
+            IndefiniteKernelWarning,
+        )
+    return converged
+
+
+def _with_fixed_signs(vectors: Any, bits: int) -> tuple[Any, np.ndarray]:
+    """The vectors with their entry of largest magnitude positive, in the data's precision, and the signs used."""
+    xp = namespace(vectors)
+    signs = column_signs(vectors)
+    fixed = vectors * beside(signs, vectors)
+    return xp.astype(fixed, xp.float32 if bits == 32 else xp.float64, copy=False), signs
+
+
+# --- the map of new points -------------------------------------------------------------------------------
+
+
+def _expansion(
+    kernel: Kernel, anchors: Any, coefs: Any, offset: Any, mean_coefs: Any, settings: Settings
+) -> KernelExpansion:
+    """x ↦ (scores, mean of k(x, xᵢ)), in the precision of the coefficients."""
+    xp = namespace(coefs)
+    offset = xp.concat([xp.astype(offset, coefs.dtype), xp.zeros((1,), dtype=coefs.dtype, **placement(coefs))])
+    return KernelExpansion(kernel, anchors, xp.concat([coefs, mean_coefs], axis=1), offset, settings.n_jobs)
+
+
+def _factor_bytes(spectrum: FactorSpectrum, n: int, bits: int) -> int:
+    return n * len(spectrum.values) * bits // 8

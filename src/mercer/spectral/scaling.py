@@ -1,0 +1,298 @@
+"""The computation behind Isomap: from distances along a graph to coordinates, exactly or by landmarks.
+
+unfold            the top eigenpairs of −½HD²H, all n² distances kept once, in half a float32 matrix
+unfold_landmarks  those of the landmarks' own matrix; every other point follows from its distances to them
+
+unfold_matrix     those of a matrix of distances that is given
+
+All give `Scaling`: Components, as kernel PCA has them, of the kernel −½d², and the map of the fitted points.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mercer.backends import cpu
+from mercer.exceptions import MemoryLimitError
+from mercer.expansion import KernelExpansion
+from mercer.graph.geodesics import Geodesics, compiled_paths
+from mercer.kernels.discrete import Precomputed
+from mercer.linalg.eigen import SMALL, choose_solver, default_tol
+from mercer.linalg.inner import power_of_two
+from mercer.linalg.operators import Centered
+from mercer.linalg.tiled import Packed
+from mercer.memory import available_bytes, format_bytes, parse_bytes
+from mercer.spectral.components import Components, Settings, components_of
+from mercer.spectral.plan import DEFAULT_SHARE, Plan
+
+_RUN = 8192  # columns of the landmarks' distances that are turned into coordinates at a time
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """components : of −½d², over all points or over the landmarks
+    embedding : (n, k)
+    residual_variance : (k,), 1 − R² between distances along the graph and in the first 1 … k coordinates
+    left_over : √(‖−½HD²H‖² − Σγ²) over the eigenvalues γ kept; of the landmarks' matrix where there are some
+    """
+
+    components: Components
+    embedding: np.ndarray
+    residual_variance: np.ndarray
+    left_over: float
+
+
+def memory_bound(limit: Any) -> int:
+    """The bytes that may be taken: as limited, or half of what is free."""
+    return int(DEFAULT_SHARE * available_bytes()) if limit is None else parse_bytes(limit)
+
+
+def plan_unfolding(
+    n: int,
+    k: int,
+    *,
+    solver: str = "auto",
+    landmarks: int | None = None,
+    limit: Any = None,
+    n_jobs: int | None = None,
+    itemsize: int = 4,
+) -> Plan:
+    """What the distances of a fit will need, before it starts; MemoryLimitError where they would not fit."""
+    bound = memory_bound(limit)
+    m = n if landmarks is None else landmarks
+    reason = "asked for"
+    if solver == "auto":
+        solver, reason = choose_solver(m, k)
+    small = 16 * m * m + 40 * m * k  # the matrix in float64 and LAPACK's copy
+    basis = 32 * m * max(4 * (k + max(4, k // 8)), 64)
+    paths = cpu.workers(n_jobs) * n * (16 * itemsize + 16)
+    if landmarks is not None:
+        need = itemsize * n * m + small + paths
+    elif m <= SMALL:
+        need = small + 8 * m * m + paths
+    else:
+        need = itemsize * m * (m + Packed.TILE) // 2 + paths + (small if solver == "dense" else basis)
+    if need > bound:
+        raise MemoryLimitError(_refusal(n, need, bound, limit is not None, landmarks))
+    return Plan(solver, reason, need, 0, bound, Packed.TILE)
+
+
+def refuse_units(unit: float) -> None:
+    """ValueError where squares of distances of this size, or their products, would leave the range of float64."""
+    if not 1e-140 < unit < 1e140:
+        raise ValueError(
+            f"Distances are near {unit:.0e}: their squares leave the range of float64. Multiply the data by a number "
+            "that brings them near 1."
+        )
+
+
+def _refusal(n: int, need: int, bound: int, given: bool, landmarks: int | None) -> str:
+    whose = f"memory_limit of {format_bytes(bound)}" if given else f"{format_bytes(bound)} that can be spared"
+    what = f"All distances between {n} points need" if landmarks is None else f"{landmarks} landmarks need"
+    remedy = "landmarks=500, which needs 2 kB a point" if landmarks is None else "fewer landmarks"
+    return f"{what} {format_bytes(need)}, more than the {whose}: refused before they are computed. Try {remedy}."
+
+
+def distance_settings(k: int, bits: int, *, tol: float = 0.0, max_iter: int | None = None, **others: Any) -> Settings:
+    """Settings for eigenpairs of −½HD²H; `others` are random_state, n_jobs, monitor and may_be_indefinite."""
+    given = {"random_state": None, "n_jobs": None, "monitor": None, "may_be_indefinite": True} | others
+    return Settings(
+        k=k,
+        share=None,
+        tol=float(tol) or default_tol(bits),
+        bits=bits,
+        max_iter=max_iter,
+        n_iter="auto",
+        rank=0,
+        drop_zero=False,
+        subject="−½HD²H of these distances",
+        **given,
+    )
+
+
+def unfold(geodesics: Geodesics, plan: Plan, settings: Settings) -> Scaling:
+    """The map by all distances. Cost: n sources, about 6 passes over n²/2 numbers, n² k steps for what is left over."""
+    n = geodesics.n
+    small = n <= SMALL
+    A: Any = _whole(geodesics) if small else _packed(geodesics)
+    largest = max(float(np.abs(tile).max()) for _, _, tile in _tiles(A))
+    centred = Centered.consuming(np.array(A)) if small else Centered(A)
+    centred.entry_error = float(np.finfo(geodesics.dtype).eps) * largest
+    found = _solved(centred, n, plan, settings)
+    scores = found.vectors * np.sqrt(found.values)
+    sums, row_sums = _moments(A, scores), centred.row_sums()
+    if small:
+        norm = float(np.sum(centred.stored() ** 2))
+    else:
+        norm = sums[0, 2] - 2 * float(row_sums @ row_sums) / n + (float(row_sums.sum()) / n) ** 2
+    left_over = _left_over(norm, found.values)
+    place = slice(None) if small else geodesics.place  # a packed matrix is in places
+    found = _reordered(found, place)
+    return _in_units(Scaling(found, scores[place], _unexplained(sums, n * n), left_over), geodesics.unit)
+
+
+def unfold_landmarks(geodesics: Geodesics, landmarks: np.ndarray, plan: Plan, settings: Settings) -> Scaling:
+    """The map by distances to landmarks. Cost: m sources, an m × m eigenproblem, n m numbers."""
+    n, m = geodesics.n, len(landmarks)
+    K = np.empty((m, n), geodesics.dtype)  # −½d², columns in places
+    half_squares = compiled_paths().half_squares
+
+    def use(rows: np.ndarray, distances: np.ndarray) -> None:
+        for lane, row in enumerate(rows):
+            half_squares(distances[:, lane : lane + 1], K[row : row + 1])
+
+    geodesics.each(geodesics.links_to(landmarks), use)
+    among = K[:, geodesics.place[landmarks]].astype(np.float64)
+    centred = Centered.consuming((among + among.T) / 2)
+    found = _solved(centred, m, plan, settings)
+    left_over = _left_over(float(np.sum(centred.stored() ** 2)), found.values)
+    coefs, offset = found.expansion.coefs[:, :-1], found.expansion.offset[:-1]
+    embedding = np.empty((n, coefs.shape[1]), coefs.dtype)
+    for start in range(0, n, _RUN):
+        run = slice(start, min(start + _RUN, n))
+        embedding[run] = K[:, run].T.astype(coefs.dtype) @ coefs - offset
+    sums = np.zeros((coefs.shape[1] + 1, 3))
+    at = embedding[geodesics.place[landmarks]]
+    compiled_paths().distance_moments(K, at.astype(K.dtype), _columns(embedding, K.dtype), sums)
+    result = Scaling(found, embedding[geodesics.place], _unexplained(sums, n * m), left_over)
+    return _in_units(result, geodesics.unit)
+
+
+def unfold_matrix(D: np.ndarray, plan: Plan, settings: Settings) -> Scaling:
+    """The map by a symmetric matrix of distances, float64. Cost: n² numbers, and the eigenproblem."""
+    unit = power_of_two(float(D.max(initial=0.0)))
+    refuse_units(unit)
+    K = D / unit
+    K *= K
+    K *= -0.5
+    centred = Centered.consuming(K)
+    centred.entry_error = float(np.finfo(np.float64).eps)
+    found = _solved(centred, len(D), plan, settings)
+    left_over = _left_over(float(np.sum(K**2)), found.values)
+    scores = found.vectors * np.sqrt(found.values)
+    return _in_units(Scaling(found, scores, np.empty(0), left_over), unit)
+
+
+def place_links(
+    geodesics: Geodesics, links: Any, expansion: KernelExpansion, landmarks: np.ndarray | None
+) -> np.ndarray:
+    """(m, k), the coordinates of points with links to the graph. Cost: m sources."""
+    coefs, unit = expansion.coefs, geodesics.unit
+    coefs = (coefs if landmarks is not None else coefs[geodesics.order]).astype(np.float64) * unit**2
+    at = slice(None) if landmarks is None else geodesics.place[landmarks]
+    out = np.empty((links.shape[0], coefs.shape[1]), expansion.coefs.dtype)
+
+    def use(rows: np.ndarray, distances: np.ndarray) -> None:
+        near = distances[at].astype(np.float64)
+        out[rows] = (-0.5 * near * near).T @ coefs - expansion.offset
+
+    geodesics.each(links, use)
+    return out
+
+
+# --- the matrix of −½d² ----------------------------------------------------------------------------------
+
+
+def _whole(geodesics: Geodesics) -> np.ndarray:
+    """In float64 units, in the order of the vertices, symmetric to the last bit."""
+    D = geodesics.from_nodes(np.arange(geodesics.n)) / geodesics.unit
+    D = np.triu(D, 1)
+    D += D.T
+    D *= D
+    D *= -0.5
+    return D
+
+
+def _packed(geodesics: Geodesics) -> Packed:
+    """In units, in the order of places, in the precision of the geodesics."""
+    A = Packed(geodesics.n, stored=geodesics.dtype, n_jobs=geodesics.n_jobs)
+    half_squares = compiled_paths().half_squares
+
+    def use(rows: np.ndarray, distances: np.ndarray) -> None:
+        for J, part in A.room(slice(rows[0], rows[-1] + 1)):  # rows come by place, sixteen in a row
+            half_squares(distances[J], part)
+
+    geodesics.each(geodesics.links_to(geodesics.order), use)
+    A.symmetrize()
+    return A
+
+
+def _tiles(A: Any) -> list[tuple[slice, slice, np.ndarray]]:
+    whole = slice(None)
+    return A.tiles() if isinstance(A, Packed) else [(whole, whole, A)]
+
+
+def _solved(A: Centered, n: int, plan: Plan, settings: Settings) -> Components:
+    nobody = np.empty((n, 0), np.float64 if settings.bits == 64 else np.float32)  # the samples are known by −½d² alone
+    with cpu.one_thread():
+        return components_of(A, Precomputed(), nobody, plan, settings)
+
+
+# --- how well the map keeps the distances ----------------------------------------------------------------
+
+
+def _moments(A: Any, scores: np.ndarray) -> np.ndarray:
+    """Sums over all pairs of what the correlations need; see `distance_moments`."""
+    tiles = _tiles(A)
+    dtype = tiles[0][2].dtype
+    rows, columns = scores.astype(dtype), _columns(scores, dtype)
+    moments = compiled_paths().distance_moments
+    slots = [np.zeros((scores.shape[1] + 1, 3)) for _ in range(cpu.workers())]
+
+    def work(job: tuple[slice, slice, np.ndarray], slot: int) -> None:
+        I, J, tile = job
+        part = np.zeros_like(slots[slot])
+        moments(tile, rows[I], columns[:, J], part)
+        slots[slot] += part if I == J else 2 * part
+
+    cpu.for_each(tiles, work)
+    return np.sum(slots, axis=0)
+
+
+def _left_over(norm: float, values: np.ndarray) -> float:
+    return float(np.sqrt(max(norm - float(np.sum(values**2)), 0.0)))
+
+
+def _columns(scores: np.ndarray, dtype: Any) -> np.ndarray:
+    return np.ascontiguousarray(scores.T.astype(dtype))
+
+
+def _unexplained(sums: np.ndarray, count: int) -> np.ndarray:
+    """1 − R² between distances d and e for each number of coordinates; 1 where either does not vary."""
+    d, dd = sums[0, 0] / count, sums[0, 1] / count
+    e, ee, de = (sums[1:, i] / count for i in range(3))
+    spread = (dd - d * d) * (ee - e * e)
+    safe = np.where(spread > 0, spread, 1.0)
+    return np.clip(np.where(spread > 0, 1 - (de - d * e) ** 2 / safe, 1.0), 0.0, 1.0)
+
+
+# --- order and units -------------------------------------------------------------------------------------
+
+
+def _reordered(found: Components, place: Any) -> Components:
+    old = found.expansion
+    expansion = KernelExpansion(old.kernel, old.anchors, old.coefs[place], old.offset, old.n_jobs)
+    return replace(found, vectors=found.vectors[place], expansion=expansion)
+
+
+def _in_units(result: Scaling, unit: float) -> Scaling:
+    """The same result for distances that are `unit` times as long."""
+    found, square = result.components, unit * unit
+    old = found.expansion
+    coefs, offset = old.coefs.copy(), old.offset.copy()
+    coefs[:, :-1] /= unit
+    offset[:-1] *= unit
+    components = replace(
+        found,
+        values=found.values * square,
+        residuals=found.residuals * square,
+        errors=found.errors * square,
+        total=found.total * square,
+        mean_norm=found.mean_norm * square,
+        expansion=KernelExpansion(old.kernel, old.anchors, coefs, offset, old.n_jobs),
+    )
+    embedding = (result.embedding * unit).astype(coefs.dtype, copy=False)
+    return Scaling(components, embedding, result.residual_variance, result.left_over * square)

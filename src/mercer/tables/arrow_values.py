@@ -1,0 +1,152 @@
+"""From Arrow's columns to NumPy's: floats, text, and columns that are carried along as they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mercer.tables.csv_dialect import MISSING
+from mercer.tables.table_types import TableError
+
+_EXACT = 2**53  # whole numbers up to here are floats without loss
+
+Column = Any  # pa.Array or pa.ChunkedArray
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Whether values of a type are features as they are."""
+    known = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean, pa.types.is_null)
+    return any(check(kind) for check in known)
+
+
+def is_date(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_temporal(kind))
+
+
+def arrow_column(values: np.ndarray, empty_is_missing: bool = False) -> pa.Array:
+    """Arrow's column of NumPy's; NaN and None are null, and so is empty text where text cannot be missing otherwise."""
+    if values.dtype.kind in "biuf":
+        if values.dtype.itemsize > 8:  # long doubles
+            values = values.astype(np.float64)
+        return pa.array(np.ascontiguousarray(values, values.dtype.newbyteorder("=")), from_pandas=True)
+    if values.dtype.kind in "mM":
+        values = values.astype(str)
+    _check_letters(values)
+    texts = [_text(value) for value in values.tolist()]
+    return pa.array([None if empty_is_missing and not text else text for text in texts], pa.large_string())
+
+
+def _check_letters(values: np.ndarray) -> None:
+    """TableError for fixed-width text of a damaged file, whose letters are no Unicode."""
+    if values.dtype.kind == "U" and values.size and values.dtype.itemsize:
+        codes = np.ascontiguousarray(values).view(np.dtype(np.uint32).newbyteorder(values.dtype.byteorder))
+        if codes.max() > 0x10FFFF or ((codes >= 0xD800) & (codes < 0xE000)).any():
+            raise TableError("a text of the table has letters that are no Unicode; the file is damaged.")
+
+
+def _text(value: Any) -> str | None:
+    if value is None or (isinstance(value, float) and value != value):
+        return None
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+def float_values(column: Column) -> np.ndarray:
+    """Numbers and truth values as floats, NaN where missing."""
+    if pa.types.is_boolean(column.type):
+        column = pc.cast(column, pa.uint8())
+    if not pa.types.is_floating(column.type) or pa.types.is_float16(column.type):
+        column = pc.cast(column, pa.float64(), safe=False)
+    return _plain(column.fill_null(np.nan) if column.null_count else column)
+
+
+def _plain(column: Column) -> np.ndarray:
+    """Numbers without nulls, as they lie in memory. Arrow's own to_numpy would import pandas, where it is installed."""
+    if isinstance(column, pa.ChunkedArray):
+        parts = [_plain(chunk) for chunk in column.chunks]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+    kind = column.type
+    letter = "f" if pa.types.is_floating(kind) else "u" if pa.types.is_unsigned_integer(kind) else "i"
+    values = np.frombuffer(column.buffers()[1], f"{letter}{kind.bit_width // 8}")
+    return values[column.offset : column.offset + len(column)]
+
+
+def as_text(column: Column) -> np.ndarray:
+    """(n,) str objects, None where missing; equal texts are one object."""
+    chunked = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
+    if not len(chunked):
+        return np.empty(0, object)
+    coded = chunked if pa.types.is_dictionary(chunked.type) else _strings(chunked).dictionary_encode()
+    coded = coded.unify_dictionaries()
+    known = _strings(pa.chunked_array([coded.chunk(0).dictionary])).to_pylist()
+    table = np.empty(len(known) + 1, object)
+    table[:-1] = known
+    indices = [pc.cast(chunk.indices, pa.int64()).fill_null(len(known)) for chunk in coded.chunks]
+    return table[np.concatenate([_plain(part) for part in indices])]
+
+
+def _strings(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Any column as text: truth values are true and false, times are as ISO 8601 has them."""
+    kind = column.type
+    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return _strings_of_numbers(column)
+    if pa.types.is_nested(kind) or pa.types.is_binary(kind) or isinstance(kind, pa.BaseExtensionType):
+        return pa.chunked_array([pa.array([_text(value) for value in column.to_pylist()], pa.large_string())])
+    return pc.cast(column, pa.large_string())
+
+
+def _strings_of_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Floats as text, whole ones without a point, so that 1.0 is the category "1" in every format."""
+    return pc.cast(pc.cast(column, pa.float64(), safe=False), pa.large_string())
+
+
+def carried_values(column: Column, floats: bool = True) -> np.ndarray:
+    """A column that is shown and not computed with: whole numbers exactly, other numbers as floats, else text."""
+    kind = column.type
+    if pa.types.is_integer(kind):
+        return _whole(column)
+    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return float_values(column) if floats else as_text(column)
+    return as_text(column)
+
+
+def floats_in_text(column: Column, decimal: str = ".") -> Column:
+    """Arrow's floats of text; ArrowInvalid where some text is no number."""
+    column = pc.utf8_trim_whitespace(column)
+    if decimal == ",":
+        column = pc.replace_substring(pc.replace_substring(column, ".", "no"), ",", ".")
+    return pc.cast(column, pa.float64())
+
+
+def numbers_in_text(column: Column, floats: bool = True, decimal: str = ".") -> np.ndarray:
+    """Text of a file without types: numbers where all of it reads as numbers and nothing is lost (007 stays text)."""
+    given, column = column, _without(column, MISSING)  # quotes around a missing number do not make it text
+    if column.null_count == len(column):
+        return np.full(len(column), np.nan) if floats and given.null_count == len(given) else as_text(given)
+    try:
+        whole = pc.cast(column, pa.int64())
+        if pc.all(pc.equal(pc.cast(whole, column.type), column)).as_py():
+            return _whole(whole)
+    except pa.ArrowInvalid:
+        pass
+    if not floats or pc.any(pc.match_substring_regex(column, r"^\s*[+-]?0\d")).as_py():
+        return as_text(given)
+    try:
+        return float_values(floats_in_text(column, decimal))
+    except pa.ArrowInvalid:
+        return as_text(given)
+
+
+def _without(column: Column, texts: tuple[str, ...]) -> Column:
+    """The column with nulls in place of some texts."""
+    return pc.if_else(pc.is_in(column, pa.array(texts, column.type)), pa.scalar(None, column.type), column)
+
+
+def _whole(column: Column) -> np.ndarray:
+    """Whole numbers; with missing ones among them floats where that is exact, else text."""
+    if not column.null_count:
+        return _plain(column).copy()  # what Arrow has is read-only
+    most = max(abs(value) for value in pc.min_max(column).as_py().values())
+    return float_values(column) if most <= _EXACT else as_text(column)

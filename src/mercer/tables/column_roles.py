@@ -1,0 +1,95 @@
+"""Which column is for what: by what is asked, or as the fitted table had it."""
+
+from __future__ import annotations
+
+from mercer.tables.preparation import Preparation
+from mercer.tables.table_source import Role, Source
+from mercer.tables.table_types import Choice, TableError, check_known, listed
+
+MOST_CARRIED = 100  # columns that are carried along to be shown
+
+
+def roles_of(source: Source, choice: Choice) -> tuple[dict[str, Role], str | None, str | None]:
+    """The role of every column that is used, and the names of the columns of labels and ids."""
+    names = [*source.names, *source.extras]
+    label, id_ = choice.label or source.label, choice.id or source.id
+    asked = (("label", [choice.label]), ("id", [choice.id]), ("drop", choice.drop), ("columns", choice.columns))
+    for what, given in asked:
+        check_known([name for name in given or () if name is not None], names, what)
+    _check_apart(choice)
+    kept = set(choice.drop) | {label, id_}
+    wanted = [name for name in choice.columns or source.names if name not in kept]
+    if not wanted:
+        raise TableError(f"{source.path}: no column is left for X; it has {listed(names)}.")
+    roles = dict.fromkeys(wanted, Role.FEATURE)
+    _carry(source, roles, label, id_)
+    return roles, label, id_
+
+
+def _check_apart(choice: Choice) -> None:
+    """TableError where a column is asked to be in X and not to be."""
+    for name in choice.columns or ():
+        if name in choice.drop or name in (choice.label, choice.id):
+            part = "drop" if name in choice.drop else "label" if name == choice.label else "id"
+            raise TableError(f"column {name!r} is named in columns and in {part}; name it once.")
+    if len(set(choice.columns or ())) < len(choice.columns or ()):
+        raise TableError(f"columns names a column twice: {listed(choice.columns or ())}.")
+
+
+def _carry(source: Source, roles: dict[str, Role], label: str | None, id_: str | None) -> None:
+    """Give the columns that are not in X their roles, in place."""
+    rest = [name for name in [*source.extras, *source.names] if name not in roles and name not in (label, id_)]
+    roles.update(dict.fromkeys(rest[:MOST_CARRIED], Role.CARRIED))
+    if len(rest) > MOST_CARRIED:
+        source.notes.append(f"Of {len(rest)} columns that are not in X, the first {MOST_CARRIED} are carried along.")
+    if label is not None:
+        roles[label] = Role.CARRIED
+    if id_ is not None:
+        roles[id_] = Role.ID
+
+
+def roles_again(
+    source: Source, choice: Choice, fitted: Preparation
+) -> tuple[dict[str, Role], str | None, str | None, dict[str, str]]:
+    """The same for new rows, and the column of the file for every column of the fitted table."""
+    names = [*source.names, *source.extras]
+    for what, name in (("label", choice.label), ("id", choice.id)):
+        check_known([name] if name is not None else [], names, what)
+        if name in fitted.columns and fitted.named and source.named:
+            raise TableError(f"{what} {name!r} is a column that the model was fitted to; name another one.")
+    here = set(names)
+    label = choice.label or (fitted.label if fitted.label in here else source.label)
+    id_ = choice.id or (fitted.id if fitted.id in here else source.id)
+    places = _places(source, fitted, {choice.label, choice.id, *choice.drop})
+    roles = {}
+    for rule in fitted.rules:
+        roles[places[rule.name]] = Role.FEATURE if rule.categories is None else Role.CATEGORY
+    label, id_ = (None if name in roles else name for name in (label, id_))
+    _carry(source, roles, label, id_)
+    return roles, label, id_, places
+
+
+def _places(source: Source, fitted: Preparation, apart: set[str | None]) -> dict[str, str]:
+    """Fitted column → column of the file: by name, or by place where either table has no names."""
+    if fitted.named and source.named:
+        here = {*source.names, *source.extras}
+        missing = [name for name in fitted.columns if name not in here]
+        if missing:
+            raise TableError(
+                f"{source.path} lacks {len(missing)} of the {len(fitted.rules)} columns that the model was fitted to: "
+                f"{listed(missing)}; it has {listed(source.names, 8)}."
+            )
+        return {name: name for name in fitted.columns}
+    stood = dict(zip(fitted.layout, source.names, strict=False))
+    alike = len(source.names) == len(fitted.layout) and all(name in stood for name in fitted.columns)
+    if alike and not fitted.named:
+        return {name: stood[name] for name in fitted.columns}
+    free = [name for name in source.names if name not in apart]
+    if len(free) == len(fitted.rules):
+        return dict(zip(fitted.columns, free, strict=True))
+    if alike:  # the label and other columns stand where they stood
+        return {name: stood[name] for name in fitted.columns}
+    raise TableError(
+        f"{source.path} has {len(free)} columns and the model was fitted to {len(fitted.rules)}; "
+        "without names on both sides columns are known by their place, so there must be as many."
+    )

@@ -1,0 +1,255 @@
+"""How a text file writes a table: encoding, delimiter, header, decimal comma. Found by looking, never by asking."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from mercer.memory import available_bytes, format_bytes
+from mercer.tables.table_source import CHUNK, digest_of, unique_names
+from mercer.tables.table_types import TableError
+
+DELIMITERS = (",", ";", "\t", "|", " ")  # a space between numbers alone
+MISSING = ("", "NA", "N/A", "NaN", "nan", "NAN", "null", "NULL", "Null", "None", "none", "?", "-")
+TRUE, FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
+LONGEST_LINE = 1 << 28  # bytes; a file whose lines are longer is no table
+_SAMPLE = 1 << 20  # bytes that are read to be looked at
+_LETTERS = 200_000  # of which so many are divided into cells
+_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*|\s*[+-]?(inf|infinity)\s*", re.IGNORECASE)
+_COMMA_NUMBER = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*")
+_COMMA = str.maketrans({",": ".", ".": "no"})  # a decimal comma is the point, and the point is none
+_GZIP = b"\x1f\x8b"
+
+
+@dataclass
+class Scan:
+    """What one pass over the bytes says."""
+
+    digest: str = ""
+    encoding: str = "utf-8"
+    lines: int = 1  # at least as many as there are rows
+    size: int = 0  # bytes of text, decompressed
+    gzipped: bool = False
+
+
+@dataclass
+class Dialect:
+    """How the rows are written, and the names of the columns."""
+
+    delimiter: str
+    names: list[str]
+    named: bool
+    lead: int = 0  # lines before the first row: blank ones and comments
+    header: int = 1  # whether the first row is the header, and no data
+    decimal: str = "."
+    sample: list[list[str]] = field(default_factory=list)  # the first rows of data
+    line: int = 0  # bytes of the longest line that was looked at
+    notes: list[str] = field(default_factory=list)
+
+
+def open_bytes(path: Path, gzipped: bool) -> BinaryIO:
+    return cast(BinaryIO, gzip.open(path, "rb")) if gzipped else open(path, "rb")
+
+
+def scan(path: Path) -> Scan:
+    """Digest, encoding and number of lines: one pass, two for gzip, whose digest is that of the compressed bytes."""
+    with open(path, "rb") as file:
+        gzipped = file.read(2) == _GZIP
+    watch = _Watch(path)
+    if gzipped:
+        digest = digest_of(path)
+        with open_bytes(path, True) as file:
+            while piece := file.read(CHUNK):
+                watch(piece)
+    else:
+        digest = digest_of(path, watch)
+    return Scan(digest, watch.encoding(), watch.lines, watch.size, gzipped)
+
+
+class _Watch:
+    """Counts lines, and follows whether the bytes are UTF-8; refuses what grows beyond every table."""
+
+    def __init__(self, path: Path):
+        self.path, self.lines, self.size, self.unbroken = path, 1, 0, 0
+        self.start = b""
+        self.decoder: codecs.IncrementalDecoder | None = codecs.getincrementaldecoder("utf-8")()
+
+    def __call__(self, piece: bytes) -> None:
+        if not self.size:
+            self.start = piece[:4]
+        self.size += len(piece)
+        feeds, returns = piece.count(b"\n"), piece.count(b"\r")
+        self.lines += feeds + (returns - piece.count(b"\r\n") if returns else 0)  # "\r" alone ends old files' lines
+        last = max(piece.rfind(b"\n"), piece.rfind(b"\r") if returns else -1)
+        self.unbroken = len(piece) - last - 1 if last >= 0 else self.unbroken + len(piece)
+        if self.unbroken > LONGEST_LINE:
+            raise TableError(
+                f"{self.path} has a line longer than {format_bytes(LONGEST_LINE)}; it is no table of text."
+            )
+        if self.lines * 8 > available_bytes():
+            raise TableError(f"{self.path} has more lines than memory can hold as numbers, {self.lines} and more.")
+        self._decode(piece)
+
+    def _decode(self, piece: bytes) -> None:
+        if self.decoder is None or (piece.isascii() and not self.decoder.getstate()[0]):
+            return
+        try:
+            self.decoder.decode(piece)
+        except UnicodeDecodeError:
+            self.decoder = None
+
+    def encoding(self) -> str:
+        if self.start.startswith((b"\xff\xfe", b"\xfe\xff")):
+            return "utf-16"
+        whole = self.decoder is not None and not self.decoder.getstate()[0]
+        return "utf-8" if whole else "latin-1"
+
+
+def look(path: Path, found: Scan) -> Dialect:
+    """The dialect, from the first megabyte."""
+    with open_bytes(path, found.gzipped) as file:
+        start = file.read(_SAMPLE)
+        while not _whole(start) and len(start) < LONGEST_LINE and (more := file.read(len(start))):
+            start += more
+    text = _decoded(start, found.encoding)
+    if "\0" in text:
+        raise TableError(f"{path} is no table of text: it has bytes of zero. Is its suffix right?")
+    if not text.strip("\r\n\ufeff"):
+        raise TableError(f"{path} is empty; a table has a row of names and rows of values.")
+    lines = list(io.StringIO(text, newline=""))  # ended by \n, \r or \r\n, as Arrow has it
+    if len(start) < found.size:
+        lines.pop()  # it may be cut
+    dialect = _dialect(lines)
+    dialect.line = max(len(line) for line in lines) * 2
+    return dialect
+
+
+def _whole(start: bytes) -> bool:
+    """Whether some line after the first is complete."""
+    return start.count(b"\n") > 1 or start.count(b"\r") > 1
+
+
+def _decoded(start: bytes, encoding: str) -> str:
+    decoder = codecs.getincrementaldecoder("utf-8-sig" if encoding == "utf-8" else encoding)("replace")
+    return decoder.decode(start)
+
+
+def _dialect(lines: list[str]) -> Dialect:
+    lead = next((i for i, line in enumerate(lines) if line.strip() and not line.startswith("#")), len(lines))
+    delimiter = sniff(lines[lead:])
+    rows = [row for row in _records(lines[lead:], delimiter, 200) if row]
+    if not rows:
+        raise TableError("the table has no row that can be read.")
+    decimal = _decimal(rows, delimiter)
+    notes = ["Numbers are written with a decimal comma."] if decimal == "," else []
+    comments = [line for line in lines[:lead] if line.startswith("#")]
+    names, bare = _commented_names(comments, rows, delimiter), False
+    if names is not None:
+        comments, header = comments[:-1], 0
+    elif _holds_data(rows[0], decimal) and not _quoted_alone(lines[lead:]):
+        names, header, bare = [f"x{place}" for place in range(1, len(rows[0]) + 1)], 0, True
+        notes.insert(
+            0, f"The first row holds numbers, so it was taken as data; the columns are called x1 … {names[-1]}."
+        )
+    else:
+        names, header = rows[0], 1
+    if comments:
+        notes.append(f"{len(comments)} lines at the start begin with # and were left out.")
+    named, more = unique_names([name.strip() for name in names])
+    return Dialect(delimiter, named, not bare, lead, header, decimal, rows[header:], notes=[*notes, *more])
+
+
+def sniff(lines: list[str]) -> str:
+    """The delimiter that divides the first row, and the rows that follow alike; "," where none does.
+
+    >>> sniff(["a;b;c\\n", "1,5;2,5;3\\n"]), sniff(["name\\n", "x, y\\n"]), sniff(["a|b\\n"])
+    (';', ',', '|')
+    """
+    best, score = ",", (0.0, 0.0, 0)
+    for delimiter in DELIMITERS:
+        rows = [row for row in _records(lines, delimiter, 50) if row]
+        if 2 * sum(len(row) > 1 for row in rows) <= len(rows) or len(rows[0]) < 2:
+            continue
+        alike = sum(len(row) == len(rows[0]) for row in rows) / len(rows)
+        numbers = _share_of_numbers(rows)  # so that 1,5;2,5 is two of them, not three cells with commas between
+        if delimiter == " " and (alike < 1 or _share_of_numbers(rows[1:] or rows) < 1):
+            continue  # words
+        if (alike, numbers, len(rows[0])) > score:
+            best, score = delimiter, (alike, numbers, len(rows[0]))
+    return best
+
+
+def _share_of_numbers(rows: list[list[str]]) -> float:
+    cells = [cell for row in rows for cell in row[:100]]
+    return sum(is_number(cell) or is_number(cell, ",") for cell in cells) / max(1, len(cells))
+
+
+def _commented_names(comments: list[str], rows: list[list[str]], delimiter: str) -> list[str] | None:
+    """The names, where they stand behind the # of the last comment: as wide as the rows, and not followed by names."""
+    if not comments:
+        return None
+    found = next(_records([comments[-1].lstrip("#").lstrip(" ")], delimiter, 1), [])
+    names_follow = not _share_of_numbers(rows[:1]) and _share_of_numbers(rows[1:]) > 0
+    return None if len(found) != len(rows[0]) or names_follow else found
+
+
+def _records(lines: list[str], delimiter: str, most: int) -> Iterator[list[str]]:
+    """The first records, with quotes taken off; as far as they can be read."""
+    csv.field_size_limit(LONGEST_LINE)
+    reader = csv.reader(io.StringIO(_start(lines, 4 * most), newline=""), delimiter=delimiter)
+    try:
+        for _, row in zip(range(most), reader, strict=False):
+            yield row
+    except csv.Error:
+        return
+
+
+def _start(lines: list[str], most: int) -> str:
+    """So many lines, but not more letters than can be looked at in no time, of two lines at least."""
+    length = 0
+    kept: list[str] = []
+    for line in lines[:most]:
+        if length > _LETTERS and len(kept) >= 2:
+            break
+        kept.append(line)
+        length += len(line)
+    return "".join(kept)
+
+
+def _holds_data(first: list[str], decimal: str) -> bool:
+    """Whether the first row is data: numbers alone, missing ones among them; but ",0,1,2" is a header of pandas."""
+    numbers = [bool(is_number(cell, decimal)) for cell in first]
+    if first[0] == "" and first[1:] == [str(i) for i in range(len(first) - 1)]:
+        return False
+    return any(numbers) and all(number or cell.strip() in MISSING for number, cell in zip(numbers, first, strict=True))
+
+
+def _quoted_alone(lines: list[str]) -> bool:
+    """Whether the first row is in quotes and the second is not: then it is names, though they are numbers."""
+    filled = [line for line in lines if line.strip()][:2]
+    return len(filled) == 2 and filled[0].startswith('"') and not filled[1].startswith('"')
+
+
+def is_number(cell: str, decimal: str = ".") -> bool:
+    """Whether a cell reads as a number.
+
+    >>> is_number("-1.5e3"), is_number(" 2 "), is_number("1,5"), is_number("1,5", ","), is_number("1e")
+    (True, True, False, True, False)
+    """
+    return _NUMBER.fullmatch(cell.translate(_COMMA) if decimal == "," else cell) is not None
+
+
+def _decimal(rows: list[list[str]], delimiter: str) -> str:
+    """ "," where the cells are divided by something else and numbers have a comma, never a point."""
+    if delimiter == ",":
+        return "."
+    cells = [cell for row in rows for cell in row]
+    comma = any(_COMMA_NUMBER.fullmatch(cell) for cell in cells)
+    return "," if comma and not any("." in cell and is_number(cell) for cell in cells) else "."

@@ -1,0 +1,134 @@
+"""A folder of images: rows are images, columns are pixels from 0 to 1, sub-folders are labels, names of files are ids.
+
+All images are made the size that most of them have, at most 128 pixels a side; grey where all are grey, else coloured.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from mercer.tables.matrix_reader import MatrixSource
+from mercer.tables.table_source import check_room, digest_of, readable
+from mercer.tables.table_types import TableError
+from mercer.tables.thumbnails import thumbnail
+
+SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".pgm", ".ppm")
+FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP", "PPM")  # none of those that run other programs
+LONGEST_SIDE = 128
+_MOST_PIXELS = 50_000_000  # of one image; more is a trap or a poster
+_GREY = ("1", "L", "LA", "I", "I;16", "F")
+
+logging.getLogger("PIL").addHandler(logging.NullHandler())  # what it says of damaged images is in the error already
+
+
+@dataclass(frozen=True)
+class _Look:
+    size: tuple[int, int]
+    grey: bool
+
+
+def open_folder(path: Path, image: Sequence[int] | None = None) -> MatrixSource:
+    """The table of a folder; images of `image`, width, height and channels, where that is given."""
+    files = sorted(file for file in path.rglob("*") if file.suffix.lower() in SUFFIXES and file.is_file())
+    files = [file for file in files if not any(part.startswith(".") for part in file.relative_to(path).parts)]  # hidden
+    if not files:
+        raise TableError(f"{path} is a folder without images; known are {', '.join(SUFFIXES)}.")
+    looks = [_look(file) for file in files]
+    notes: list[str] = []
+    width, height, channels = image or _shape(looks, notes)
+    check_room(path, len(files), width * height * channels)
+    pixels = np.empty((len(files), height * width * channels), np.float32)
+    thumbnails = []
+    for row, file in zip(pixels, files, strict=True):
+        opened = _opened(file, "L" if channels == 1 else "RGB")
+        thumbnails.append(thumbnail(opened))
+        if opened.size != (width, height):
+            opened = opened.resize((width, height), Image.Resampling.BOX if _shrinks(opened, width) else None)
+        row[:] = np.asarray(opened, np.float32).ravel() / np.float32(255)
+    names = [file.relative_to(path) for file in files]
+    labels = np.array([name.parts[0] if len(name.parts) > 1 else None for name in names], object)
+    columns = {"file": np.array([name.as_posix() for name in names], object)}
+    if any(label is not None for label in labels):
+        columns["folder"] = labels
+    return MatrixSource(
+        str(path),
+        _digest(files, names),
+        _pixel_names(width, height, channels),
+        extras=list(columns),
+        id="file",
+        label="folder" if "folder" in columns else None,
+        images=thumbnails,
+        image=[width, height, channels],
+        notes=notes,
+        load=lambda: pixels,
+        columns=columns,
+    )
+
+
+def _look(file: Path) -> _Look:
+    """Size and colour, of which the first bytes tell."""
+    with readable(file, "an image"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with Image.open(file, formats=FORMATS) as image:
+            if image.width * image.height > _MOST_PIXELS:
+                raise TableError(f"{file} has {image.width} × {image.height} pixels; make it smaller.")
+            return _Look(image.size, image.mode in _GREY)
+
+
+def _opened(file: Path, mode: str) -> Image.Image:
+    """The image in grey or colour, on white where it is transparent."""
+    with readable(file, "an image"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with Image.open(file, formats=FORMATS) as image:
+            if image.mode.startswith("I") or image.mode == "F":
+                return _deep(image, mode)
+            if image.mode in ("LA", "PA", "RGBA") or "transparency" in image.info:
+                clear = image.convert("RGBA")
+                return Image.alpha_composite(Image.new("RGBA", clear.size, "white"), clear).convert(mode)
+            return image.convert(mode)
+
+
+def _deep(image: Image.Image, mode: str) -> Image.Image:
+    """16-bit grey in 8 bits: Pillow's own conversion would cut off what is above 255."""
+    values = np.asarray(image, np.float64)
+    most = 65535 if image.mode.startswith("I") else max(float(np.nanmax(values)), 1.0)
+    return Image.fromarray(np.clip(np.nan_to_num(values) / most * 255, 0, 255).astype(np.uint8)).convert(mode)
+
+
+def _shape(looks: list[_Look], notes: list[str]) -> tuple[int, int, int]:
+    sizes = Counter(look.size for look in looks)
+    (width, height), count = sizes.most_common(1)[0]  # the first of those that are equally common
+    factor = min(1.0, LONGEST_SIDE / max(width, height))
+    size = max(1, round(width * factor)), max(1, round(height * factor))
+    if count < len(looks) or factor < 1:
+        other = len(looks) - sizes[size]
+        notes.append(
+            f"{other} of {len(looks)} images were made {size[0]} × {size[1]} pixels, as all must be of one size."
+        )
+    return *size, 1 if all(look.grey for look in looks) else 3
+
+
+def _shrinks(image: Image.Image, width: int) -> bool:
+    return image.width >= width
+
+
+def _pixel_names(width: int, height: int, channels: int) -> list[str]:
+    ends = [""] if channels == 1 else ["r", "g", "b"]
+    return [f"y{y}x{x}{end}" for y in range(height) for x in range(width) for end in ends]
+
+
+def _digest(files: list[Path], names: list[Path]) -> str:
+    """SHA-256 over the names and the digests of the files, in order."""
+    found = hashlib.sha256()
+    for file, name in zip(files, names, strict=True):
+        found.update(name.as_posix().encode("utf-8", "surrogateescape") + b"\0" + digest_of(file).encode())
+    return found.hexdigest()

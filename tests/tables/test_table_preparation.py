@@ -1,0 +1,298 @@
+"""X is made of the columns by rules, and new rows by the same rules: to the same bits, after a trip through JSON."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
+
+from mercer.tables import column_statistics as statistics
+from mercer.tables.table import Choice, Preparation, TableError, read_table, write_table
+
+RNG = np.random.default_rng(0)
+
+
+def columns(n=40):
+    number = RNG.standard_normal(n) * 5 + 100
+    number[[3, 17]] = np.nan
+    colour = np.array(["red", "green", "blue", "green"] * (n // 4), object)
+    colour[5] = None
+    return {
+        "number": number,
+        "colour": colour,
+        "constant": np.full(n, 7.0),
+        "big": RNG.standard_normal(n) * 1e6,
+        "label": np.array(["a", "b"] * (n // 2), object),
+    }
+
+
+def through_json(preparation):
+    return Preparation.from_dict(json.loads(json.dumps(preparation.to_dict(), allow_nan=False)))
+
+
+@pytest.fixture
+def path(tmp_path):
+    write_table(tmp_path / "t.csv", columns())
+    return tmp_path / "t.csv"
+
+
+@pytest.mark.parametrize("impute", ["mean", "median", "zero", "drop"])
+@pytest.mark.parametrize("encode", ["onehot", "ordinal", "drop"])
+@pytest.mark.parametrize("scale", [None, "standard", "robust", "minmax"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_the_same_rows_are_made_the_same_again(path, impute, encode, scale, dtype):
+    found = read_table(path, Choice(label="label", impute=impute, encode=encode, scale=scale, dtype=dtype))
+    kept = through_json(found.preparation)
+    assert kept == found.preparation
+    again = read_table(path, preparation=kept)
+    assert again.X.dtype == np.dtype(dtype) and again.X.tobytes() == found.X.tobytes()
+    assert again.features == found.features and again.labels.tolist() == found.labels.tolist()
+    assert np.isfinite(again.X).all() and again.X.shape[1] == len(again.features)
+    dropped = {"drop": 2 if encode == "drop" else 3}.get(impute, 0)
+    assert len(found.X) == 40 - dropped == len(found.labels) == len(found.columns["colour"])
+
+
+@pytest.mark.parametrize(
+    ("scale", "peer"), [("standard", StandardScaler()), ("robust", RobustScaler()), ("minmax", MinMaxScaler())]
+)
+def test_scales_are_those_of_scikit_learn(tmp_path, scale, peer):
+    X = RNG.standard_normal((50, 4)) * [1, 100, 1e-6, 1] + [0, 1e5, 1, 0]
+    X[:, 3] = 2.5
+    np.save(tmp_path / "t.npy", X)
+    found = read_table(tmp_path / "t.npy", Choice(scale=scale))
+    np.testing.assert_allclose(found.X, peer.fit_transform(X), rtol=1e-9, atol=1e-9)
+    assert (found.X[:, 3] == 0).all() and found.preparation.spread[3] == 1
+
+
+@given(
+    hnp.arrays(np.float64, (7, 2), elements=st.floats(-1e308, 1e308)), st.sampled_from(["standard", "minmax", "robust"])
+)
+def test_no_scale_makes_numbers_that_are_none(X, scale):
+    centre, spread = statistics.centre_and_spread(X, scale)
+    assert np.isfinite(centre).all() and np.isfinite(spread).all() and (spread > 0).all()
+
+
+def test_imputed_values_are_what_they_say(path):
+    given_numbers = columns_of(path)
+    for impute, value in (("mean", np.nanmean(given_numbers)), ("median", np.nanmedian(given_numbers)), ("zero", 0)):
+        found = read_table(path, Choice(label="label", impute=impute, encode="onehot"))
+        np.testing.assert_allclose(found.X[[3, 17], 0], value)
+        assert found.X[5, found.features.index("colour=green")] == 1  # the most frequent text
+
+
+def columns_of(path):
+    from mercer.tables.table import read_columns
+
+    return read_columns(path)["number"]
+
+
+def test_text_and_missing_values_that_nothing_was_said_about(path):
+    with pytest.raises(
+        TableError, match=r"2 of 5 columns hold text, not numbers: 'colour', 'label' \(row 1 of 'colour' is 'red'\)"
+    ):
+        read_table(path)
+    with pytest.raises(TableError, match=r'encode="onehot".*--encode onehot\|ordinal\|drop.*--drop colour'):
+        read_table(path, Choice(label="label"))
+    with pytest.raises(
+        TableError, match=r"3 values are missing in 2 of 4 columns: 'number', 'colour' \(the first in row 4"
+    ):
+        read_table(path, Choice(label="label", encode="onehot"))
+    with pytest.raises(TableError, match=r'impute="mean".*--impute mean\|median\|zero\|drop.*--drop number'):
+        read_table(path, Choice(label="label", encode="drop"))
+
+
+def test_many_columns_are_named_up_to_five(tmp_path):
+    write_table(tmp_path / "t.csv", {f"t{i}": np.array(["x", "y"], object) for i in range(9)})
+    with pytest.raises(TableError, match="'t0', 't1', 't2', 't3', 't4' and 4 more"):
+        read_table(tmp_path / "t.csv")
+
+
+def test_too_many_categories(tmp_path):
+    path = tmp_path / "t.csv"
+    write_table(path, {"a": np.arange(1500), "name": np.array([f"n{i}" for i in range(1500)], object)})
+    with pytest.raises(TableError, match="1500 different texts"):
+        read_table(path, Choice(encode="onehot"))
+    assert read_table(path, Choice(encode="ordinal")).X.shape == (1500, 2)
+
+
+def test_columns_without_any_value(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n1,\n2,\n")
+    with pytest.raises(TableError, match="1 columns have no value at all: 'b'"):
+        read_table(tmp_path / "t.csv", Choice(impute="mean"))
+    with pytest.raises(TableError, match="every row has a missing value"):
+        read_table(tmp_path / "t.csv", Choice(impute="drop"))
+
+
+@pytest.fixture
+def fitted(path):
+    choice = Choice(label="label", impute="mean", encode="onehot", scale="standard", drop=("big",))
+    return read_table(path, choice)
+
+
+def test_new_rows_in_another_order_with_more_columns_and_without_labels(fitted, tmp_path, path):
+    from mercer.tables.table import read_columns
+
+    given_columns = read_columns(path)
+    few = {name: given_columns[name][:8] for name in ("constant", "colour", "number")} | {"more": np.arange(8)}
+    write_table(tmp_path / "new.parquet", few)
+    found = read_table(tmp_path / "new.parquet", preparation=fitted.preparation)
+    assert found.X.tobytes() == fitted.X[:8].tobytes()
+    assert found.labels is None and found.columns["more"].tolist() == list(range(8))
+
+
+def test_new_rows_that_lack_columns(fitted, tmp_path):
+    write_table(tmp_path / "new.csv", {"colour": np.array(["red"], object), "width": np.ones(1)})
+    with pytest.raises(TableError, match=r"lacks 2 of the 3 columns.*'number', 'constant'; it has 'colour', 'width'"):
+        read_table(tmp_path / "new.csv", preparation=fitted.preparation)
+
+
+def test_new_rows_with_text_where_numbers_were(fitted, tmp_path):
+    (tmp_path / "new.csv").write_text("number,colour,constant\n1,red,7\nmany,red,7\n")
+    with pytest.raises(TableError, match=r"hold text that are numbers in the fitted table: 'number' \(row 2 .* 'many'"):
+        read_table(tmp_path / "new.csv", preparation=fitted.preparation)
+    (tmp_path / "new.csv").write_text("number,colour,constant\n1,red,7\ninf,red,7\n")
+    with pytest.raises(TableError, match="infinite"):
+        read_table(tmp_path / "new.csv", preparation=fitted.preparation)
+
+
+def test_unseen_categories_are_zeros_and_said(fitted, tmp_path):
+    (tmp_path / "new.csv").write_text("number,colour,constant\n1,pink,7\n2,red,7\n")
+    found = read_table(tmp_path / "new.csv", preparation=fitted.preparation)
+    places = [found.features.index(f"colour={name}") for name in ("blue", "green", "red")]
+    raw = found.X * fitted.preparation.spread + fitted.preparation.centre
+    np.testing.assert_allclose(raw[:, places], [[0, 0, 0], [0, 0, 1]], atol=1e-12)
+    assert any("not seen" in note and "'pink'" in note for note in found.notes)
+
+
+def test_categories_that_look_like_numbers_in_new_rows(tmp_path):
+    (tmp_path / "t.csv").write_text("a,code\n1,10\n2,x\n3,20\n")
+    fitted = read_table(tmp_path / "t.csv", Choice(encode="onehot"))
+    (tmp_path / "new.csv").write_text("a,code\n1,20\n2,10\n")
+    write_table(tmp_path / "new.parquet", {"a": np.array([1.0, 2.0]), "code": np.array([20.0, 10.0])})
+    for name in ("new.csv", "new.parquet"):
+        found = read_table(tmp_path / name, preparation=fitted.preparation)
+        assert found.features == ["a", "code=10", "code=20", "code=x"]
+        assert found.X.tolist() == [[1, 0, 1, 0], [2, 1, 0, 0]]
+
+
+def test_missing_values_of_new_rows(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n3,4\n")
+    (tmp_path / "new.csv").write_text("a,b\n1,\n3,4\n")
+    plain, filled = (read_table(tmp_path / "t.csv", Choice(impute=impute)) for impute in (None, "mean"))
+    with pytest.raises(
+        TableError, match=r"1 value is missing.*leave out these rows, or fit again with impute="
+    ) as caught:
+        read_table(tmp_path / "new.csv", preparation=plain.preparation)
+    assert "--drop" not in str(caught.value)  # a column that was fitted cannot be left out
+    assert read_table(tmp_path / "new.csv", preparation=filled.preparation).X.tolist() == [[1, 3], [3, 4]]
+
+
+def test_new_rows_are_told_nothing_that_concerns_a_fit(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n3,4\n5,7\n")
+    (tmp_path / "new.csv").write_text("a,b\n1,2\n1,2\n1,30000\n")
+    fitted = read_table(tmp_path / "t.csv")
+    assert read_table(tmp_path / "new.csv", preparation=fitted.preparation).notes == []
+    with pytest.raises(TableError, match="label 'a' is a column that the model was fitted to"):
+        read_table(tmp_path / "new.csv", Choice(label="a"), preparation=fitted.preparation)
+
+
+def test_new_rows_too_large_to_be_scaled(tmp_path):
+    (tmp_path / "t.csv").write_text("a\n0\n1e-9\n2e-9\n")
+    fitted = read_table(tmp_path / "t.csv", Choice(scale="minmax"))
+    (tmp_path / "new.csv").write_text("a\n1e305\n")
+    with pytest.raises(TableError, match="too large to be scaled"):
+        read_table(tmp_path / "new.csv", preparation=fitted.preparation)
+
+
+def test_tables_without_names_match_by_place(tmp_path):
+    X = RNG.standard_normal((10, 3))
+    np.save(tmp_path / "t.npy", X)
+    fitted = read_table(tmp_path / "t.npy", Choice(scale="standard"))
+    write_table(tmp_path / "named.csv", {"p": X[:, 0], "q": X[:, 1], "r": X[:, 2]})
+    (tmp_path / "bare.csv").write_text("\n".join(",".join(map(repr, row)) for row in X.tolist()))
+    for name in ("named.csv", "bare.csv"):
+        assert read_table(tmp_path / name, preparation=fitted.preparation).X.tobytes() == fitted.X.tobytes()
+    np.save(tmp_path / "wide.npy", np.ones((2, 4)))
+    with pytest.raises(TableError, match="has 4 columns and the model was fitted to 3"):
+        read_table(tmp_path / "wide.npy", preparation=fitted.preparation)
+
+
+def test_labels_of_bare_tables_stand_where_they_stood(tmp_path):
+    (tmp_path / "t.csv").write_text("1,5,2\n3,6,4\n")
+    fitted = read_table(tmp_path / "t.csv", Choice(label="x2"))
+    assert read_table(tmp_path / "t.csv", preparation=fitted.preparation).X.tolist() == [[1, 2], [3, 4]]
+    (tmp_path / "new.csv").write_text("1,2\n3,4\n")
+    assert read_table(tmp_path / "new.csv", preparation=fitted.preparation).X.tolist() == [[1, 2], [3, 4]]
+
+
+def test_what_is_noticed(tmp_path):
+    rows = np.column_stack([RNG.standard_normal(50), RNG.standard_normal(50) * 1e4, np.ones(50)])
+    rows[25:] = rows[:25]
+    np.save(tmp_path / "t.npy", rows)
+    notes = " ".join(read_table(tmp_path / "t.npy").notes)
+    assert "1 of 3 columns are constant: 'x3'" in notes
+    assert "--scale standard" in notes and "Column 'x2' spans" in notes
+    assert "25 of 50 rows (50%) are copies" in notes
+    assert "--scale" not in " ".join(read_table(tmp_path / "t.npy", Choice(scale="standard")).notes)
+
+
+@given(hnp.arrays(np.float64, (12, 3), elements=st.sampled_from([0.0, 1.0, 2.0, 0.5])))
+def test_copies_are_counted(X):
+    assert statistics.copies(X) == len(X) - len(np.unique(X, axis=0))
+
+
+@given(hnp.arrays(np.float64, (9, 3), elements=st.floats(-1e3, 1e3) | st.just(np.nan)))
+def test_statistics_of_what_is_there(X):
+    counts, first = statistics.missing(X)
+    assert counts.tolist() == np.isnan(X).sum(axis=0).tolist()
+    assert all(first[j] == (np.isnan(X[:, j]).argmax() if counts[j] else -1) for j in range(3))
+    some = counts < len(X)
+    np.testing.assert_allclose(statistics.fill_values(X, "mean")[some], np.nanmean(X[:, some], axis=0), atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"rules": []},
+        {"rules": [{"name": 3, "categories": None, "fill": None}]},
+        {"rules": 5},
+        {"centre": [0.0]},
+        {"spread": [0.0, 1.0]},
+        {"spread": [float("nan"), 1.0]},
+        {"scale": "huge"},
+        {"dtype": "int8"},
+        {"image": [1, 2]},
+        {"image": [2, 2, 2]},
+        {"image": [2.5, 2, 1]},
+        {"image": [2, 2, 1.0]},
+        {"image": ["2", "2", "1"]},
+        {"impute": "mean"},
+        {
+            "rules": [
+                {"name": "a", "categories": None, "fill": float("inf")},
+                {"name": "b", "categories": None, "fill": 0},
+            ]
+        },
+        {"label": 5},
+    ],
+)
+def test_a_damaged_preparation_is_refused(tmp_path, change):
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n3,4\n")
+    good = read_table(tmp_path / "t.csv", Choice(scale="standard")).preparation.to_dict()
+    with pytest.raises(TableError, match="no preparation"):
+        Preparation.from_dict({**good, **change})
+    with pytest.raises(TableError, match="no preparation"):
+        Preparation.from_dict({})
+
+
+@pytest.mark.parametrize("given_choice", [{"impute": "guess"}, {"encode": "magic"}, {"scale": "log"}, {"dtype": "int"}])
+def test_unknown_words_of_a_choice(given_choice):
+    with pytest.raises(TableError, match="is unknown; it is one of"):
+        Choice(**given_choice)
+
+
+def test_one_name_is_a_name_and_not_letters():
+    assert Choice(drop="abc").drop == ("abc",)

@@ -1,0 +1,128 @@
+"""A table is written whole or not at all, the same bytes every time, and stdout may close."""
+
+import gzip
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from mercer.tables import table_writer
+from mercer.tables.table import TableError, read_columns, write_table
+
+COLUMNS = {"a": np.array([1.5, np.nan]), "b": np.array(["x", None], object)}
+
+
+def test_text_that_needs_quotes_has_them_and_no_other(tmp_path):
+    texts = ["plain", "a,b", 'say "x"', "line\nbreak", " space", "NA", "", None]
+    write_table(tmp_path / "t.csv", {"t": np.array(texts, object), "n": np.arange(8)})
+    expected = 't,n\nplain,0\n"a,b",1\n"say ""x""",2\n"line\nbreak",3\n" space",4\n"NA",5\n"",6\n,7\n'
+    assert (tmp_path / "t.csv").read_text() == expected
+    assert read_columns(tmp_path / "t.csv")["t"].tolist() == texts
+
+
+def test_one_column_with_missing_values(tmp_path):
+    write_table(tmp_path / "t.csv", {"a": np.array([1.5, np.nan, 2.5])})
+    assert read_columns(tmp_path / "t.csv")["a"].tolist()[::2] == [1.5, 2.5]
+    assert len(read_columns(tmp_path / "t.csv")["a"]) == 3
+
+
+def test_missing_numbers_in_quotes_are_missing(tmp_path):
+    (tmp_path / "t.csv").write_text('"a","b","c"\n"1","","x"\n"2","2.5",""\n')
+    found = read_columns(tmp_path / "t.csv")
+    assert found["a"].tolist() == [1, 2] and np.isnan(found["b"][0]) and found["b"][1] == 2.5
+    assert found["c"].tolist() == ["x", ""]
+
+
+def test_many_rows_are_written_in_blocks(tmp_path):
+    values = np.random.default_rng(0).standard_normal(150_000)
+    write_table(tmp_path / "t.csv", {"a": values, "i": np.arange(150_000)})
+    found = read_columns(tmp_path / "t.csv")
+    assert found["a"].tobytes() == values.tobytes() and (found["i"] == np.arange(150_000)).all()
+
+
+@pytest.mark.parametrize("suffix", ["csv", "csv.gz", "parquet", "arrow", "npz"])
+def test_the_same_table_is_the_same_bytes(tmp_path, suffix):
+    for name in ("one", "two"):
+        write_table(tmp_path / f"{name}.{suffix}", COLUMNS)
+    assert (tmp_path / f"one.{suffix}").read_bytes() == (tmp_path / f"two.{suffix}").read_bytes()
+
+
+def test_gzip_is_gzip(tmp_path):
+    write_table(tmp_path / "t.tsv.gz", COLUMNS)
+    assert gzip.decompress((tmp_path / "t.tsv.gz").read_bytes()) == b"a\tb\n1.5\tx\n\t\n"
+
+
+def test_npy_holds_numbers_alone(tmp_path):
+    write_table(tmp_path / "t.npy", {"a": np.arange(3), "b": np.arange(3) / 2})
+    assert np.load(tmp_path / "t.npy").tolist() == [[0, 0], [1, 0.5], [2, 1]]
+    with pytest.raises(TableError, match=r"holds numbers alone, and 'b' hold"):
+        write_table(tmp_path / "u.npy", COLUMNS)
+    assert not (tmp_path / "u.npy").exists()
+
+
+@pytest.mark.parametrize("interruption", [KeyboardInterrupt, OSError(28, "No space left on device")])
+def test_a_file_is_whole_or_not_there(tmp_path, monkeypatch, interruption):
+    path = tmp_path / "t.csv"
+    path.write_text("old\n")
+
+    def break_off(file, columns):
+        file.write(b"half a ta")
+        raise interruption
+
+    monkeypatch.setattr(table_writer, "write_csv", break_off)
+    with pytest.raises((KeyboardInterrupt, TableError)):
+        write_table(path, COLUMNS)
+    assert path.read_text() == "old\n" and list(tmp_path.iterdir()) == [path]
+
+
+def test_permissions_and_links_are_kept(tmp_path):
+    path, link = tmp_path / "t.csv", tmp_path / "link.csv"
+    write_table(path, COLUMNS)
+    path.chmod(0o640)
+    link.symlink_to(path)
+    write_table(link, {"a": np.arange(2)})
+    assert link.is_symlink() and path.read_text() == "a\n0\n1\n" and path.stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.parametrize("name", ["# a", "a;b", "a|b", "x y", "5", "a"])
+def test_a_name_that_could_be_taken_for_something_else(tmp_path, name):
+    for columns in ({name: np.arange(3)}, {name: np.arange(3), "b": np.arange(3)}):
+        write_table(tmp_path / "t.csv", columns)
+        assert list(read_columns(tmp_path / "t.csv")) == list(columns)
+
+
+def test_where_nothing_can_be_written(tmp_path):
+    with pytest.raises(TableError, match="cannot be written: No such file"):
+        write_table(tmp_path / "none" / "t.csv", COLUMNS)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [{}, {"a": np.arange(2), "b": np.arange(3)}, {"a": np.ones((2, 2))}, {1: np.arange(2), "1": np.arange(2)}],
+)
+def test_columns_that_make_no_table(tmp_path, columns):
+    with pytest.raises(TableError):
+        write_table(tmp_path / "t.csv", columns)
+    assert not list(tmp_path.iterdir())
+
+
+WRITE = """
+import numpy as np
+from mercer.tables.table import write_table
+write_table('-', {'a': np.arange(%d), 'b': np.arange(%d) / 4})
+"""
+
+
+def test_stdout():
+    done = subprocess.run([sys.executable, "-c", WRITE % (3, 3)], capture_output=True, check=True)
+    assert done.stdout == b"a,b\n0,0\n1,0.25\n2,0.5\n" and done.stderr == b""
+
+
+def test_whoever_reads_may_stop():
+    command = [sys.executable, "-c", WRITE % (10**6, 10**6)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        assert running.stdout.readline() == b"a,b\n"
+        running.stdout.close()
+        assert running.stderr.read() == b""
+        assert running.wait() == 0
