@@ -34,7 +34,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-GOLDEN = Path(__file__).parent.parent / "tests" / "files" / "models" / "golden"
+GOLDEN = Path(__file__).parent.parent / "tests" / "models" / "golden"
 NUMBERS: list[Any] = [
     0, 1, -1, 2, 3, 7, 16, 1000, 2**31 - 1, 2**31, 2**53, -(2**53), 10**30, 0.5, -0.0, 1e-320, 1e308, -1e308, 1e999,
     {"float": "nan"}, {"float": "inf"}, {"int": "9" * 40}, {"int": "9" * 5000}, {"scalar": ["float32", 0.5]},

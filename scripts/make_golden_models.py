@@ -25,7 +25,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 import mercer
 from mercer.kernels import RBF, Linear, Polynomial, Spectrum
 
-FOLDER = Path(__file__).parent.parent / "tests" / "files" / "models" / "golden"
+FOLDER = Path(__file__).parent.parent / "tests" / "models" / "golden"
 WORDS = ["abcabc", "bcbcaa", "cabcab", "aaabbb", "abba", "caca", "bacbac", "ccab"]
 Case = tuple[Callable[[], Any], Any, tuple[str, ...]]  # the fitted model, new rows, the methods that are asked
 

@@ -10,7 +10,7 @@ import pytest
 import mercer
 
 HERE = Path(__file__).parent / "golden"
-sys.path.insert(0, str(Path(__file__).parents[3] / "scripts"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 import make_golden_models  # noqa: E402
 
 NAMES = sorted(path.stem for path in HERE.glob("*.mercer"))

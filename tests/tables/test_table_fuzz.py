@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).parents[3] / "scripts" / "fuzz_tables.py"
+SCRIPT = Path(__file__).parents[2] / "scripts" / "fuzz_tables.py"
 
 
 @pytest.fixture(scope="module")
