@@ -4,11 +4,9 @@ import json
 
 import numpy as np
 import pytest
-from scipy.spatial.distance import cdist
-from scipy.stats import special_ortho_group
 
 import mercer
-from mercer.cli.comparing import best_of, disparity, overlap
+from mercer.cli.comparing import best_of
 from mercer.quality import Score, report
 from mercer.tables.table import Choice, read_table, write_table
 
@@ -149,26 +147,6 @@ def test_coordinates_that_are_none(shell, columns, said):
 
 
 # --- compare -------------------------------------------------------------------------------------------------
-
-
-def test_disparity_knows_no_shift_turn_or_scale():
-    rng = np.random.default_rng(0)
-    A = rng.standard_normal((40, 3))
-    turned = 5 * A @ special_ortho_group.rvs(3, random_state=0) + 7
-    assert disparity(A, turned) < 1e-12
-    assert 0 < disparity(A, rng.standard_normal((40, 3))) <= 1
-    assert disparity(A[:, :2], np.c_[A[:, :2], np.zeros(40)]) < 1e-12
-    assert disparity(A, np.zeros((40, 3))) is None
-
-
-def test_overlap_is_the_share_of_common_neighbours():
-    rng = np.random.default_rng(1)
-    A, B = rng.standard_normal((50, 2)), rng.standard_normal((50, 3))
-    near = [np.argsort(cdist(M, M) + 1e9 * np.eye(50), axis=1)[:, :6] for M in (A, B)]
-    direct = np.mean([len(set(a) & set(b)) / 6 for a, b in zip(*near, strict=True)])
-    assert overlap(A, B, 6) == pytest.approx(direct)
-    assert overlap(A, 2 * A + 1, 6) == 1.0
-    assert 0 <= overlap(np.zeros((50, 2)), A, 6) <= 1
 
 
 def test_the_best_is_nearest_to_the_ideal_and_ties_are_shared():

@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 import numpy as np
-from scipy.spatial import cKDTree, procrustes
 
 from mercer.cli.coords import map_names, matched, read_coords
 from mercer.cli.data import as_choice, read, refuse_metric, source_name
@@ -23,6 +22,7 @@ from mercer.cli.pages import quality_report, title_of, writer
 from mercer.cli.record import plain, record_path
 from mercer.cli.request import Request
 from mercer.cli.scoring import number, sample_size, table_of
+from mercer.quality import neighborhood_overlap, procrustes_disparity
 from mercer.tables.table import Table
 from mercer.web.page import Map
 
@@ -69,7 +69,7 @@ def run(
         rows, maps = _fitted(request, methods, output, settings, voice)
     else:
         rows, maps = _read(table, coordinates, coords, choice, settings, voice)
-    pairs = [agreement(a, b, neighbors) for a, b in combinations(maps, 2)]
+    pairs = [agreement(a, b, neighbors, seed) for a, b in combinations(maps, 2)]
     if report is not None:
         drawn = [Map(m.name, m.values, m.axes, plain(m.scores), m.record) for m in maps]
         title = f"{title_of(table)}: {', '.join(m.name for m in maps)}"
@@ -163,43 +163,23 @@ def _read(
 # --- agreement -----------------------------------------------------------------------------------------------
 
 
-def agreement(a: Scored, b: Scored, neighbors: int) -> dict[str, Any]:
+def agreement(a: Scored, b: Scored, neighbors: int, seed: int = 0) -> dict[str, Any]:
     """How far two maps are the same: their shapes, and their neighbours."""
+    k = min(neighbors, len(a.values) - 1)
+    overlap = neighborhood_overlap(a.values, b.values, n_neighbors=k, random_state=seed)
     return {
         "maps": [a.name, b.name],
-        "disparity": disparity(a.values, b.values),
-        "neighbor_overlap": overlap(a.values, b.values, neighbors),
+        "disparity": _disparity(a.values, b.values),
+        "neighbor_overlap": overlap.value,
     }
 
 
-def disparity(A: np.ndarray, B: np.ndarray) -> float | None:
-    """The Procrustes disparity: the squared distance left after shift, scale and rotation, of shapes of size one.
-
-    The narrower map gets columns of zeros. None where all points of a map coincide.
-    """
-    k = max(A.shape[1], B.shape[1])
-    A, B = (np.pad(values.astype(np.float64), ((0, 0), (0, k - values.shape[1]))) for values in (A, B))
-    if np.ptp(A, axis=0).max() == 0 or np.ptp(B, axis=0).max() == 0:
+def _disparity(A: np.ndarray, B: np.ndarray) -> float | None:
+    """The Procrustes disparity, or None if all points of a map coincide."""
+    try:
+        return procrustes_disparity(A, B).value
+    except ValueError:
         return None
-    return float(procrustes(A, B)[2])
-
-
-def overlap(A: np.ndarray, B: np.ndarray, neighbors: int, most: int = 5000) -> float:
-    """The mean share of a point's k neighbours in A that are also among those in B, of evenly spread rows."""
-    n = len(A)
-    k = max(1, min(neighbors, n - 1))
-    rows = np.unique(np.linspace(0, n - 1, min(n, most)).astype(int))
-    first, second = (_neighbors(values, rows, k) for values in (A, B))
-    shared = [len(set(x) & set(y)) for x, y in zip(first.tolist(), second.tolist(), strict=True)]
-    return float(np.mean(shared) / k)
-
-
-def _neighbors(values: np.ndarray, rows: np.ndarray, k: int) -> np.ndarray:
-    """(len(rows), k), without the row itself."""
-    found = np.atleast_2d(cKDTree(values).query(values[rows], k + 1)[1])
-    own = found == rows[:, None]
-    own[~own.any(axis=1), -1] = True  # among more than k points in one place a row may not see itself
-    return found[~own].reshape(len(rows), k)
 
 
 # --- what is printed -----------------------------------------------------------------------------------------

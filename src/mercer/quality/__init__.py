@@ -9,8 +9,14 @@ shepard_correlation   rank correlation of distances
 residual_variance     1 − R² of distances, straight or along a graph
 kl_divergence         t-SNE's loss at the best scale of the map
 report                all of them as a table
+
+Two maps of the same rows can be compared with each other, without the data:
+
+procrustes_disparity  what is left between their shapes after shift, scale and rotation
+neighborhood_overlap  share of the nearest points that two maps have in common
 """
 
+from mercer.quality.agreement import neighborhood_overlap, procrustes_disparity
 from mercer.quality.divergence import kl_divergence
 from mercer.quality.neighborhoods import class_purity, continuity, neighbor_recall, trustworthiness
 from mercer.quality.pairs import shepard_correlation, triplet_accuracy
@@ -25,6 +31,8 @@ __all__ = [
     "continuity",
     "kl_divergence",
     "neighbor_recall",
+    "neighborhood_overlap",
+    "procrustes_disparity",
     "report",
     "residual_variance",
     "shepard_correlation",

@@ -35,7 +35,12 @@ class Score:
     @property
     def title(self) -> str:
         """The name for people."""
-        return self.name.replace("_", " ").replace("shepard", "Shepard").replace("kl ", "KL ")
+        return (
+            self.name.replace("_", " ")
+            .replace("shepard", "Shepard")
+            .replace("kl ", "KL ")
+            .replace("procrustes", "Procrustes")
+        )
 
     @property
     def interval(self) -> tuple[float, float]:
