@@ -328,7 +328,7 @@ class KernelPCA(KernelEstimator):
             self.dual_coef_ = way_back.dual_coef
 
     @classmethod
-    def of_scaling(cls, result: Scaling, plan: Plan, tol: float, started: float, **params: Any) -> KernelPCA:
+    def of_scaling(cls, result: Scaling, plan: Plan, reached: float, started: float, **params: Any) -> KernelPCA:
         """The kernel PCA, of the precomputed kernel −½d², that a map by classical scaling is."""
         found = result.components
         self = cls(kernel="precomputed", **params)
@@ -337,7 +337,7 @@ class KernelPCA(KernelEstimator):
         self._keep(found)
         seconds = time.perf_counter() - started
         self.solver_ = SolverReport(
-            plan.solver, plan.reason, found.passes, plan.needed_bytes, tol, found.converged, seconds
+            plan.solver, plan.reason, found.passes, plan.needed_bytes, reached, found.converged, seconds
         )
         return self
 
