@@ -6,6 +6,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import os
 
+    from mercer import embedding as embedding
+    from mercer import exceptions as exceptions
+    from mercer import graph as graph
+    from mercer import kernels as kernels
+    from mercer import linalg as linalg
+    from mercer import models as models
+    from mercer import plots as plots
+    from mercer import preimage as preimage
+    from mercer import quality as quality
+    from mercer import selection as selection
+    from mercer import tables as tables
+    from mercer import testing as testing
+    from mercer import web as web
     from mercer.estimators.classical_mds import ClassicalMDS
     from mercer.estimators.isomap import Isomap
     from mercer.estimators.kernel_cca import KernelCCA
@@ -49,6 +62,22 @@ _HOMES = {
     "TSNE": "mercer.estimators.tsne",
     "diagnose_neighbors": "mercer.selection.neighbors",
 }
+# Public subpackages and modules: attributes of `mercer` from the start, loaded when they are first asked for.
+_MODULES = (
+    "embedding",
+    "exceptions",
+    "graph",
+    "kernels",
+    "linalg",
+    "models",
+    "plots",
+    "preimage",
+    "quality",
+    "selection",
+    "tables",
+    "testing",
+    "web",
+)
 
 
 def load(path: "str | os.PathLike[str]") -> Any:
@@ -60,13 +89,14 @@ def load(path: "str | os.PathLike[str]") -> Any:
 
 
 def __getattr__(name: str) -> Any:
-    """Load an estimator when it is first asked for, so that `mercer --help` need not wait for it."""
-    if name == "quality":
-        return import_module("mercer.quality")
+    """Load an estimator or a subpackage when it is first asked for, so that `mercer --help` need not wait for it."""
+    if name in _MODULES:
+        return import_module(f"mercer.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'mercer' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES])
+    """What editors and notebooks offer after `mercer.`: the public names, whether they are loaded or not."""
+    return sorted([*__all__, *_MODULES, "__version__"])

@@ -6,6 +6,23 @@ import sys
 import warnings
 from types import FrameType
 
+__all__ = [
+    "AsymmetricKernelWarning",
+    "DegenerateDataWarning",
+    "DisconnectedGraphError",
+    "DisconnectedGraphWarning",
+    "FailedCandidateWarning",
+    "ForcedCorrelationWarning",
+    "IndefiniteKernelWarning",
+    "MemoryLimitError",
+    "MercerWarning",
+    "NotConvergedWarning",
+]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
 
 class MemoryLimitError(MemoryError, ValueError):
     """The run would take more memory than its limit; it was refused before allocating."""

@@ -33,6 +33,11 @@ from mercer.linalg.operators import Operator
 
 __all__ = ["check_backend", "check_expansion", "check_kernel", "check_operator", "check_solver"]
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 _EPS = float(np.finfo(np.float64).eps)
 
 

@@ -6,7 +6,9 @@ numba is loaded when the first large tile, or one of a large matrix, is asked fo
 
 from __future__ import annotations
 
+import multiprocessing
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -32,11 +34,75 @@ _STRIP = 64  # rows of a symmetric tile that are worked on at once: half of the 
 
 
 def workers(n_jobs: int | None = None) -> int:
-    """How many threads to use: all cores that this process may use, or n_jobs as scikit-learn counts them."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if n_jobs is None:
-        return cores
+    """The number of threads to use.
+
+    n_jobs : a positive number of threads, capped at the cores; −1 for all cores, −2 for all but one, and so on. None
+        means all cores too, but gives way to OMP_NUM_THREADS, to joblib's `parallel_config(n_jobs=…)`, and to the
+        worker of a joblib pool that Mercer may be running in, so that nested parallel work does not oversubscribe.
+
+    Only cores that this process may use count: its affinity and its container's share of processor time.
+    """
+    cores = _cores()
+    if n_jobs is not None:
+        return _counted(n_jobs, cores)
+    return min(cores, _openmp_threads() or cores, _joblib_threads(cores) or cores)
+
+
+def _counted(n_jobs: int, cores: int) -> int:
+    """n_jobs as scikit-learn counts: negative numbers count down from all cores, which are −1."""
     return max(1, cores + 1 + n_jobs) if n_jobs < 0 else max(1, min(n_jobs, cores))
+
+
+def _cores() -> int:
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(allowed, container_cores() or allowed))
+
+
+@cache
+def container_cores(limit: str = "/sys/fs/cgroup/cpu.max") -> int | None:
+    """The processor time that a container allows, in whole cores rounded up; None without a limit."""
+    try:
+        with open(limit) as file:
+            quota, period = file.read().split()
+        return -(-int(quota) // int(period))
+    except (OSError, ValueError, ZeroDivisionError):  # no such file, or "max": no limit
+        return None
+
+
+@cache
+def _openmp_threads() -> int | None:
+    """OMP_NUM_THREADS, if it is set to a positive number; a list ("4,2") gives one number per level of nesting.
+
+    It is read once, as OpenMP itself does.
+    """
+    first = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    return int(first) if first.isdecimal() and int(first) > 0 else None
+
+
+def _joblib_threads(cores: int) -> int | None:
+    """The number of threads that joblib allows here; None where neither a context nor a worker of its sets one."""
+    parallel = sys.modules.get("joblib.parallel")
+    if parallel is None or _outside_context(parallel):
+        return None
+    backend, n_jobs = parallel.get_active_backend()
+    if n_jobs is not None:
+        return _counted(n_jobs, cores)
+    if not getattr(backend, "nesting_level", 0):
+        return None  # a context that chooses a backend and leaves the number open
+    # In a worker. A process of joblib's has its share of the cores in OMP_NUM_THREADS (inner_max_num_threads), which
+    # has been asked already. A thread shares its process with the other workers, so it gets one.
+    in_own_process = multiprocessing.parent_process() is not None and _openmp_threads() is not None
+    return None if in_own_process else 1
+
+
+def _outside_context(parallel: Any) -> bool:
+    """Whether no context of joblib is open, without asking joblib, which builds a backend to answer.
+
+    That takes 25 µs, longer than a small kernel matrix. joblib keeps the settings of a thread in a private variable:
+    where a release has none, the answer is no, and the slow question is asked.
+    """
+    settings = getattr(parallel, "_backend", None)
+    return settings is not None and getattr(settings, "config", None) in (None, parallel.default_parallel_config)
 
 
 def free_bytes(X: Any) -> int:

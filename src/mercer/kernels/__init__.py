@@ -35,3 +35,7 @@ __all__ = [
     "VectorKernel",
     "resolve_kernel",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -22,7 +22,7 @@ from mercer.plots.preimages import PreimageDisplay
 from mercer.plots.quality import QualityDisplay
 from mercer.plots.scree import ScreeDisplay
 from mercer.plots.shepard import ShepardDisplay
-from mercer.plots.style import FAINT, FEW, INK, MANY, _Display, new_figure, palette, tidy
+from mercer.plots.style import FAINT, FEW, INK, MANY, Display, new_figure, palette, tidy
 
 __all__ = [
     "FAINT",
@@ -37,8 +37,12 @@ __all__ = [
     "ScreeDisplay",
     "ShepardDisplay",
     "ShortcutsDisplay",
-    "_Display",
+    "Display",
     "new_figure",
     "palette",
     "tidy",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -10,10 +10,10 @@ from matplotlib.axes import Axes
 
 from mercer.backends import is_foreign, namespace, to_numpy
 from mercer.plots.embedding import EmbeddingDisplay, component_names
-from mercer.plots.style import INK, _Display, new_figure
+from mercer.plots.style import INK, Display, new_figure
 
 
-class ContourDisplay(_Display):
+class ContourDisplay(Display):
     """Level sets of eigenfunctions over the plane: where a component is constant, it cannot tell points apart.
 
     x, y : (m,), the grid

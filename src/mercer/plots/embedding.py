@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 
 from mercer.backends import to_numpy
 from mercer.plots.apart import spread_apart, those_that_fit
-from mercer.plots.style import FEW, INK, _Display, palette, readable
+from mercer.plots.style import FEW, INK, Display, palette, readable
 from mercer.quality.inputs import without_label
 
 _MANY_POINTS = 20_000
@@ -19,7 +19,7 @@ _MOST_NAMES = 30
 _FEW_NAMES = 6  # of a legend that stands inside the axes
 
 
-class EmbeddingDisplay(_Display):
+class EmbeddingDisplay(Display):
     """Points by two of their coordinates, coloured by label.
 
     coordinates : (n, 2)

@@ -12,12 +12,12 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from mercer.backends import to_numpy
 from mercer.plots.embedding import EmbeddingDisplay
-from mercer.plots.style import FAINT, FEW, INK, _Display, new_figure, tidy
+from mercer.plots.style import FAINT, FEW, INK, Display, new_figure, tidy
 
 WRONG = "#B2182B"
 
 
-class NeighborsDisplay(_Display):
+class NeighborsDisplay(Display):
     """Residual variance with components, and shortcuts with what hangs on them, against the number of neighbours.
 
     n_neighbors, residual_variance, components, n_shortcuts, share : (c,)
@@ -119,7 +119,7 @@ def _above(ax: Axes, text: str, x: float, y: float, *, small: bool = False) -> A
     )
 
 
-class ShortcutsDisplay(_Display):
+class ShortcutsDisplay(Display):
     """Points by two coordinates, with shortcuts as lines, the wider the more hangs on them.
 
     coordinates : (n, 2)

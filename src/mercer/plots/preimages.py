@@ -9,13 +9,13 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from mercer.backends import to_numpy
-from mercer.plots.style import INK, _Display, new_figure, readable
+from mercer.plots.style import INK, Display, new_figure, readable
 
 _GAP = 0.08  # of an image, between two
 _INCHES = 0.72  # an image
 
 
-class PreimageDisplay(_Display):
+class PreimageDisplay(Display):
     """Rows of images, one below the other: as they are, with noise, and as they come back from a few components.
 
     images : (m, height, width), or (m, height, width, 3) for colours, by the name of the row

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from mercer.plots.style import INK, _Display, new_figure, palette, readable, tidy
+from mercer.plots.style import INK, Display, new_figure, palette, readable, tidy
 from mercer.quality.report import Report
 from mercer.quality.score import Score
 
@@ -17,7 +17,7 @@ _LEGEND_LINE = 0.2  # inches
 _SPREAD = 0.62  # of the height of a line that the marks of several maps share
 
 
-class QualityDisplay(_Display):
+class QualityDisplay(Display):
     """Scores of maps, a line a score and a mark a map, with bars of 1.96 standard errors.
 
     scores : the `Score`s of each map, by its name

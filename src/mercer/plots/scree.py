@@ -9,10 +9,10 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from mercer.backends import to_numpy
-from mercer.plots.style import FEW, _Display
+from mercer.plots.style import FEW, Display
 
 
-class ScreeDisplay(_Display):
+class ScreeDisplay(Display):
     """Eigenvalues in descending order, each with an error bar from its certificate.
 
     eigenvalues, errors : (k,); the true eigenvalue lies within `errors` of the one drawn

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, LogNorm
 
-from mercer.plots.style import FEW, INK, _Display
+from mercer.plots.style import FEW, INK, Display
 from mercer.quality.inputs import data_index, map_index, refuse_other_length
 from mercer.quality.pairs import Pairs, all_pairs
 from mercer.quality.sampling import Plan
@@ -21,7 +21,7 @@ _LEAST = 0.005  # of all pairs, in a bin of the line
 _SHADES = LinearSegmentedColormap.from_list("mercer_blues", ["#EAF2F8", "#7FB3D5", FEW[0], "#08306B"])
 
 
-class ShepardDisplay(_Display):
+class ShepardDisplay(Display):
     """Pairs of rows by their distance in the data and in the map, as a histogram, with the median for each distance.
 
     data, points : (m,) distances of pairs in the data and in the map

@@ -63,7 +63,7 @@ def tidy(ax: Axes) -> Axes:
     return ax
 
 
-class _Display:
+class Display:
     """What displays share (abstract)."""
 
     ax_: Any

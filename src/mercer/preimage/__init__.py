@@ -42,3 +42,7 @@ def resolve_method(method: str | Method) -> Method:
     LocalMDS()
     """
     return METHODS[method]() if isinstance(method, str) else method
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

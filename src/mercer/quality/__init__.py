@@ -39,3 +39,7 @@ __all__ = [
     "triplet_accuracy",
     "trustworthiness",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -48,3 +48,7 @@ __all__ = [
     "reconstruction_error",
     "select_kernel",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

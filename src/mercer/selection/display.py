@@ -9,10 +9,10 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from mercer.backends import to_numpy
-from mercer.plots import FAINT, FEW, INK, _Display, new_figure, palette, tidy
+from mercer.plots import FAINT, FEW, INK, Display, new_figure, palette, tidy
 
 
-class RankingDisplay(_Display):
+class RankingDisplay(Display):
     """Scores as points on a line a kernel, the best on top and in colour, with bars of one standard error.
 
     names : of the kernels, the best first
@@ -83,7 +83,7 @@ class RankingDisplay(_Display):
         )
 
 
-class ContributionsDisplay(_Display):
+class ContributionsDisplay(Display):
     """The share of each variable in what moves each component, a bar a variable and component.
 
     shares : (k, d), from `KernelPCA.feature_contributions`

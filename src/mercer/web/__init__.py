@@ -3,3 +3,7 @@
 from mercer.web.page import Map, Page, page_bytes, write_page
 
 __all__ = ["Map", "Page", "page_bytes", "write_page"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

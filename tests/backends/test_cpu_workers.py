@@ -1,0 +1,85 @@
+"""How many threads `n_jobs=None` takes, asked in fresh processes with settings of their own."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from joblib import Parallel, delayed, parallel_config
+
+from mercer.backends import cpu
+
+CORES = cpu.workers(-1)
+needs_two = pytest.mark.skipif(CORES < 2, reason="one core: every answer is 1")
+
+
+def answer(code, **settings):
+    """What `code` prints in a fresh interpreter without OMP_NUM_THREADS, unless it is set here."""
+    environment = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"} | settings
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    return done.stdout.split()
+
+
+ASK = "from mercer.backends import cpu; print(cpu.workers(), cpu.workers(-1), cpu.workers(2))"
+
+
+@pytest.mark.parametrize(
+    ("setting", "limit"),
+    [(None, CORES), ("1", 1), ("2", 2), (" 2 ,1", 2), ("100000", CORES), ("", CORES), ("0", CORES), ("many", CORES)],
+)
+def test_openmp_limits_what_none_means_and_nothing_else(setting, limit):
+    settings = {} if setting is None else {"OMP_NUM_THREADS": setting}
+    assert answer(ASK, **settings) == [str(n) for n in (min(limit, CORES), CORES, min(2, CORES))]
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system has no affinity")
+def test_a_process_bound_to_one_core_uses_one_thread():
+    bind = "import os; os.sched_setaffinity(0, [min(os.sched_getaffinity(0))]);"
+    assert answer(bind + ASK) == ["1", "1", "1"]
+
+
+@needs_two
+def test_a_context_of_joblib_limits_none_and_ends():
+    code = """
+from joblib import parallel_config
+from mercer.backends import cpu
+counts = [cpu.workers()]
+for n_jobs in (1, 2, -1, 10**6):
+    with parallel_config(n_jobs=n_jobs):
+        counts.append(cpu.workers())
+with parallel_config(backend="threading"):
+    counts.append(cpu.workers())
+with parallel_config(n_jobs=1):
+    counts.append(cpu.workers(2))
+print(*counts, cpu.workers())
+"""
+    assert answer(code) == [str(n) for n in (CORES, 1, 2, CORES, CORES, CORES, 2, CORES)]
+
+
+@needs_two
+@pytest.mark.parametrize("backend", ["threading", "multiprocessing", "loky"])
+def test_a_worker_of_joblib_is_one_thread_where_workers_fill_the_machine(backend):
+    code = f"""
+from joblib import Parallel, delayed
+from mercer.backends import cpu
+if __name__ == "__main__":
+    print(*Parallel(n_jobs={CORES}, backend={backend!r})(delayed(cpu.workers)() for _ in range(4)))
+    print(cpu.workers())
+"""
+    assert answer(code) == ["1"] * 4 + [str(CORES)]
+
+
+@needs_two
+def test_a_worker_process_has_the_threads_that_joblib_gives_it():
+    with parallel_config(backend="loky", n_jobs=2, inner_max_num_threads=2):
+        assert Parallel()(delayed(cpu.workers)() for _ in range(2)) == [2, 2]
+
+
+def test_a_container_that_allows_a_core_and_a_half_counts_as_two(tmp_path):
+    limit = tmp_path / "cpu.max"
+    for text, cores in (("150000 100000", 2), ("max 100000", None), ("", None)):
+        limit.write_text(text)
+        cpu.container_cores.cache_clear()
+        assert cpu.container_cores(str(limit)) == cores
+    cpu.container_cores.cache_clear()
+    assert cpu.container_cores(str(tmp_path / "absent")) is None
