@@ -1,7 +1,7 @@
 """Linear algebra on data and operators that may not fit in memory.
 
-Operators         Operator (abstract), Dense, LowRank, Gram (a kernel's matrix in tiles), Packed (half of a matrix), Centered,
-                  WeightedCentered
+Operators         Operator (abstract), Dense, LowRank, Gram (a kernel matrix in tiles), Packed (half of a matrix),
+                  Centered, WeightedCentered
 top_eigenpairs    the largest eigenvalues of an operator, with residuals and error bounds
 shifted_solve     (A + μI) X = B by block conjugate gradients
 rpcholesky        F with F Fᵀ ≈ A by randomly pivoted Cholesky; nystroem, complete_cholesky
