@@ -76,6 +76,20 @@ def _cgroup_bytes() -> int:
         return 2**62
 
 
+def numbers_per_row(X: Any) -> int:
+    """How many numbers a row of X holds in memory, rounded up: all of a dense row, the stored ones of a CSR row.
+
+    The column index of a stored number counts as half a number more. Samples that are not vectors count as one.
+
+    >>> numbers_per_row(np.zeros((5, 3)))
+    3
+    """
+    if X.ndim != 2:
+        return 1
+    stored = getattr(X, "nnz", None) if hasattr(X, "indptr") else None
+    return int(X.shape[1]) if stored is None else -(-3 * int(stored) // (2 * max(1, X.shape[0]))) + 1
+
+
 def forget_pages(block: Any) -> None:
     """Unmap the pages of a file that a block of a memory map has read, so that a pass over it stays small.
 

@@ -30,6 +30,9 @@ TILE = 1024
 _COMPILED_ABOVE = 2**19  # entries in a tile above which numba earns the time it takes to load
 _COMPILED_ALL_ABOVE = 2**22  # entries in the matrix that a tile is cut from, above which it does in every tile
 _COMPILED_TERMS_ABOVE = 2**27  # terms of sums over coordinates, which are slow without it
+_NEAR_SPARSE = 4e-3  # ‖a − b‖² relative to ‖a‖² + ‖b‖² above which the identity keeps 13 of its 16 digits
+_REFINED = 2**23  # numbers of near pairs that are subtracted at a time
+_DENSE_ENTRIES = 2**22  # of CSR rows that are dense at a time, for sums over coordinates
 _STRIP = 64  # rows of a symmetric tile that are worked on at once: half of the tile is enough, and stays in the cache
 
 
@@ -231,25 +234,54 @@ def sqeuclidean(
 
 
 def sqeuclidean_direct(A: Any, B: Any) -> np.ndarray:
-    """‖a − b‖² coordinate by coordinate: slower, and right to the last digit wherever the points lie."""
+    """‖a − b‖² coordinate by coordinate: slower, and right to the last digit wherever the points lie.
+
+    CSR rows stay sparse: the identity is right for pairs that are far apart, and near pairs are subtracted.
+    """
     with np.errstate(over="ignore"):
-        return cdist(_dense(A), _dense(B), "sqeuclidean").astype(A.dtype, copy=False)
+        if not (sp.issparse(A) or sp.issparse(B)):
+            return cdist(A, B, "sqeuclidean").astype(A.dtype, copy=False)
+        return _sqeuclidean_sparse(sp.csr_array(A), sp.csr_array(B)).astype(A.dtype)
+
+
+def _sqeuclidean_sparse(A: sp.csr_array, B: sp.csr_array) -> np.ndarray:
+    """‖a − b‖² in float64, in a unit in which no square overflows before the last step."""
+    largest = max(float(np.abs(rows.data).max(initial=0.0)) for rows in (A, B))
+    unit = np.float64(2.0) ** np.clip(np.frexp(largest)[1], -1020, 1020)  # a power of two, which rounds nothing
+    A, B = (sp.csr_array((rows.data / unit, rows.indices, rows.indptr), shape=rows.shape) for rows in (A, B))
+    aa, bb = (np.asarray(rows.power(2).sum(axis=1)).reshape(-1) for rows in (A, B))
+    D = dot(A, B)
+    D *= -2
+    D += aa[:, None]
+    D += bb[None, :]
+    return refine_near(np.maximum(D, 0, out=D), A, aa, B, bb, _NEAR_SPARSE) * unit * unit
 
 
 def refine_near(D: np.ndarray, A: Any, aa: np.ndarray, B: Any, bb: np.ndarray, near: float) -> np.ndarray:
     """Squared distances with those of near neighbours, D < near · (aa + bb), taken coordinate by coordinate."""
     places = np.flatnonzero(near * (aa[:, None] + bb[None, :]) > D)
-    for start in range(0, len(places), 2**16):
-        i, j = np.divmod(places[start : start + 2**16], D.shape[1])
-        difference = _dense(A[i]) - _dense(B[j])
-        D[i, j] = np.einsum("ij,ij->i", difference, difference)
+    step = max(1, _REFINED // _stored_per_row(A, B))
+    for start in range(0, len(places), step):
+        i, j = np.divmod(places[start : start + step], D.shape[1])
+        difference = A[i] - B[j]
+        if sp.issparse(difference):
+            D[i, j] = np.asarray(difference.multiply(difference).sum(axis=1)).reshape(-1)
+        else:
+            D[i, j] = np.einsum("ij,ij->i", difference, difference)
     return D
+
+
+def _stored_per_row(*sets: Any) -> int:
+    """The numbers that a row holds in memory: all of a dense row, those that are not zero of a CSR one."""
+    return max(1, *(-(-rows.nnz // max(1, rows.shape[0])) if sp.issparse(rows) else rows.shape[1] for rows in sets))
 
 
 def coordinatewise(name: str, A: Any, B: Any, out: np.ndarray | None = None, entries: int = 0) -> np.ndarray:
     """Σ_c term(a_c, b_c), the term chosen by name."""
+    if sp.issparse(A) or sp.issparse(B):
+        rows = sp.csr_array(A)
+        return _coordinatewise_sparse(name, rows, rows if A is B else sp.csr_array(B), entries)
     symmetric = A is B
-    A, B = _dense(A), _dense(B)
     out = np.empty((A.shape[0], B.shape[0]), A.dtype) if out is None else out
     if not _earns_compiling(out.size, entries) and max(out.size, entries) * A.shape[1] < _COMPILED_TERMS_ABOVE:
         if not symmetric:
@@ -258,6 +290,23 @@ def coordinatewise(name: str, A: Any, B: Any, out: np.ndarray | None = None, ent
         return mirrored(out, lambda part, I, J: generic.coordinatewise(name, A[I], A[J]), 2 * _STRIP)
     getattr(_compiled(), name)(A, np.ascontiguousarray(B.T), out)
     return out
+
+
+def _coordinatewise_sparse(name: str, A: sp.csr_array, B: sp.csr_array, entries: int) -> np.ndarray:
+    """The sum over the columns that hold anything, a block of dense columns at a time.
+
+    Where both rows are zero every term is zero, but for "matches", which counts the column.
+    """
+    used = np.union1d(A.indices, B.indices)
+    unused = A.shape[1] - len(used)
+    total = np.full((A.shape[0], B.shape[0]), unused if name == "matches" else 0, A.dtype)
+    step = max(1, _DENSE_ENTRIES // max(1, A.shape[0] + B.shape[0]))
+    for start in range(0, len(used), step):
+        columns = used[start : start + step]
+        left = A[:, columns].toarray()
+        right = left if A is B else B[:, columns].toarray()
+        total += coordinatewise(name, left, right, None, entries)
+    return total
 
 
 def mirrored(
@@ -281,10 +330,6 @@ def set_diagonal(K: np.ndarray, values: np.ndarray) -> np.ndarray:
     """K with the given diagonal, in place."""
     np.fill_diagonal(K, values)
     return K
-
-
-def _dense(A: Any) -> np.ndarray:
-    return A.toarray() if sp.issparse(A) else A
 
 
 def _rbf(

@@ -14,7 +14,7 @@ from mercer.cli.methods import METHODS
 from mercer.cli.parameters import HIDDEN
 from mercer.cli.record import plain
 from mercer.cli.request import Request
-from mercer.memory import available_bytes, format_bytes
+from mercer.memory import available_bytes, format_bytes, numbers_per_row
 from mercer.tables.table import Table
 
 
@@ -90,7 +90,7 @@ def _of_discriminants(estimator: Any, table: Table, _: Any) -> tuple[str, int]:
     from mercer.spectral.discriminants import block_width
     from mercer.spectral.plan import plan_fit
 
-    n, d = table.X.shape
+    n, d = table.X.shape[0], numbers_per_row(table.X)
     if estimator.rank is not None:
         return f"a factor of rank {estimator.rank}", factor_bytes(n, estimator.rank, table.X.dtype.itemsize == 4)
     block = block_width(len(np.unique(as_classes(table.labels))))

@@ -19,6 +19,7 @@ from mercer.exceptions import DegenerateDataWarning, warn
 from mercer.linalg.discriminant import Classes
 from mercer.linalg.discriminant_rule import fit_rule
 from mercer.linalg.eigen import default_tol
+from mercer.memory import numbers_per_row
 from mercer.spectral.discriminants import Settings, block_width, find_discriminants, start_bytes
 from mercer.spectral.plan import SolverReport, plan_fit
 
@@ -184,7 +185,7 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
         backend = backend_of(X if X.ndim == 2 else np.empty(0))
         return plan_fit(
             X.shape[0],
-            X.shape[1] if X.ndim == 2 else 1,
+            numbers_per_row(X),
             columns,
             bits_of(X) // 8,
             solver="krylov",
@@ -193,6 +194,7 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
             free=backend.free_bytes(X),
             threads=backend.workers(self.n_jobs),
             tile=backend.TILE,
+            tries=["rank='auto' or a rank of a few hundred"],
         )
 
     def _classes(self, X, y) -> Classes:

@@ -21,6 +21,7 @@ from mercer.expansion import Eigenfunction
 from mercer.kernels.base import leaves
 from mercer.kernels.discrete import Precomputed
 from mercer.linalg.eigen import default_tol
+from mercer.memory import numbers_per_row
 from mercer.preimage import METHODS, Fitted, Method, resolve_method
 from mercer.preimage.base import Request, refuse_without_rows, scores_like
 from mercer.preimage.ridge import RidgeMap
@@ -282,7 +283,7 @@ class KernelPCA(KernelEstimator):
         backend = backend_of(X if numeric else np.empty(0))
         return plan_fit(
             X.shape[0],
-            X.shape[1] if numeric else 1,
+            numbers_per_row(X),
             k,
             bits_of(X) // 8,
             solver=self.eigen_solver,

@@ -13,6 +13,7 @@ from mercer.linalg.inner import power_of_two
 _SAMPLE = 1000  # rows from which the centre is taken
 _FAR = 2.0**20  # units beyond which rows get a unit of their own
 _DENSE_ABOVE = 0.02  # share of stored entries above which BLAS on dense tiles beats sparse products
+_DENSE_MOST = 2**24  # entries of a run of rows that may be made dense for that: 64 MB of float32
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,7 @@ def products(A: Any, B: Any, out: np.ndarray) -> np.ndarray:
     tile = out[: A.shape[0] * B.shape[0]].reshape(A.shape[0], B.shape[0])
     if not sp.issparse(A):
         return np.matmul(A, B.T, out=tile)
-    if B.nnz > _DENSE_ABOVE * B.shape[0] * B.shape[1]:
+    if B.nnz > _DENSE_ABOVE * B.shape[0] * B.shape[1] and B.shape[0] * B.shape[1] <= _DENSE_MOST:
         return np.matmul(A.toarray(), B.toarray().T, out=tile)
     tile[...] = (A @ B.T).toarray()
     return tile

@@ -13,14 +13,14 @@ from mercer.backends import is_foreign, namespace, to_numpy
 _SAMPLE = 1000  # rows whose pairs the median is taken over: half a million distances pin it to about 0.2 %
 
 
-def sample_rows(X: Any, size: int = _SAMPLE) -> np.ndarray:
-    """At most `size` rows of X as a dense NumPy array, evenly spread over X, the same on every call."""
+def sample_rows(X: Any, size: int = _SAMPLE) -> Any:
+    """At most `size` rows of X in float64, evenly spread over X, the same on every call: NumPy's, or CSR as X is."""
     index = np.linspace(0, X.shape[0] - 1, min(size, X.shape[0])).astype(np.int64)
     if is_foreign(X):
         xp = namespace(X)
         return to_numpy(xp.take(X, xp.asarray(index, device=X.device), axis=0)).astype(np.float64)
     rows = X[index]
-    return np.asarray(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64)
+    return rows.astype(np.float64) if sp.issparse(rows) else np.asarray(rows, dtype=np.float64)
 
 
 def variance(X: Any) -> float:
@@ -31,7 +31,7 @@ def variance(X: Any) -> float:
     return float(namespace(X).var(X))
 
 
-def resolve_gamma(gamma: Any, X: Any, distance: Callable[[np.ndarray], np.ndarray], default: float) -> float:
+def resolve_gamma(gamma: Any, X: Any, distance: Callable[[Any], np.ndarray], default: float) -> float:
     """The number that `gamma` means for the rows of X.
 
     None is `default`, as scikit-learn has it; "scale" is 1 / (d · Var X), as in its support vector machines;
@@ -51,10 +51,10 @@ def resolve_gamma(gamma: Any, X: Any, distance: Callable[[np.ndarray], np.ndarra
     return float(gamma)
 
 
-def median_distance(X: Any, distance: Callable[[np.ndarray], np.ndarray]) -> float:
+def median_distance(X: Any, distance: Callable[[Any], np.ndarray]) -> float:
     """The median of `distance` over sampled pairs; among rows that mostly coincide, over those that differ."""
     rows = sample_rows(X)
-    D = np.asarray(distance(rows))[np.triu_indices(len(rows), k=1)]
+    D = np.asarray(distance(rows))[np.triu_indices(rows.shape[0], k=1)]
     median = float(np.median(D)) if D.size else 0.0
     if median > 0:
         return median

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.backends import namespace, to_numpy
+from mercer.backends import backend_of, namespace, to_numpy
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.vector import VectorKernel, column_means, shifted
 from mercer.memory import available_bytes, format_bytes
@@ -61,8 +61,8 @@ class _DotWithGamma(VectorKernel):
     def bind(self, X: Any) -> Kernel:
         return replace(self, gamma=self._bandwidth(X, self.gamma, 1.0 / X.shape[1]))  # type: ignore[type-var]
 
-    def _distances(self, rows: np.ndarray) -> np.ndarray:
-        return np.abs(rows @ rows.T)
+    def _distances(self, rows: Any) -> np.ndarray:
+        return np.abs(backend_of(rows).dot(rows, rows))
 
 
 @dataclass(repr=False)

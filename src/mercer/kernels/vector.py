@@ -165,8 +165,8 @@ class VectorKernel(Kernel):
     def _bandwidth(self, X: Any, gamma: Any, default: float) -> float:
         return resolve_gamma(gamma, X, self._distances, default)
 
-    def _distances(self, rows: np.ndarray) -> np.ndarray:
-        """What the kernel reads, between all pairs of a few dense rows."""
+    def _distances(self, rows: Any) -> np.ndarray:
+        """What the kernel reads, between all pairs of a few rows, dense or CSR."""
         A = VectorKernel.points(self, rows)
         return self._read(backend_of(rows), A, A, True, None)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,8 +63,12 @@ def plan_fit(
     tile: int,
     parts: int = 1,
     numpy: bool = True,
+    tries: Sequence[str] | None = None,
 ) -> Plan:
-    """The plan for the top k of n samples with d features; MemoryLimitError where it would not fit."""
+    """The plan for the top k of n samples that hold d numbers each; MemoryLimitError where it would not fit.
+
+    tries : what a refusal advises; None is what KernelPCA offers
+    """
     bound = parse_bytes(limit) if limit is not None else int(DEFAULT_SHARE * free)
     reason = "asked for"
     if solver == "auto":
@@ -76,7 +81,7 @@ def plan_fit(
         "rpcholesky": _factor_bytes(n, rank or 0, d, itemsize, tile, parts, threads),
     }.get(solver, _block_bytes(n, k, d, tile, parts, threads))
     if need > bound:
-        raise MemoryLimitError(_refusal(n, k, solver, need, bound, limit is not None, rank))
+        raise MemoryLimitError(_refusal(n, k, solver, need, bound, limit is not None, rank, tries))
     keep = 0 if solver in ("dense", "rpcholesky") else min(bound - need, n * (n + 8192) // 2 * 8)
     return Plan(solver, reason, need, keep, bound, tile)
 
@@ -113,18 +118,22 @@ def _tile_that_fits(tile: int, room: int, parts: int, threads: int) -> int:
     return tile
 
 
-def _refusal(n: int, k: int, solver: str, need: int, bound: int, given: bool, rank: int | None) -> str:
+def _refusal(
+    n: int, k: int, solver: str, need: int, bound: int, given: bool, rank: int | None, advice: Sequence[str] | None
+) -> str:
     whose = f"memory_limit of {format_bytes(bound)}" if given else f"{format_bytes(bound)} that can be spared"
-    tries = []
-    if solver == "dense":
+    tries = [] if advice is None else list(advice)
+    if advice is None and solver == "dense":
         tries.append("eigen_solver='krylov' with fewer components, which never forms the matrix")
-    if solver == "rpcholesky":
+    if advice is not None:
+        pass
+    elif solver == "rpcholesky":
         tries.append(f"a rank below {rank}")
     else:
         tries.append("eigen_solver='rpcholesky' with a rank of a few hundred")
         tries.append("fewer components")
     tries.append("a larger memory_limit" if given else "memory_limit, if more can be had")
+    what = f"eigen_solver='{solver}' on {n} samples for {k} components" if advice is None else f"A fit of {n} samples"
     return (
-        f"eigen_solver='{solver}' on {n} samples for {k} components needs {format_bytes(need)}, more than the {whose}. "
-        f"Nothing was allocated. Try {', or '.join(tries)}."
+        f"{what} needs {format_bytes(need)}, more than the {whose}. Nothing was allocated. Try {', or '.join(tries)}."
     )
