@@ -19,84 +19,88 @@ Figures = dict[str, Any]
 _INTRODUCTION = f"""\
 # Benchmarks
 
-This page is written by `python -m benchmarks` from `benchmarks/figures.json`; do not edit it. How to run it again is
-at the end.
+`python -m benchmarks` writes this page from `benchmarks/figures.json`; do not edit it by hand. The last section says
+how to run it again.
 
-The data is MNIST: images divided by 255, centred, and projected on their first d principal axes where d < 784; beyond
-60,000 rows they are drawn with replacement, with a little noise. The kernel is Gaussian, and everyone is given the
-same gamma, one over the median squared distance.
+The data is MNIST. Images are divided by 255, centred, and, where d < 784, projected on their first d principal axes.
+Beyond 60,000 rows, images are drawn with replacement and get a little noise. The kernel is Gaussian. Every competitor
+gets the same gamma: one over the median squared distance.
 
-Every measurement is a fresh process that loads the data, solves a small problem to warm up, and then times the fit
-alone. Competitors take turns, so that a slow spell of the machine hits all of them. Times are medians, with the least
-and the greatest; peak memory is the resident memory of the whole process, interpreter and data included. The residual
-‖HKHv − γv‖/γ₁ is recomputed for every answer in float64 by the same few lines of NumPy (`benchmarks/judge.py`), and
-the eigenvalues of all competitors are compared, so that nobody wins by missing one. "The best of scikit-learn" is its
-fastest solver whose answer reaches the tolerance (within a factor of {SLACK}). A time ratio above 1 means faster than
-that; a memory ratio below 1 means less.
+Each measurement runs in a fresh process, which loads the data, solves a small problem to warm up, and then times the
+fit alone. Competitors take turns, so that a slow spell of the machine hits all of them. Times are medians, with the
+least and the greatest in brackets. Peak memory is the resident memory of the whole process, interpreter and data
+included. The same few lines of NumPy (`benchmarks/judge.py`) recompute the residual ‖HKHv − γv‖/γ₁ of every answer in
+float64 and compare the eigenvalues of all competitors, so that nobody wins by missing one. "The best of scikit-learn"
+is its fastest solver whose answer reaches the tolerance within a factor of {SLACK}. A time ratio above 1 means that
+Mercer is faster; a memory ratio below 1 means that it takes less.
 """
 
 _NOTES = {
-    "kpca-20k": "The randomized solver has no tolerance; its power iterations were raised until its residual is "
-    "within it, trying 4, 7 (its default), 10, 15 and 20.",
+    "kpca-20k": "The randomized solver has no tolerance. Its number of power iterations was raised (4, 7, which is its"
+    " default, 10, 15, 20) until its residual met the tolerance.",
     "kpca-10k": "tol = 1e-6; the randomized solver as above.",
-    "kpca-small": 'At "default" each library runs at its own tol=0: scikit-learn goes to rounding error, Mercer to '
-    "1e-10. These fits take milliseconds, so all competitors take turns in one process, 25 rounds or 15 s; a turn is a "
-    'pause of 0.1 s, a first fit and a second. The time is that of the second, after the first has warmed up; "cold" '
-    "is that of the first, compared with the solver of scikit-learn that is fastest cold. Residuals and memory, mostly "
-    "the interpreter's, come from a process each.",
-    "kpca-1m": "Only n · rank entries of the kernel matrix are computed. The certificate bounds the error of every "
-    "eigenvalue by tr(K − FFᵀ), relative to γ₁; the residual is estimated from 4,000 rows of the kernel matrix.",
-    "transform": "The residual is here the largest error of a score, relative to the largest score, on 1,000 rows. "
-    "The model is fitted in another process.",
-    "kda-mnist": "Pixels divided by 255 and nothing else; the test images are the 10,000 that come with the data.",
-    "kda-direct": "The direct eigenproblem forms N and M, n × n, as kfda does, with the same penalty on ‖w‖². In place "
-    "of a residual, the sine of the largest angle between the span of the scores of 1,000 new rows and that of a "
-    "solution by least squares.",
-    "kcca": "The two views of an image are its left and its right half; each Gaussian kernel has its own gamma, one "
-    "over the median squared distance. In place of a residual, the mean correlation of the ten pairs of scores on "
-    "10,000 images that no fit has seen.",
-    "pca": "The residual is ‖Sv − λv‖/λ₁ with S the covariance.",
-    "isomap": "Everyone finds the same exact neighbours. In place of a residual, ‖A − B‖/‖B‖ of the map to one by "
-    "SciPy's shortest paths and ARPACK, after the best shift, rotation and scale; the same to the sheet that was "
-    "rolled up; and the residual variance, as Mercer gives it.",
-    "solvers": "All but the streamed one are given the centred kernel matrix in float64. A pass is one visit of the "
-    "matrix, a product one vector multiplied by it.",
-    "neighbors": "All 70,000 images on 50 principal axes, float32; the million rows lie between an image and one of "
-    "its ten nearest, with noise. The time is that of building an index and asking it for the k nearest of every row, "
-    "without the row itself; the recall is the share of the true ones on 1,000 rows. Recalls differ, so read times "
-    "beside them. Mercer chooses how far to look by itself, and measures its own recall within the time.",
-    "embedding": "The rows of the search for neighbours, perplexity 30, from rows to map, each library with its own "
-    "neighbours and defaults but for the steps where they are named. All maps of a case are judged on one P, of the "
-    "exact neighbours, with Q over all pairs in float64; of a million rows the divergence is not recomputed. Ten "
-    "neighbours kept: the share of a row's ten nearest among the ten nearest in the map, on 1,000 rows. The first call "
-    "takes so much more than the second, for imports and for what is compiled or read from a cache.",
-    "quality": "The rows of the search for neighbours with their digits; the map is t-SNE's up to 70,000 rows, and of "
-    "a million rows their first two axes, for which ranks take longest. 15 neighbours. The report has every score: "
-    "trustworthiness, continuity, neighbour recall, class purity in the map and in the data, triplets, Shepard "
-    "correlation, residual variance, and the divergence at the map's best scale; the widest interval is that of all "
-    "but the divergence. In place of a residual, how far an exact trustworthiness is from one by a few lines of NumPy.",
-    "faces": "The face space is fitted to faces alone; the measure is the area under the curve of the distance from "
-    "it, on held-out faces and patches, and for portraits the share whose nearest neighbour in face space is the same "
-    "person. Five folds, repeated with other divisions; components, kernel and width are chosen by cross-validation "
-    "inside the training part (`examples/eigenfaces.py`). Without components the distance from the mean face decides, "
-    "and that from picture to picture.",
-    "tables": "From the file to one array of floats, as estimators take it. In place of a residual, the largest "
-    "difference from the numbers that were written; peak memory, interpreter and libraries included, is also given as "
-    "a multiple of the bytes of the numbers. Mercer's time includes the file's SHA-256 and what it notices about the "
-    "columns.",
-    "page": "From being told the file's address until the points are drawn, in headless Chromium; the memory is that "
-    "of all its processes together.",
-    "gpu": "Clusters with a decaying spectrum; memory is that of the GPU. The residual is recomputed in float64 on the "
-    "GPU. At 20,000 samples in float64 the eigenvalues are compared with those that the CPU finds.",
+    "kpca-small": 'At "default" each library runs with its own tol=0: scikit-learn iterates to rounding error, Mercer '
+    "to 1e-10. These fits take milliseconds, so all competitors take turns in one process, for 25 rounds or 15 s. A "
+    'turn is a pause of 0.1 s, a first fit and a second fit. The time is that of the second fit; "cold" is that of '
+    "the first, compared with the solver of scikit-learn that is fastest cold. Residuals and memory (most of it the "
+    "interpreter's) come from a separate process per competitor.",
+    "kpca-1m": "Mercer computes only n · rank entries of the kernel matrix. The certificate bounds the error of every "
+    "eigenvalue by tr(K − FFᵀ), relative to γ₁. The residual is estimated from 4,000 rows of the kernel matrix.",
+    "transform": "The residual is the largest error of a score on 1,000 rows, relative to the largest score. Another "
+    "process fits the model.",
+    "kda-mnist": "The pixels are divided by 255, with no other preparation. The test images are the 10,000 that come "
+    "with the data.",
+    "kda-direct": "The direct eigenproblem forms the n × n matrices N and M, as kfda does, with the same penalty on "
+    "‖w‖². Instead of a residual, the table gives the sine of the largest angle between two spans: that of the scores"
+    " of 1,000 new rows, and that of a least-squares solution.",
+    "kcca": "The two views of an image are its left and right halves. Each Gaussian kernel has its own gamma, one over"
+    " the median squared distance. Instead of a residual, the table gives the mean correlation of the ten pairs of "
+    "scores on 10,000 images that no fit has seen.",
+    "pca": "The residual is ‖Sv − λv‖/λ₁, where S is the covariance.",
+    "isomap": "All competitors find the same exact neighbours. Instead of a residual, the table gives ‖A − B‖/‖B‖ "
+    "after the best shift, rotation and scaling, where B is the map by SciPy's shortest paths and ARPACK; the same "
+    "distance to the true sheet before it was rolled up; and the residual variance that Mercer reports.",
+    "solvers": "All solvers except the streamed one get the centred kernel matrix in float64. A pass is one visit to "
+    "the matrix; a product is one vector multiplied by it.",
+    "neighbors": "All 70,000 images on 50 principal axes, in float32. Each of the million rows lies between an image "
+    "and one of its ten nearest neighbours, plus noise. The time covers building an index and finding the k nearest "
+    "neighbours of every row, excluding the row itself. The recall is the share of true neighbours found, on 1,000 "
+    "rows. Recalls differ, so read each time together with its recall. Mercer chooses by itself how far to search, "
+    "and measures its own recall within the time.",
+    "embedding": "The rows are those of the neighbour search; perplexity 30; the time runs from rows to map. Each "
+    "library uses its own neighbour search and defaults, apart from the number of steps where the table names it. All"
+    " maps of a case are judged with one P, from exact neighbours, and with Q over all pairs in float64; for a "
+    "million rows the divergence is not recomputed. Ten neighbours kept: the share of a row's ten nearest rows that "
+    "are among the ten nearest points of the map, on 1,000 rows. The first call's extra time goes to imports and to "
+    "code that is compiled or read from a cache.",
+    "quality": "The rows are those of the neighbour search, with their digits as classes. The map is t-SNE's up to "
+    "70,000 rows; for a million rows it is the first two principal axes, which make ranks slowest. 15 neighbours. The"
+    " report holds every score: trustworthiness, continuity, neighbour recall, class purity in the map and in the "
+    "data, triplets, Shepard correlation, residual variance, and the divergence at the best scale of the map. The "
+    "widest interval is that of all scores except the divergence. Instead of a residual, the table gives the "
+    "difference between the exact trustworthiness and the same computed by a few lines of NumPy.",
+    "faces": "The face space is fitted to faces only. The measure is the area under the ROC curve of the distance from"
+    " it, on held-out faces and patches; for portraits, it is the share whose nearest neighbour in face space is the "
+    "same person. Five folds, repeated with other splits. Components, kernel and width are chosen by cross-validation"
+    " inside the training part (`examples/eigenfaces.py`). Without components, the distance from the mean face "
+    "decides, or the distance between pictures.",
+    "tables": "From the file to one array of floats, as estimators take it. Instead of a residual, the table gives the"
+    " largest difference from the numbers that were written. Peak memory, interpreter and libraries included, is also"
+    " given as a multiple of the bytes of the numbers. Mercer's time includes the file's SHA-256 and the statistics "
+    "of its columns.",
+    "page": "From the moment headless Chromium gets the file's address until it has drawn the points. The memory is "
+    "that of all its processes together.",
+    "gpu": "Clusters with a decaying spectrum; the memory is that of the GPU. The residual is recomputed in float64 on"
+    " the GPU. At 20,000 samples in float64 the eigenvalues are compared with those that the CPU finds.",
 }
 
 _HOW = """\
 ## Running it again
 
     make bench                                  everything: some hours on two cores
-    python -m benchmarks --only kpca-20k pca    some groups or cases; the others keep their figures
+    python -m benchmarks --only kpca-20k pca    only these groups or cases; the others keep their figures
     python -m benchmarks --repeats 5            more turns
-    python -m benchmarks --quick                tiny sizes, to see that it runs; writes neither figures nor this page
+    python -m benchmarks --quick                tiny sizes, to check that it runs; writes neither figures nor this page
     PYTHONPATH=src python benchmarks/gpu.py --output gpu.json     on a machine with CUDA and torch
     python -m benchmarks --merge-gpu gpu.json
 """
@@ -174,7 +178,7 @@ def _section(group: str, title: str, cases: dict[str, Figures], machines: dict[s
 
 
 def _overview(cases: dict[str, Figures]) -> str:
-    """One line a case: Mercer against the best of scikit-learn."""
+    """One line per case: Mercer against the best of scikit-learn."""
     rows = []
     paused = any("cold" in row for case in cases.values() for row in case["rows"])
     for case in cases.values():
@@ -190,7 +194,7 @@ def _overview(cases: dict[str, Figures]) -> str:
 
 
 def _qualities(cases: dict[str, Figures]) -> str:
-    """One line a method of every case: what it reaches, and its spread over the repetitions."""
+    """One line per method and case: the mean and its spread over the repetitions."""
     lines = []
     for case in cases.values():
         for row in case["rows"]:
@@ -204,7 +208,7 @@ def _qualities(cases: dict[str, Figures]) -> str:
 
 
 def _details(cases: dict[str, Figures]) -> str:
-    """One line a competitor of every case."""
+    """One line per competitor and case."""
     rows = [row for case in cases.values() for row in case["rows"]]
     optional = {
         "cold": "cold",
