@@ -19,7 +19,7 @@ from mercer.plots import (
     ShortcutsDisplay,
     new_figure,
 )
-from mercer.plots.apart import settled
+from mercer.plots.label_placement import settled
 
 RNG = np.random.default_rng(0)
 X, y = load_digits(return_X_y=True)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mercer.estimators.novelty import NoveltyDetector
     from mercer.estimators.pca import PCA
     from mercer.estimators.tsne import SNE, TSNE
-    from mercer.selection.neighbors import diagnose_neighbors
+    from mercer.selection.neighbors_diagnosis import diagnose_neighbors
 
 __version__ = "0.1.0"
 __all__ = [
@@ -60,7 +60,7 @@ _HOMES = {
     "NoveltyDetector": "mercer.estimators.novelty",
     "SNE": "mercer.estimators.tsne",
     "TSNE": "mercer.estimators.tsne",
-    "diagnose_neighbors": "mercer.selection.neighbors",
+    "diagnose_neighbors": "mercer.selection.neighbors_diagnosis",
 }
 # Public subpackages and modules: attributes of `mercer` from the start, loaded when they are first asked for.
 _MODULES = (

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from mercer.backends import namespace, placement
-from mercer.kernels.base import Kernel, Points
 from mercer.kernels.discrete import backend_for
 from mercer.kernels.gradients import gradient_sum, refuse_kinks
+from mercer.kernels.kernel import Kernel, Points
 
 _GRADIENT_ENTRIES = 2**21  # of a run's gradients, (m, k, d), held at once by a thread
 

@@ -18,8 +18,8 @@ import scipy.sparse as sp
 from mercer.backends import backend_of, is_foreign, namespace, placement
 from mercer.exceptions import AsymmetricKernelWarning, IndefiniteKernelWarning, MemoryLimitError, warn
 from mercer.expansion import KernelExpansion
-from mercer.kernels.base import Kernel
 from mercer.kernels.discrete import Precomputed, symmetric_part
+from mercer.kernels.kernel import Kernel
 from mercer.linalg.cholesky import complete_cholesky
 from mercer.linalg.eigen import as_generator
 from mercer.linalg.gram import Gram
@@ -105,7 +105,7 @@ def kernel_features(
     else:
         factor = rpcholesky(A, n if rank is None else min(n, int(rank)), rng, dtype=dtype)
     refuse_indefinite(factor.negative, kernel, 32 if single else 64)
-    if not factor.F.shape[1] and bool(A.xp.any(A.rows(A.xp.zeros(1, dtype=A.xp.int64, **A._place())) != 0)):
+    if not factor.F.shape[1] and bool(A.xp.any(A.rows(A.xp.zeros(1, dtype=A.xp.int64, **A.placement())) != 0)):
         raise ValueError(f"A factor needs k(x, x) > 0, which {kernel!r} has nowhere on this data. {_INDEFINITE}")
     anchors = X if given else rows_of(X, factor.landmarks)
     return Features(factor, trace, kernel, anchors, n_jobs)

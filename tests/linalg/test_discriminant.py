@@ -12,12 +12,12 @@ from mercer.linalg.discriminant import (
     Directions,
     DualSpectrum,
     Penalised,
-    Spectrum,
+    ScatterSpectrum,
     directions,
     left_out,
     scatter,
 )
-from mercer.linalg.discriminant_rule import Rule, fit_rule
+from mercer.linalg.discriminant_rule import DiscriminantRule, fit_rule
 from mercer.linalg.operators import Dense
 from mercer.linalg.solve import factor_preconditioner, shifted_solve
 from mercer.linalg.weighted import WeightedCentered
@@ -57,7 +57,7 @@ def test_directions_solve_the_generalised_eigenproblem(classes):
     z = (F - S.mean) @ W
     fitted = np.stack([z[c == CODES].mean(axis=0) for c in range(C)])
     assert_allclose(found.means, fitted, atol=1e-10)
-    spectrum = Spectrum(S, F - S.mean, w, n)
+    spectrum = ScatterSpectrum(S, F - S.mean, w, n)
     assert_allclose(spectrum.P(mu), solved.P, atol=1e-10)
     assert_allclose(spectrum.M(mu), solved.M, atol=1e-10)
     assert_allclose(spectrum.room(mu), solved.room(F - S.mean, w, n), atol=1e-10)
@@ -164,7 +164,7 @@ def test_the_temperature_recovers_a_wrong_spread(factor, seed):
     rng = np.random.default_rng(seed)
     codes = rng.integers(0, 2, 4000)
     z = np.where(codes, 1.0, -1.0)[:, None] + np.sqrt(1.0) * rng.standard_normal((4000, 1))
-    rule = Rule(np.array([[-1.0], [1.0]]), np.array([1.0 / factor]), np.array([0.5, 0.5]))
+    rule = DiscriminantRule(np.array([[-1.0], [1.0]]), np.array([1.0 / factor]), np.array([0.5, 0.5]))
     temperature = rule.calibrated(z, codes, np.ones(4000)).temperature
     assert temperature >= 1
     assert_allclose(temperature, max(1.0, factor), rtol=0.25)

@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist
 from mercer import quality
 from mercer.exceptions import MemoryLimitError
 from mercer.quality import pairs
-from mercer.quality.sampling import Growing, Mean, Plan, mean_of, needed, sampled
+from mercer.quality.sampling import Growing, Mean, SamplingPlan, mean_of, needed, sampled
 
 RNG = np.random.default_rng(2)
 X = RNG.standard_normal((120, 6))
@@ -225,7 +225,7 @@ def test_sampling_goes_on_until_the_error_is_reached_even_after_a_lucky_pilot():
         asked.append(m)
         return mean_of(terms[:m], len(terms))
 
-    found = sampled(estimate, Plan("auto", 0.001), len(terms))
+    found = sampled(estimate, SamplingPlan("auto", 0.001), len(terms))
     assert 1.96 * found.error <= 0.001 and len(asked) > 2
 
 

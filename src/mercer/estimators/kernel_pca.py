@@ -18,8 +18,8 @@ from mercer.backends import adopt, backend_of, beside, is_foreign, namespace, to
 from mercer.estimators.kernel_base import KernelEstimator, bits_of
 from mercer.exceptions import DegenerateDataWarning, warn
 from mercer.expansion import Eigenfunction
-from mercer.kernels.base import leaves
 from mercer.kernels.discrete import Precomputed
+from mercer.kernels.kernel import leaves
 from mercer.linalg.eigen import default_tol
 from mercer.memory import numbers_per_row
 from mercer.preimage import METHODS, Fitted, Method, resolve_method

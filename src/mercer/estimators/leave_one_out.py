@@ -82,7 +82,7 @@ def _unit(values: np.ndarray) -> float:
 
 def _spread(A: Centered, scores: np.ndarray, unit: float) -> np.ndarray:
     """Σⱼ ⟨φ̃ᵢ − Σ z v, φ̃ⱼ⟩² for each row: the squared rows of (HKH − ZZᵀ)/unit, a block at a time."""
-    xp, place = A.xp, A._place()
+    xp, place = A.xp, A.placement()
     Z = xp.asarray(scores, dtype=A.dtype, **place)
     step = max(1, _BLOCK_ENTRIES // A.n)
     parts = []

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_non_negative
 
 from mercer.estimators.base import Estimator
-from mercer.kernels.base import Kernel
+from mercer.kernels.kernel import Kernel
 
 
 class MapInput(Estimator):

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from mercer.estimators.kernel_pca import KernelPCA
 from mercer.estimators.pca import PCA
 from mercer.exceptions import DegenerateDataWarning, MercerWarning, warn
-from mercer.kernels.base import Kernel
+from mercer.kernels.kernel import Kernel
 from mercer.linalg.inner import power_of_two
 
 SCALE = 1e-4  # the standard deviation of the first column: so small that every similarity is 1

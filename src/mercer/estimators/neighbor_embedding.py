@@ -25,7 +25,7 @@ from mercer.estimators.map_input import MapInput
 from mercer.estimators.map_start import given, start
 from mercer.exceptions import NotConvergedWarning, warn
 from mercer.graph.neighbors import EXACT_FLOPS, build_index
-from mercer.kernels.base import Kernel
+from mercer.kernels.kernel import Kernel
 from mercer.linalg.eigen import as_generator
 
 _MOMENTUM = 0.8

@@ -1,10 +1,10 @@
 """Kernels: similarity functions that are inner products in some space, and an algebra to combine them."""
 
 from mercer.kernels.adapters import FunctionKernel, GaussianProcessKernel
-from mercer.kernels.base import Constant, Kernel, Points
 from mercer.kernels.discrete import Precomputed, Spectrum
 from mercer.kernels.distances import RBF, Laplacian, Matern, RationalQuadratic
 from mercer.kernels.histograms import AdditiveChi2, Chi2, Hamming, Intersection
+from mercer.kernels.kernel import Constant, Kernel, Points
 from mercer.kernels.products import ArcCosine, Cosine, Linear, Polynomial, Sigmoid, Tanimoto
 from mercer.kernels.resolve import KERNEL_NAMES, resolve_kernel
 from mercer.kernels.vector import VectorKernel

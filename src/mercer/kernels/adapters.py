@@ -11,8 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.backends import is_foreign, namespace
-from mercer.kernels.base import Constant, Kernel, Points
 from mercer.kernels.distances import RBF, Matern, RationalQuadratic
+from mercer.kernels.kernel import Constant, Kernel, Points
 from mercer.kernels.products import Linear
 
 

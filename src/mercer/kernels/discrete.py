@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.backends import backend_of, is_foreign, namespace, placement
-from mercer.kernels.base import Kernel, Points
+from mercer.kernels.kernel import Kernel, Points
 
 
 @dataclass(repr=False)

@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer.backends import is_foreign
 from mercer.kernels.bandwidth import median_distance, resolve_gamma
-from mercer.kernels.base import Kernel
+from mercer.kernels.kernel import Kernel
 from mercer.kernels.vector import VectorKernel
 
 
@@ -70,10 +70,10 @@ class _WithLength(VectorKernel):
     def bind(self, X: Any) -> Kernel:
         length = self.length_scale
         if length == "median":
-            length = median_distance(X, self._distances)
+            length = median_distance(X, self.pairwise)
             length = math.sqrt(length) if self.reads == "sqeuclidean" else length
         elif length == "scale":
-            length = 1 / math.sqrt(2 * resolve_gamma("scale", X, self._distances, 1.0))
+            length = 1 / math.sqrt(2 * resolve_gamma("scale", X, self.pairwise, 1.0))
         if isinstance(length, str) or not 0 < length < float("inf"):
             raise ValueError(f"length_scale={length!r} must be a positive, finite number, 'median' or 'scale'.")
         return replace(self, length_scale=float(length))  # type: ignore[type-var]

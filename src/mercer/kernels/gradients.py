@@ -19,7 +19,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.backends import namespace, placement
-from mercer.kernels.base import (
+from mercer.kernels.kernel import (
+    Composite,
     Constant,
     Kernel,
     Normalized,
@@ -29,7 +30,6 @@ from mercer.kernels.base import (
     Product,
     Scaled,
     Sum,
-    _Composite,
 )
 from mercer.kernels.vector import VectorKernel
 
@@ -61,8 +61,8 @@ def refuse_kinks(kernel: Kernel) -> None:
 
 def _without(kernel: Kernel) -> list[Kernel]:
     """The simple kernels in `kernel` that have no gradient."""
-    if isinstance(kernel, _Composite):
-        return [part for inner in kernel._inner() for part in _without(inner)]
+    if isinstance(kernel, Composite):
+        return [part for inner in kernel.inner_kernels() for part in _without(inner)]
     known = isinstance(kernel, Constant) or (isinstance(kernel, VectorKernel) and kernel.smooth)
     return [] if known else [kernel]
 
@@ -130,7 +130,7 @@ def _(kernel: Sum, A: Points, B: Points, coefs: Any, d: int, weights: Any = None
 
 @gradient_sum.register
 def _(kernel: Product, A: Points, B: Points, coefs: Any, d: int, weights: Any = None) -> Any:
-    left, right = kernel._tiles(A, B)
+    left, right = kernel.inner_tiles(A, B)
     if weights is not None:
         left, right = left * weights, right * weights
     first = gradient_sum(kernel.left, A.parts[0], B.parts[0], coefs, d, right)
@@ -144,8 +144,8 @@ def _(kernel: Scaled, A: Points, B: Points, coefs: Any, d: int, weights: Any = N
 
 @gradient_sum.register
 def _(kernel: Power, A: Points, B: Points, coefs: Any, d: int, weights: Any = None) -> Any:
-    p = kernel._exponent()
-    outer = p * kernel._tiles(A, B)[0] ** (p - 1)
+    p = kernel.whole_exponent()
+    outer = p * kernel.inner_tiles(A, B)[0] ** (p - 1)
     outer = outer if weights is None else outer * weights
     return gradient_sum(kernel.kernel, A.parts[0], B.parts[0], coefs, d, outer)
 
@@ -199,7 +199,7 @@ def _(kernel: Sum, A: Points, d: int) -> Any:
 
 @diagonal_gradient.register
 def _(kernel: Product, A: Points, d: int) -> Any:
-    left, right = kernel._diagonals(A)
+    left, right = kernel.inner_diagonals(A)
     first = right[:, None] * diagonal_gradient(kernel.left, A.parts[0], d)
     return first + left[:, None] * diagonal_gradient(kernel.right, A.parts[1], d)
 
@@ -211,8 +211,8 @@ def _(kernel: Scaled, A: Points, d: int) -> Any:
 
 @diagonal_gradient.register
 def _(kernel: Power, A: Points, d: int) -> Any:
-    p = kernel._exponent()
-    return (p * kernel._diagonals(A)[0] ** (p - 1))[:, None] * diagonal_gradient(kernel.kernel, A.parts[0], d)
+    p = kernel.whole_exponent()
+    return (p * kernel.inner_diagonals(A)[0] ** (p - 1))[:, None] * diagonal_gradient(kernel.kernel, A.parts[0], d)
 
 
 @diagonal_gradient.register

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from mercer.kernels.base import Kernel
+from mercer.kernels.kernel import Kernel
 from mercer.kernels.vector import VectorKernel
 
 

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.metrics import pairwise_distances
 
 from mercer.backends import is_foreign, namespace
-from mercer.kernels.base import Kernel, Points
+from mercer.kernels.kernel import Kernel, Points
 
 BOOLEAN = ("jaccard", "dice", "russellrao", "rogerstanimoto", "sokalmichener", "sokalsneath", "yule")
 

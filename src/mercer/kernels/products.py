@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.backends import backend_of, namespace, to_numpy
-from mercer.kernels.base import Kernel, Points
+from mercer.kernels.kernel import Kernel, Points
 from mercer.kernels.vector import VectorKernel, column_means, shifted
 from mercer.memory import available_bytes, format_bytes
 
@@ -61,7 +61,7 @@ class _DotWithGamma(VectorKernel):
     def bind(self, X: Any) -> Kernel:
         return replace(self, gamma=self._bandwidth(X, self.gamma, 1.0 / X.shape[1]))  # type: ignore[type-var]
 
-    def _distances(self, rows: Any) -> np.ndarray:
+    def pairwise(self, rows: Any) -> np.ndarray:
         return np.abs(backend_of(rows).dot(rows, rows))
 
 

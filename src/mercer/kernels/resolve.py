@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from mercer.kernels.adapters import FunctionKernel, from_gaussian_process, is_gaussian_process_kernel
-from mercer.kernels.base import Kernel
 from mercer.kernels.discrete import Precomputed, Spectrum
 from mercer.kernels.distances import RBF, Laplacian, Matern, RationalQuadratic
 from mercer.kernels.histograms import AdditiveChi2, Chi2, Hamming, Intersection
+from mercer.kernels.kernel import Kernel
 from mercer.kernels.products import ArcCosine, Cosine, Linear, Polynomial, Sigmoid, Tanimoto
 
 # scikit-learn's names first, then our own; each takes what it needs of gamma, degree and coef0.

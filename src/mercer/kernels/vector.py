@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from mercer.backends import backend_of, is_foreign, namespace
 from mercer.kernels.bandwidth import resolve_gamma
-from mercer.kernels.base import Kernel, Points
+from mercer.kernels.kernel import Kernel, Points
 
 _DISTANCES = ("sqeuclidean", "euclidean")
 _COARSE = {64: 1e-12, 32: 1e-4}  # an error of K's entries at which distances are taken coordinate by coordinate
@@ -163,9 +163,9 @@ class VectorKernel(Kernel):
         return xp.full_like(sums, 1.0 if self.reads == "matches" else 0.0)
 
     def _bandwidth(self, X: Any, gamma: Any, default: float) -> float:
-        return resolve_gamma(gamma, X, self._distances, default)
+        return resolve_gamma(gamma, X, self.pairwise, default)
 
-    def _distances(self, rows: Any) -> np.ndarray:
+    def pairwise(self, rows: Any) -> np.ndarray:
         """What the kernel reads, between all pairs of a few rows, dense or CSR."""
         A = VectorKernel.points(self, rows)
         return self._read(backend_of(rows), A, A, True, None)

@@ -128,7 +128,7 @@ class Penalised:
         return 1 - weights * (np.einsum("ij,ij->j", half, half) + 1 / n)
 
 
-class Spectrum:
+class ScatterSpectrum:
     """S_T = W diag(values) Wᵀ, and some rows about the mean: every penalty from one eigendecomposition.
 
     Cost: about 9 m³ flops, then s m C a penalty for s rows.

@@ -18,7 +18,7 @@ _LEAST = 1e-3  # of the fitted means: below it a direction says nothing of new s
 
 
 @dataclass(frozen=True)
-class Rule:
+class DiscriminantRule:
     """Classes as normal clouds: δ_c(z) = Σⱼ (zⱼ m_cj − ½m_cj²) / (T τⱼ²) + log π_c.
 
     T ≥ 1 makes up for tails that are heavier than a normal cloud's.
@@ -37,7 +37,7 @@ class Rule:
         scaled = self.means / self.spread
         return z @ scaled.T - 0.5 * (self.means * scaled).sum(axis=1)
 
-    def calibrated(self, z: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> Rule:
+    def calibrated(self, z: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> DiscriminantRule:
         """This rule with the temperature of least log loss on samples that were left out.
 
         The loss is convex in s = 1/T, with the mean and the variance of the margins over the classes as its
@@ -63,7 +63,9 @@ class Rule:
         return replace(self, temperature=1 / s)
 
 
-def fit_rule(z: np.ndarray, codes: np.ndarray, weights: np.ndarray, found: Directions, priors: np.ndarray) -> Rule:
+def fit_rule(
+    z: np.ndarray, codes: np.ndarray, weights: np.ndarray, found: Directions, priors: np.ndarray
+) -> DiscriminantRule:
     """The rule that samples left out in turn call for: fitted ones lie too near their class to tell."""
     fitted = found.means[codes]
     size = np.average(fitted**2, axis=0, weights=weights)
@@ -72,4 +74,4 @@ def fit_rule(z: np.ndarray, codes: np.ndarray, weights: np.ndarray, found: Direc
     alone = np.bincount(codes, minlength=len(priors))[codes] < 2  # left out, its class is not there at all
     rest = slice(None) if alone.all() else ~alone
     spread = np.average(((z - means[codes]) ** 2)[rest], axis=0, weights=weights[rest])
-    return Rule(means, np.maximum(spread, float(np.finfo(np.float64).tiny) ** 0.5), priors)
+    return DiscriminantRule(means, np.maximum(spread, float(np.finfo(np.float64).tiny) ** 0.5), priors)

@@ -104,8 +104,8 @@ def top_eigenpairs(
         raise ValueError(f"solver={solver!r} is not known; choose one of {', '.join(SOLVERS)}.")
     reason = "asked for"
     if solver == "auto":
-        solver, reason = choose_solver(A.n, k, numpy=not A._place())
-    if solver == "arpack" and (k >= A.n or A._place()):
+        solver, reason = choose_solver(A.n, k, numpy=not A.placement())
+    if solver == "arpack" and (k >= A.n or A.placement()):
         solver, reason = "dense", "arpack needs k < n and NumPy data"
     tol = tol or default_tol(A.xp.finfo(A.dtype).bits)
     rng = as_generator(random_state)
@@ -248,7 +248,7 @@ def _probe(A: Operator, V: Any, values: np.ndarray, rng: np.random.Generator, st
     """
     k, times = V.shape[1], _column_products(A)
     steps = min(steps, A.n - k)
-    basis = A.xp.empty((k + steps, A.n), dtype=A.dtype, **A._place())  # in rows, which lie together
+    basis = A.xp.empty((k + steps, A.n), dtype=A.dtype, **A.placement())  # in rows, which lie together
     basis[:k, :] = V.T
     projected = np.zeros((steps, steps))
     v = beside(rng.standard_normal(A.n), basis)
@@ -283,7 +283,7 @@ def _randomized(A: Operator, k: int, n_iter: int | str, rng: np.random.Generator
         every = _dense(A, A.n, rng)
         largest = np.sort(np.argsort(-np.abs(every.values), kind="stable")[:k])
         return _Found(every.values[largest], columns_of(every.vectors, largest), every.operator, every.lowest)
-    Q = A.xp.asarray(rng.standard_normal((A.n, width)), dtype=A.dtype, **A._place())
+    Q = A.xp.asarray(rng.standard_normal((A.n, width)), dtype=A.dtype, **A.placement())
     for _ in range(2 * int(n_iter) + 1):
         Q, _ = A.xp.linalg.qr(A.matmat(Q))
     small = to_numpy(Q.T @ A.matmat(Q))
@@ -299,7 +299,7 @@ def _power(A: Operator, k: int, tol: float, max_iter: int, rng: np.random.Genera
     largest algebraic value of A on top, and the search for this and all later vectors goes on there.
     """
     tol = tol / (2 * np.sqrt(k))  # what earlier vectors miss shows in the residuals of later ones
-    V = A.xp.zeros((A.n, 0), dtype=A.dtype, **A._place())
+    V = A.xp.zeros((A.n, 0), dtype=A.dtype, **A.placement())
     values: list[float] = []
     shift = 0.0
     while len(values) < k:
@@ -317,7 +317,7 @@ def _dominant(
 ) -> tuple[Any, float]:
     """The eigenpair of A of largest |θ + shift| on the complement of V; the target of the first is its own value's."""
     xp = A.xp
-    w = xp.asarray(rng.standard_normal((A.n, 1)), dtype=A.dtype, **A._place())
+    w = xp.asarray(rng.standard_normal((A.n, 1)), dtype=A.dtype, **A.placement())
     v, theta = w, 0.0
     for _ in range(max_iter):
         w = w - V @ (V.T @ w)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from mercer.backends import namespace, placement
-from mercer.kernels.base import Kernel
 from mercer.kernels.discrete import backend_for
+from mercer.kernels.kernel import Kernel
 from mercer.linalg.operators import Array, Operator
 from mercer.linalg.tiled import Tiled
 
@@ -62,7 +62,7 @@ class Gram(Tiled):
             used += m * n
         return places
 
-    def _place(self) -> dict[str, Any]:
+    def placement(self) -> dict[str, Any]:
         return self._device
 
     @property

@@ -52,7 +52,7 @@ def power_of_two(size: float, most: int = 1020) -> float:
 
 
 def _rows(A: Centered, rows: slice) -> np.ndarray:
-    index = A.xp.arange(rows.start, rows.stop, **A._place())
+    index = A.xp.arange(rows.start, rows.stop, **A.placement())
     return to_numpy(A.rows(index)).astype(np.float64, copy=False)
 
 

@@ -47,7 +47,7 @@ class _Basis:
     def on(cls, A: Operator, V: Any, W: Any, products: int = 1) -> _Basis:
         T = to_numpy(V.T @ W)
         values, S = np.linalg.eigh((T + T.T) / 2)
-        return cls(A, V, W, values[::-1], A.xp.asarray(S[:, ::-1].copy(), dtype=V.dtype, **A._place()), products)
+        return cls(A, V, W, values[::-1], A.xp.asarray(S[:, ::-1].copy(), dtype=V.dtype, **A.placement()), products)
 
     def vectors(self, count: int) -> Any:
         return self.V @ self.S[:, :count]
@@ -55,7 +55,7 @@ class _Basis:
     def residuals(self, count: int) -> tuple[Any, np.ndarray]:
         """The residual vectors of the first Ritz pairs, and their norms."""
         xp, S = self.A.xp, self.S[:, :count]
-        theta = xp.asarray(self.values[:count].copy(), dtype=self.V.dtype, **self.A._place())
+        theta = xp.asarray(self.values[:count].copy(), dtype=self.V.dtype, **self.A.placement())
         R = self.W @ S - (self.V @ S) * theta
         return R, column_norms(R, xp)
 
@@ -131,7 +131,7 @@ def _finish(basis: _Basis, k: int, passes: int, tol: float) -> dict[str, Any]:
     if basis.products > 1:  # A V is a sum of many products by now: multiply once more
         V = basis.vectors(k)
         passes += 1
-        identity = A.xp.eye(k, dtype=V.dtype, **A._place())
+        identity = A.xp.eye(k, dtype=V.dtype, **A.placement())
         basis = _Basis(A, V, A.matmat(V), basis.values, identity)
     _, residuals = basis.residuals(k)
     values = np.ascontiguousarray(basis.values[:k])
@@ -177,7 +177,7 @@ def _iterate(
         if worst <= target or full or A.passes >= last_pass or stalled >= (25 if patient else 3):
             return basis, False
         unfinished = np.flatnonzero(norms > target * scale)[: A.n - basis.V.shape[1]]
-        D = A.xp.take(R, A.xp.asarray(unfinished, **A._place()), axis=1)
+        D = A.xp.take(R, A.xp.asarray(unfinished, **A.placement()), axis=1)
         if precondition is not None:
             D = precondition(D, basis.values[unfinished])
         if basis.V.shape[1] + len(unfinished) > width:
@@ -199,7 +199,7 @@ def _start(
 ) -> tuple[Any, Callable[[Any, np.ndarray], Any] | None]:
     """The first block and the preconditioner: from a low-rank factor where that pays, else random and none."""
     xp, n = A.xp, A.n
-    noise = xp.asarray(rng.standard_normal((n, k + guard)), dtype=A.dtype, **A._place())
+    noise = xp.asarray(rng.standard_normal((n, k + guard)), dtype=A.dtype, **A.placement())
     if n < _FACTOR_FROM:
         return xp.linalg.qr(noise)[0], None
     inner = A.A if isinstance(A, Centered) else A
@@ -221,7 +221,7 @@ def _shifted_inverse(xp: Any, U: Any, values: np.ndarray, A: Operator) -> Callab
         theta = np.where(np.abs(theta) > 0, theta, 1.0)
         gap = values[:, None] - theta[None, :]
         gap = np.where(np.abs(gap) < 1e-3 * np.abs(theta), -1e-3 * np.abs(theta), gap)
-        weights = xp.asarray(-theta[None, :] / gap - 1.0, dtype=U.dtype, **A._place())
+        weights = xp.asarray(-theta[None, :] / gap - 1.0, dtype=U.dtype, **A.placement())
         size = xp.max(xp.abs(R))  # residuals of 1e-40 would vanish in float32
         part = U.T @ xp.astype(R / size, U.dtype)
         return R / size + xp.astype(U @ (weights * part), R.dtype)

@@ -20,7 +20,7 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dtrtri
 
 from mercer.backends import backend_of, is_foreign, namespace, placement, to_numpy
-from mercer.kernels.base import Kernel, Points
+from mercer.kernels.kernel import Kernel, Points
 from mercer.linalg.crossproducts import centred_products, runs_of, times
 from mercer.linalg.operators import Operator
 
@@ -85,7 +85,7 @@ def rpcholesky(
     diagonal = to_numpy(diagonal).astype(np.float64)
     residual = np.maximum(diagonal, 0.0)
     total, negative = residual.sum(), float(residual.sum() - diagonal.sum())
-    Ft = xp.empty((rank, n), dtype=dtype, **A._place())  # F transposed: new columns of F are whole rows here
+    Ft = xp.empty((rank, n), dtype=dtype, **A.placement())  # F transposed: new columns of F are whole rows here
     pivots: list[int] = []
     block = max(8, -(-rank // rounds))
     noise = 16 * eps * residual  # what rounding leaves on the diagonal of K − FFᵀ
@@ -119,7 +119,7 @@ def _coarsest_eps(xp: Any, *dtypes: Any) -> float:
 
 
 def _index(A: Operator, places: np.ndarray) -> Any:
-    return A.xp.asarray(places, **A._place())
+    return A.xp.asarray(places, **A.placement())
 
 
 def _block(A: Operator, places: np.ndarray) -> np.ndarray:
@@ -163,7 +163,7 @@ def _append(
     strip = A.strip(_index(A, chosen))
     known = xp.asarray(xp.take(Ft[:r, :], _index(A, chosen), axis=1).T, copy=True)
     inverse = solve_triangular(L, np.eye(len(L)), lower=True)
-    inverse = xp.asarray(inverse, dtype=Ft.dtype, **A._place())
+    inverse = xp.asarray(inverse, dtype=Ft.dtype, **A.placement())
     squares: dict[int, Any] = {}
 
     def work(run: slice, slot: int) -> None:
@@ -212,7 +212,7 @@ def nystroem(A: Operator, landmarks: Any, *, dtype: Any = None) -> Factor:
         raise ValueError(f"Landmarks must be indices of samples, from 0 to {A.n - 1}, at least one.")
     coefs = inverse_root(_block(A, S))
     xp, dtype = A.xp, dtype or A.dtype
-    F = xp.astype(A.rows(_index(A, S)), dtype).T @ xp.asarray(coefs, dtype=dtype, **A._place())
+    F = xp.astype(A.rows(_index(A, S)), dtype).T @ xp.asarray(coefs, dtype=dtype, **A.placement())
     diagonal = xp.astype(A.diagonal(), xp.float64)
     left = xp.sum(diagonal - xp.sum(F**2, axis=1, dtype=xp.float64))
     rounding = float(xp.finfo(dtype).eps) * float(xp.sum(xp.abs(diagonal))) * np.sqrt(len(S))

@@ -62,9 +62,9 @@ class Operator(ABC):
 
     def to_dense(self) -> Array:
         """The matrix, (n, n)."""
-        return self.rows(self.xp.arange(self.n, **self._place()))
+        return self.rows(self.xp.arange(self.n, **self.placement()))
 
-    def _place(self) -> dict[str, Any]:
+    def placement(self) -> dict[str, Any]:
         return {}
 
     def _count(self, V: Array) -> None:
@@ -102,7 +102,7 @@ class Dense(Operator):
     def to_dense(self) -> Array:
         return self.A
 
-    def _place(self) -> dict[str, Any]:
+    def placement(self) -> dict[str, Any]:
         return placement(self.A)
 
     @property
@@ -126,7 +126,7 @@ class LowRank(Operator):
     def diagonal(self) -> Array:
         return self.xp.sum(self.F**2, axis=1)
 
-    def _place(self) -> dict[str, Any]:
+    def placement(self) -> dict[str, Any]:
         return placement(self.F)
 
     @property
@@ -175,7 +175,7 @@ class Centered(Operator):
             return self.A.product(V)
         if self._sums is not None:
             return self.center(self.A.matmat(self.center(V)))
-        ones = self.xp.ones((self.n, 1), dtype=V.dtype, **self._place())
+        ones = self.xp.ones((self.n, 1), dtype=V.dtype, **self.placement())
         product = self.A.matmat(self.xp.concat([self.center(V), ones], axis=1))
         self._sums = product[:, -1]
         _refuse_not_finite(self._sums, self.xp)
@@ -184,7 +184,7 @@ class Centered(Operator):
     def row_sums(self) -> Array:
         """A1, (n,)."""
         if self._sums is None:
-            ones = self.xp.ones((self.n, 1), dtype=self.dtype, **self._place())
+            ones = self.xp.ones((self.n, 1), dtype=self.dtype, **self.placement())
             self._sums = self.A.matmat(ones)[:, 0]
         return self._sums
 
@@ -224,8 +224,8 @@ class Centered(Operator):
     def forget(self) -> None:
         self.A.forget()
 
-    def _place(self) -> dict[str, Any]:
-        return self.A._place()
+    def placement(self) -> dict[str, Any]:
+        return self.A.placement()
 
     @property
     def kept_bytes(self) -> int:

@@ -41,7 +41,7 @@ class Tiled(Operator):
         b = V.shape[1]
         V = self._padded(self.xp.astype(V, self.precision, copy=False))
         slots = min(self.backend.workers(self.n_jobs), len(self._tiles))
-        sums = [self.xp.zeros(V.shape, dtype=self.dtype, **self._place()) for _ in range(slots)]
+        sums = [self.xp.zeros(V.shape, dtype=self.dtype, **self.placement()) for _ in range(slots)]
         buffers = self._buffers(slots)
 
         def work(place: tuple[int, int], slot: int) -> None:
@@ -62,7 +62,7 @@ class Tiled(Operator):
         missing = -V.shape[1] % 4
         if not missing:
             return V
-        zeros = self.xp.zeros((self.n, missing), dtype=V.dtype, **self._place())
+        zeros = self.xp.zeros((self.n, missing), dtype=V.dtype, **self.placement())
         return self.xp.concat([V, zeros], axis=1)
 
 

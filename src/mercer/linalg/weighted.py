@@ -63,8 +63,8 @@ class WeightedCentered(Operator):
         """n times the total variance about the weighted mean."""
         return float(self.xp.sum(self.diagonal()))
 
-    def _place(self) -> dict[str, Any]:
-        return self.K._place()
+    def placement(self) -> dict[str, Any]:
+        return self.K.placement()
 
     @property
     def kept_bytes(self) -> int:

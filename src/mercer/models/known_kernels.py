@@ -21,13 +21,13 @@ _width = optional(either(number, text))  # gamma, length_scale: a number, or a w
 _kernel = a("kernel")
 
 KERNELS = {
-    "kernel.Sum": ours("kernels.base", "Sum", {"left": _kernel, "right": _kernel}),
-    "kernel.Product": ours("kernels.base", "Product", {"left": _kernel, "right": _kernel}),
-    "kernel.Scaled": ours("kernels.base", "Scaled", {"kernel": _kernel, "factor": finite}),
-    "kernel.Power": ours("kernels.base", "Power", {"kernel": _kernel, "exponent": finite}),
-    "kernel.Normalized": ours("kernels.base", "Normalized", {"kernel": _kernel}),
-    "kernel.OnColumns": ours("kernels.base", "OnColumns", {"kernel": _kernel, "columns": anything}),
-    "kernel.Constant": ours("kernels.base", "Constant", {"value": finite}),
+    "kernel.Sum": ours("kernels.kernel", "Sum", {"left": _kernel, "right": _kernel}),
+    "kernel.Product": ours("kernels.kernel", "Product", {"left": _kernel, "right": _kernel}),
+    "kernel.Scaled": ours("kernels.kernel", "Scaled", {"kernel": _kernel, "factor": finite}),
+    "kernel.Power": ours("kernels.kernel", "Power", {"kernel": _kernel, "exponent": finite}),
+    "kernel.Normalized": ours("kernels.kernel", "Normalized", {"kernel": _kernel}),
+    "kernel.OnColumns": ours("kernels.kernel", "OnColumns", {"kernel": _kernel, "columns": anything}),
+    "kernel.Constant": ours("kernels.kernel", "Constant", {"value": finite}),
     "kernel.RBF": ours("kernels.distances", "RBF", {"gamma": _width}),
     "kernel.Laplacian": ours("kernels.distances", "Laplacian", {"gamma": _width}),
     "kernel.Matern": ours("kernels.distances", "Matern", {"nu": number, "length_scale": _width}),

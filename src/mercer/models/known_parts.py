@@ -60,7 +60,7 @@ PARTS = {
     ),
     "Rule": ours(
         "linalg.discriminant_rule",
-        "Rule",
+        "DiscriminantRule",
         {
             "means": floats("c", "k"),
             "spread": floats("k", positive=True),

@@ -10,18 +10,22 @@ Displays work as scikit-learn's do: a class method computes, `plot` draws, and t
     ShortcutsDisplay   the shortcuts of a graph of neighbours over the data
     ShepardDisplay     distances in a map against distances in the data
     QualityDisplay     scores of maps side by side, with error bars
+    RankingDisplay     kernels ranked by a criterion, with error bars
+    ContributionsDisplay  how much each variable moves each component
 
 Figures are made without pyplot: no window opens and no global state changes. `display.figure_.savefig("map.png")`
 writes one; a notebook shows a display that ends a cell; `ax=` draws into axes of your own.
 """
 
-from mercer.plots.contour import ContourDisplay
-from mercer.plots.embedding import EmbeddingDisplay
-from mercer.plots.neighbors import NeighborsDisplay, ShortcutsDisplay
-from mercer.plots.preimages import PreimageDisplay
-from mercer.plots.quality import QualityDisplay
-from mercer.plots.scree import ScreeDisplay
-from mercer.plots.shepard import ShepardDisplay
+from mercer.plots.contour_display import ContourDisplay
+from mercer.plots.contributions_display import ContributionsDisplay
+from mercer.plots.embedding_display import EmbeddingDisplay
+from mercer.plots.neighbors_display import NeighborsDisplay, ShortcutsDisplay
+from mercer.plots.preimage_display import PreimageDisplay
+from mercer.plots.quality_display import QualityDisplay
+from mercer.plots.ranking_display import RankingDisplay
+from mercer.plots.scree_display import ScreeDisplay
+from mercer.plots.shepard_display import ShepardDisplay
 from mercer.plots.style import FAINT, FEW, INK, MANY, Display, new_figure, palette, tidy
 
 __all__ = [
@@ -30,11 +34,13 @@ __all__ = [
     "INK",
     "MANY",
     "ContourDisplay",
+    "ContributionsDisplay",
     "Display",
     "EmbeddingDisplay",
     "NeighborsDisplay",
     "PreimageDisplay",
     "QualityDisplay",
+    "RankingDisplay",
     "ScreeDisplay",
     "ShepardDisplay",
     "ShortcutsDisplay",

@@ -20,8 +20,8 @@ from sklearn.base import BaseEstimator
 
 from mercer.backends import is_foreign, namespace
 from mercer.expansion import KernelExpansion
-from mercer.kernels.base import Kernel
 from mercer.kernels.discrete import Precomputed
+from mercer.kernels.kernel import Kernel
 from mercer.kernels.vector import VectorKernel
 
 TILE_ENTRIES = 2**21  # of the largest block that is made at a time: 16 MB of float64

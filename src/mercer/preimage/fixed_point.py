@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer.backends import backend_of
 from mercer.exceptions import NotConvergedWarning, warn
-from mercer.kernels.base import Kernel
+from mercer.kernels.kernel import Kernel
 from mercer.preimage.base import Fitted, Method, PreImage, Request, refuse_without_profile, refuse_without_rows, runs_of
 from mercer.preimage.frame import Frame
 from mercer.preimage.neighbors import FeatureNeighbors

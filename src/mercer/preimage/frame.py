@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.kernels.base import Points
 from mercer.kernels.distances import RBF
+from mercer.kernels.kernel import Points
 from mercer.kernels.vector import VectorKernel
 from mercer.preimage.base import Fitted
 

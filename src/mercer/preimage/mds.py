@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.backends import backend_of
-from mercer.kernels.base import Kernel
+from mercer.kernels.kernel import Kernel
 from mercer.kernels.vector import VectorKernel
 from mercer.preimage.base import Fitted, Method, PreImage, Request, refuse_without_profile, refuse_without_rows, runs_of
 from mercer.preimage.frame import Frame, InverseProfile, inverse_profile

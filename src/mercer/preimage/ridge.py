@@ -13,8 +13,8 @@ from mercer.backends import beside, is_foreign, namespace, placement, to_numpy
 from mercer.exceptions import MemoryLimitError
 from mercer.expansion import KernelExpansion
 from mercer.features import Features, rows_of
-from mercer.kernels.base import Kernel
 from mercer.kernels.distances import RBF
+from mercer.kernels.kernel import Kernel
 from mercer.kernels.products import Linear, LinearAbout
 from mercer.linalg.eigen import as_generator
 from mercer.linalg.gram import Gram

@@ -9,7 +9,7 @@ from scipy.linalg import LinAlgError, solve
 from mercer.backends import is_foreign, namespace, placement
 from mercer.exceptions import MemoryLimitError
 from mercer.expansion import KernelExpansion
-from mercer.kernels.base import Kernel
+from mercer.kernels.kernel import Kernel
 from mercer.memory import format_bytes
 from mercer.preimage.base import Fitted, Method, Request, refuse_without_rows
 from mercer.preimage.loo import dense_rows

@@ -15,7 +15,7 @@ import numpy as np
 
 from mercer.quality.inputs import checked_map, map_index
 from mercer.quality.neighborhoods import Neighborhoods, in_order
-from mercer.quality.sampling import Plan
+from mercer.quality.sampling import SamplingPlan
 from mercer.quality.score import Score
 
 
@@ -85,7 +85,7 @@ def neighborhood_overlap(
     >>> neighborhood_overlap(A, 2 * A + 1, n_neighbors=5).value
     1.0
     """
-    plan = Plan.checked(sample, error)
+    plan = SamplingPlan.checked(sample, error)
     first, second = map_index(A), map_index(B)
     _refuse_lengths(first.n, second.n)
     n = first.n

@@ -32,7 +32,7 @@ from mercer.graph.ranks import nearest_of
 from mercer.linalg.eigen import as_generator
 from mercer.quality.inputs import checked_map, data_index, refuse_other_length
 from mercer.quality.partition import Partition
-from mercer.quality.sampling import Mean, Plan, mean_of
+from mercer.quality.sampling import Mean, SamplingPlan, mean_of
 from mercer.quality.scale import best_scale
 from mercer.quality.score import Score
 
@@ -75,7 +75,7 @@ def kl_divergence(
     >>> kl_divergence(X, X, perplexity=10).value < kl_divergence(X, X[::-1], perplexity=10).value
     True
     """
-    plan, Y = Plan.checked(sample, 1.0), checked_map(Y)
+    plan, Y = SamplingPlan.checked(sample, 1.0), checked_map(Y)
     if Y.shape[1] > MOST_COLUMNS:
         raise ValueError(
             f"The map has {Y.shape[1]} columns; the divergence is of maps to look at, with 1 to {MOST_COLUMNS}. "
@@ -96,7 +96,9 @@ def checked_perplexity(perplexity: Any) -> float:
     return float(perplexity)
 
 
-def divergence(data: BlockIndex, Y: np.ndarray, law: Perplexity, scale: Any, plan: Plan, random_state: Any) -> Score:
+def divergence(
+    data: BlockIndex, Y: np.ndarray, law: Perplexity, scale: Any, plan: SamplingPlan, random_state: Any
+) -> Score:
     """The score for an index of the data and a map that were checked."""
     n, rng = data.n, as_generator(random_state)
     points, unit = _in_units(Y)

@@ -35,7 +35,7 @@ from mercer.quality.inputs import (
     refuse_other_length,
     rows_of,
 )
-from mercer.quality.sampling import Growing, Mean, Plan, mean_of, sampled
+from mercer.quality.sampling import Growing, Mean, SamplingPlan, mean_of, sampled
 from mercer.quality.score import Score
 
 MEANINGS = {
@@ -69,13 +69,13 @@ class Neighborhoods:
             "class_purity_of_data": Growing(lambda a, b: self._purity(self._near, a, b)),
         }
 
-    def mean(self, name: str, plan: Plan) -> Mean:
+    def mean(self, name: str, plan: SamplingPlan) -> Mean:
         """A score by its name, on as many rows as the plan says."""
         terms = self._terms[name]
-        exact = Plan(None, plan.error) if plan.is_exact(self.n) else plan
+        exact = SamplingPlan(None, plan.error) if plan.is_exact(self.n) else plan
         return sampled(lambda m: mean_of(terms.first(m), self.n), exact, self.n)
 
-    def score(self, name: str, plan: Plan, note: str = "") -> Score:
+    def score(self, name: str, plan: SamplingPlan, note: str = "") -> Score:
         found = self.mean(name, plan)
         return Score(name, found.value, found.error, found.count, 1.0, MEANINGS[name], note=note)
 
@@ -115,13 +115,13 @@ def shared(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.count_nonzero(both[:, 1:] == both[:, :-1], axis=1)
 
 
-def in_order(n: int, plan: Plan, random_state: Any) -> np.ndarray:
+def in_order(n: int, plan: SamplingPlan, random_state: Any) -> np.ndarray:
     """The order in which rows are looked at: as they come where all are."""
     return np.arange(n) if plan.is_exact(n) else as_generator(random_state).permutation(n)
 
 
 def _of_both(name: str, X: Any, Y: Any, k: Any, metric: Any, sample: Any, error: float, random_state: Any) -> Score:
-    plan = Plan.checked(sample, error)
+    plan = SamplingPlan.checked(sample, error)
     points = map_index(Y)
     data = data_index(X, metric)
     refuse_other_length(data.n, points.n)
@@ -236,7 +236,7 @@ def class_purity(
     >>> class_purity([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]], list("aaabbb"), n_neighbors=2).value
     1.0
     """
-    plan = Plan.checked(sample, error)
+    plan = SamplingPlan.checked(sample, error)
     is_map = isinstance(metric, str) and metric == "euclidean" and not sp.issparse(Y)
     index = map_index(Y) if is_map else data_index(Y, metric)
     classes = checked_labels(labels, index.n)

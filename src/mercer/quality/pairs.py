@@ -24,7 +24,7 @@ from mercer.linalg.eigen import as_generator
 from mercer.memory import available_bytes, format_bytes
 from mercer.quality.correlation import Correlation, error_of, pearson, spearman
 from mercer.quality.inputs import data_index, map_index, refuse_other_length
-from mercer.quality.sampling import Growing, Mean, Plan, mean_of, sampled
+from mercer.quality.sampling import Growing, Mean, SamplingPlan, mean_of, sampled
 from mercer.quality.score import Score
 
 PILOT = 20_000  # pairs or triplets from which "auto" learns how many it needs
@@ -60,13 +60,13 @@ class Pairs:
         i, j = (self.i, self.j) if self.whole else draw_pairs(self.rng, self.n, stop - start)
         return np.stack([distances_of(self.data, i, j), distances_of(self.points, i, j)], axis=1)
 
-    def shepard(self, plan: Plan, kind: str = "spearman") -> Score:
+    def shepard(self, plan: SamplingPlan, kind: str = "spearman") -> Score:
         return self._score("shepard_correlation", plan, CORRELATIONS[kind], 1.0)
 
-    def residual(self, plan: Plan) -> Score:
+    def residual(self, plan: SamplingPlan) -> Score:
         return self._score("residual_variance", plan, lambda x, y: unexplained(x, y, self.n), 0.0)
 
-    def _score(self, name: str, plan: Plan, measure: Any, best: float) -> Score:
+    def _score(self, name: str, plan: SamplingPlan, measure: Any, best: float) -> Score:
         if self.whole:
             found = measure(*self.first(0))
             return Score(name, found.value, 0.0, len(self.i), best, MEANINGS[name], "pairs")
@@ -108,9 +108,9 @@ def _as_mean(found: Correlation, m: int) -> Mean:
     return Mean(found.value, found.error, m)
 
 
-def _bounded(plan: Plan) -> Plan:
+def _bounded(plan: SamplingPlan) -> SamplingPlan:
     """The plan, with no smaller an error than some millions of pairs can give."""
-    return plan if plan.sample != "auto" else Plan("auto", max(plan.error, 1.96 / np.sqrt(_MOST)))
+    return plan if plan.sample != "auto" else SamplingPlan("auto", max(plan.error, 1.96 / np.sqrt(_MOST)))
 
 
 def refuse_pairs(n: int) -> None:
@@ -122,7 +122,7 @@ def refuse_pairs(n: int) -> None:
         )
 
 
-def _both(X: Any, Y: Any, metric: Any, least: int) -> tuple[BlockIndex, BlockIndex]:
+def two_indexes(X: Any, Y: Any, metric: Any, least: int) -> tuple[BlockIndex, BlockIndex]:
     points = map_index(Y)
     data = data_index(X, metric)
     refuse_other_length(data.n, points.n)
@@ -162,14 +162,14 @@ def shepard_correlation(
     >>> shepard_correlation(X, 3 * X).value
     1.0
     """
-    plan = Plan.checked(sample, error)
-    data, points = _both(X, Y, metric, 3)
+    plan = SamplingPlan.checked(sample, error)
+    data, points = two_indexes(X, Y, metric, 3)
     if kind not in CORRELATIONS:
         raise ValueError(f"kind={kind!r} must be one of {', '.join(map(repr, CORRELATIONS))}.")
     return Pairs(data, points, random_state, whole=all_pairs(plan, data.n)).shepard(plan, kind)
 
 
-def all_pairs(plan: Plan, n: int) -> bool:
+def all_pairs(plan: SamplingPlan, n: int) -> bool:
     """Whether all pairs are taken."""
     return plan.is_exact(n, ALL_PAIRS_UP_TO) if plan.sample in (None, "auto") else plan.is_exact(n * (n - 1) // 2)
 
@@ -204,12 +204,12 @@ def triplet_accuracy(
     >>> triplet_accuracy(X, 3 * X).value, triplet_accuracy(X, 0 * X).value
     (1.0, 0.5)
     """
-    plan = Plan.checked(sample, error)
-    data, points = _both(X, Y, metric, 3)
+    plan = SamplingPlan.checked(sample, error)
+    data, points = two_indexes(X, Y, metric, 3)
     return triplets(data, points, plan, random_state)
 
 
-def triplets(data: BlockIndex, points: BlockIndex, plan: Plan, random_state: Any) -> Score:
+def triplets(data: BlockIndex, points: BlockIndex, plan: SamplingPlan, random_state: Any) -> Score:
     n, name = data.n, "triplet_accuracy"
     total = n * (n - 1) * (n - 2) // 2
     exact = plan.is_exact(n, ALL_TRIPLETS_UP_TO) if plan.sample in (None, "auto") else plan.is_exact(total)

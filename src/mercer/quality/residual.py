@@ -11,8 +11,8 @@ from mercer.graph.blocks import BlockIndex
 from mercer.graph.geodesics import Geodesics
 from mercer.linalg.eigen import as_generator
 from mercer.quality.inputs import checked_neighbors
-from mercer.quality.pairs import MEANINGS, Pairs, _both, all_pairs
-from mercer.quality.sampling import Growing, Mean, Plan, sampled
+from mercer.quality.pairs import MEANINGS, Pairs, all_pairs, two_indexes
+from mercer.quality.sampling import Growing, Mean, SamplingPlan, sampled
 from mercer.quality.score import Score
 
 _SOURCES = 100  # rows from which "auto" learns how many it needs
@@ -52,8 +52,8 @@ def residual_variance(
     >>> abs(round(residual_variance(X, 3 * X).value, 12))
     0.0
     """
-    plan = Plan.checked(sample, error)
-    data, points = _both(X, Y, metric, 3)
+    plan = SamplingPlan.checked(sample, error)
+    data, points = two_indexes(X, Y, metric, 3)
     if n_neighbors is not None:
         return _along_graph(data, points, checked_neighbors(n_neighbors, data.n), plan, random_state)
     if plan.sample is None:
@@ -61,7 +61,7 @@ def residual_variance(
     return Pairs(data, points, random_state, whole=all_pairs(plan, data.n)).residual(plan)
 
 
-def _along_graph(data: BlockIndex, points: BlockIndex, k: int, plan: Plan, random_state: Any) -> Score:
+def _along_graph(data: BlockIndex, points: BlockIndex, k: int, plan: SamplingPlan, random_state: Any) -> Score:
     geodesics = Geodesics(data.neighbors(k).graph(data.n))
 
     def distances(rows: np.ndarray) -> np.ndarray:
@@ -76,7 +76,7 @@ def _along_graph(data: BlockIndex, points: BlockIndex, k: int, plan: Plan, rando
     return _in_rows(distances, points, plan, random_state)
 
 
-def _in_rows(distances: Any, points: BlockIndex, plan: Plan, random_state: Any) -> Score:
+def _in_rows(distances: Any, points: BlockIndex, plan: SamplingPlan, random_state: Any) -> Score:
     """From whole rows of the matrix of distances; the standard error is a jackknife over the rows."""
     n = points.n
     whole = plan.is_exact(n, 2000)
@@ -94,7 +94,7 @@ def _in_rows(distances: Any, points: BlockIndex, plan: Plan, random_state: Any) 
         return np.concatenate(parts)
 
     rows = Growing(moments)
-    exact = Plan(None, plan.error) if whole else plan
+    exact = SamplingPlan(None, plan.error) if whole else plan
     found = sampled(lambda m: _jackknife(rows.first(m), n), exact, n, _SOURCES)
     return Score(
         "residual_variance",

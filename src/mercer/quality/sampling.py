@@ -23,14 +23,14 @@ _MARGIN = 1.1  # more than the pilot asks for, so that a second round is rarely 
 
 
 @dataclass(frozen=True)
-class Plan:
+class SamplingPlan:
     """What was asked for: all (None), so many (an int), or as many as it takes ("auto")."""
 
     sample: int | str | None
     error: float
 
     @classmethod
-    def checked(cls, sample: Any, error: Any) -> Plan:
+    def checked(cls, sample: Any, error: Any) -> SamplingPlan:
         is_count = isinstance(sample, Integral) and not isinstance(sample, bool) and int(sample) >= 2
         if not (sample is None or is_count or (isinstance(sample, str) and sample == "auto")):
             raise ValueError(f"sample={sample!r} must be None (all rows), a number of rows ≥ 2, or 'auto'.")
@@ -77,7 +77,7 @@ def needed(error: float, found: Mean, n: float = np.inf) -> int:
     return int(min(n, np.ceil(_MARGIN / share)))
 
 
-def sampled(estimate: Callable[[int], Mean], plan: Plan, n: float = np.inf, pilot: int = PILOT) -> Mean:
+def sampled(estimate: Callable[[int], Mean], plan: SamplingPlan, n: float = np.inf, pilot: int = PILOT) -> Mean:
     """`estimate(m)`, the mean of the first m terms, for the m that the plan asks for.
 
     n : how many terms there are; ∞ where they are drawn independently

@@ -8,18 +8,17 @@ parallel_analysis                how many components are more than independent v
 ContributionsDisplay             how much each variable moves each component, as a picture
 """
 
-from mercer.plots import NeighborsDisplay, ShortcutsDisplay
+from mercer.plots import ContributionsDisplay, NeighborsDisplay, RankingDisplay, ShortcutsDisplay
 from mercer.selection.alignment import alignment
-from mercer.selection.bandwidth import DistanceSummary, distance_summary, median_distance, median_gamma
 from mercer.selection.candidates import default_candidates
-from mercer.selection.display import ContributionsDisplay, RankingDisplay
 from mercer.selection.hsic import HSIC, hsic
-from mercer.selection.loo import LeaveOneOut, leave_one_out
-from mercer.selection.neighbors import diagnose_neighbors
+from mercer.selection.kernel_ridge import LeaveOneOut, leave_one_out
+from mercer.selection.neighbors_diagnosis import diagnose_neighbors
 from mercer.selection.neighbors_result import NeighborsDiagnosis
+from mercer.selection.ranking import KernelSelection, ScoredKernel
 from mercer.selection.reconstruction import Reconstruction, reconstruction_error
-from mercer.selection.result import KernelSelection, ScoredKernel
 from mercer.selection.select import CRITERIA, select_kernel
+from mercer.selection.typical_distance import DistanceSummary, distance_summary, median_distance, median_gamma
 from mercer.spectral.parallel_analysis import ParallelAnalysis, parallel_analysis
 
 __all__ = [

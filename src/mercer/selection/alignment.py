@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from mercer.exceptions import DegenerateDataWarning, warn
-from mercer.kernels.base import Kernel
+from mercer.kernels.kernel import Kernel
 from mercer.kernels.resolve import resolve_kernel
 from mercer.linalg.inner import CentredProducts, factor_products, operator_products
 from mercer.linalg.operators import LowRank
-from mercer.selection.data import features_of_kernel, operator_of_kernel, read_samples, read_target
+from mercer.selection.samples import features_of_kernel, operator_of_kernel, read_samples, read_target
 
 
 def alignment(

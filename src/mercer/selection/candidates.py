@@ -7,9 +7,9 @@ from typing import Any
 
 from sklearn.base import clone
 
-from mercer.kernels.base import Kernel
 from mercer.kernels.discrete import Spectrum
 from mercer.kernels.distances import RBF, Laplacian, Matern
+from mercer.kernels.kernel import Kernel
 from mercer.kernels.products import Linear, Polynomial
 from mercer.kernels.resolve import resolve_kernel
 

@@ -10,13 +10,13 @@ from scipy.stats import gamma as gamma_distribution
 
 from mercer.backends import to_numpy
 from mercer.exceptions import MemoryLimitError
-from mercer.kernels.base import Kernel
+from mercer.kernels.kernel import Kernel
 from mercer.kernels.resolve import resolve_kernel
 from mercer.linalg.eigen import as_generator
 from mercer.linalg.inner import CentredProducts, centred_columns, factor_products, operator_products
 from mercer.linalg.operators import Centered, LowRank
 from mercer.memory import available_bytes, format_bytes, parse_bytes
-from mercer.selection.data import features_of_kernel, operator_of_kernel, read_samples
+from mercer.selection.samples import features_of_kernel, operator_of_kernel, read_samples
 
 
 @dataclass(frozen=True)

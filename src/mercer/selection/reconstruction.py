@@ -15,7 +15,7 @@ from mercer.estimators.kernel_pca import KernelPCA
 from mercer.features import rows_of
 from mercer.kernels.resolve import resolve_kernel
 from mercer.linalg.eigen import as_generator
-from mercer.selection.data import one_seed, read_samples
+from mercer.selection.samples import one_seed, read_samples
 
 
 @dataclass(frozen=True)

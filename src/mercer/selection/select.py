@@ -12,16 +12,16 @@ import numpy as np
 from mercer.estimators.kernel_pca import KernelPCA
 from mercer.exceptions import DegenerateDataWarning, FailedCandidateWarning, MemoryLimitError, warn
 from mercer.features import rows_of
-from mercer.kernels.base import Kernel
 from mercer.kernels.discrete import Spectrum
+from mercer.kernels.kernel import Kernel
 from mercer.linalg.eigen import as_generator
 from mercer.memory import parse_bytes
 from mercer.selection.alignment import alignment
 from mercer.selection.candidates import default_candidates, read_candidates
-from mercer.selection.data import one_seed, read_samples, read_target, refuse_constant
-from mercer.selection.loo import leave_one_out
+from mercer.selection.kernel_ridge import leave_one_out
+from mercer.selection.ranking import KernelSelection, ScoredKernel
 from mercer.selection.reconstruction import read_folds, reconstruction_error
-from mercer.selection.result import KernelSelection, ScoredKernel
+from mercer.selection.samples import one_seed, read_samples, read_target, refuse_constant
 from mercer.spectral.parallel_analysis import parallel_analysis, refuse_one_column
 
 EXACT_UP_TO = 2000  # samples for which rank="auto" means no factor at all

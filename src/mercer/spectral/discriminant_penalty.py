@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer.linalg.discriminant import Classes, DualSpectrum, Spectrum, directions, left_out
+from mercer.linalg.discriminant import Classes, DualSpectrum, ScatterSpectrum, directions, left_out
 from mercer.linalg.discriminant_rule import fit_rule
 
 REG_GRID = np.logspace(-9, 0, 28)  # relative to the total variance: what reg="loo" tries
@@ -26,7 +26,7 @@ def stratified_sample(codes: np.ndarray, size: int, rng: np.random.Generator) ->
 
 
 def choose_reg(
-    spectrum: Spectrum | DualSpectrum, variance: float, sample: np.ndarray, classes: Classes
+    spectrum: ScatterSpectrum | DualSpectrum, variance: float, sample: np.ndarray, classes: Classes
 ) -> tuple[float, tuple[np.ndarray, np.ndarray]]:
     """The reg of least leave-one-out error; among equals the one whose left-out samples lie nearest their targets.
 

@@ -26,7 +26,7 @@ from mercer.linalg.discriminant import (
     DualSpectrum,
     Penalised,
     Scatter,
-    Spectrum,
+    ScatterSpectrum,
     directions,
     left_out,
     scatter,
@@ -133,7 +133,7 @@ def on_features(kernel: Kernel, X: Any, classes: Classes, settings: Settings) ->
     sample = stratified_sample(classes.codes, SAMPLE, as_generator(settings.random_state))
     rows, w, path = _centred_rows(features.F, sample, S), classes.weights[sample], None
     if settings.reg == "loo":
-        spectrum = Spectrum(S, rows, w, classes.n)
+        spectrum = ScatterSpectrum(S, rows, w, classes.n)
         reg, path = choose_reg(spectrum, S.variance, sample, classes)
         mu = reg * S.variance
         P, M, room = spectrum.P(mu), spectrum.M(mu), spectrum.room(mu)
@@ -186,7 +186,7 @@ def exactly(kernel: Kernel, X: Any, classes: Classes, settings: Settings) -> Dis
         solve = _in_memory if classes.n <= SMALL else _streamed
         A, mu, reg, path, solved = solve(kernel, X, classes, settings)
     found = directions(solved.M, classes, noise=8 * EPS / reg + float(solved.residuals.max()))
-    xp, place = A.xp, A._place()
+    xp, place = A.xp, A.placement()
     dual = solved.dual @ xp.asarray(found.combine, **place)
     Y = without_mean(classes.indicators(), np.sqrt(classes.weights))
     fitted = xp.asarray(Y @ found.combine, **place) - mu * dual  # K_w times dual, which is √w z
@@ -209,7 +209,7 @@ Way = tuple[WeightedCentered, float, float, Any, Solved]
 
 
 def _weighted(K: Operator, classes: Classes) -> WeightedCentered:
-    return WeightedCentered(K, K.xp.asarray(classes.weights, **K._place()))
+    return WeightedCentered(K, K.xp.asarray(classes.weights, **K.placement()))
 
 
 def _dual_expansion(kernel: Kernel, X: Any, A: WeightedCentered, dual: Any, n_jobs: int | None) -> KernelExpansion:
@@ -293,7 +293,7 @@ def _streamed(kernel: Kernel, X: Any, classes: Classes, settings: Settings) -> W
     reg, path = _chosen_reg(F, S, classes, variance, settings)
     mu = reg * variance
     G = _whitened(F, S, mu, A)
-    xp, place = A.xp, A._place()
+    xp, place = A.xp, A.placement()
     preconditioner = factor_preconditioner(G, xp, settings.n_jobs)
     Y = without_mean(classes.indicators(), np.sqrt(classes.weights))
     C, width = Y.shape[1], block_width(Y.shape[1])
@@ -342,7 +342,7 @@ def _chosen_reg(F: Any, S: Scatter, classes: Classes, variance: float, settings:
     if settings.reg != "loo":
         return float(settings.reg), None
     sample = stratified_sample(classes.codes, SAMPLE, as_generator(settings.random_state))
-    spectrum = Spectrum(S, _centred_rows(F, sample, S), classes.weights[sample], classes.n)
+    spectrum = ScatterSpectrum(S, _centred_rows(F, sample, S), classes.weights[sample], classes.n)
     return choose_reg(spectrum, variance, sample, classes)
 
 

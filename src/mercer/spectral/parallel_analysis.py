@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from mercer.backends import is_foreign, namespace, placement, to_numpy
 from mercer.exceptions import MemoryLimitError
 from mercer.features import refuse_overflow, rows_of
-from mercer.kernels.base import Kernel
+from mercer.kernels.kernel import Kernel
 from mercer.linalg.eigen import DENSE_BELOW, as_generator, top_eigenpairs
 from mercer.linalg.gram import Gram
 from mercer.linalg.operators import Centered

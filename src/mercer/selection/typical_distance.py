@@ -12,7 +12,7 @@ from mercer.kernels.distances import RBF, Laplacian, Matern
 from mercer.kernels.histograms import Chi2
 from mercer.kernels.resolve import resolve_kernel
 from mercer.kernels.vector import VectorKernel
-from mercer.selection.data import read_samples
+from mercer.selection.samples import read_samples
 
 _READERS: dict[str, VectorKernel] = {
     "euclidean": Matern(),
@@ -76,7 +76,7 @@ def distance_summary(X: Any, *, metric: str = "euclidean") -> DistanceSummary:
     if metric not in _READERS:
         raise ValueError(f"metric={metric!r} is not known; choose one of {', '.join(_READERS)}.")
     rows = sample_rows(read_samples(X))
-    D = np.asarray(_READERS[metric]._distances(rows))
+    D = np.asarray(_READERS[metric].pairwise(rows))
     pairs = D[np.triu_indices(len(D), k=1)]
     pairs = pairs if np.median(pairs) > 0 else pairs[pairs > 0]
     if not pairs.size:

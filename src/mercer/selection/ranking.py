@@ -8,8 +8,8 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from mercer.kernels.base import Kernel
-from mercer.selection.display import RankingDisplay
+from mercer.kernels.kernel import Kernel
+from mercer.plots.ranking_display import RankingDisplay
 
 _LONG_NUMBER = re.compile(r"-?\d+\.\d+(?:e[+-]?\d+)?")
 

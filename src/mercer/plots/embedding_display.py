@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from mercer.backends import to_numpy
-from mercer.plots.apart import spread_apart, those_that_fit
+from mercer.plots.label_placement import spread_apart, those_that_fit
 from mercer.plots.style import FEW, INK, Display, palette, readable
 from mercer.quality.inputs import without_label
 

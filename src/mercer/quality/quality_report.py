@@ -25,7 +25,7 @@ from mercer.quality.inputs import (
 )
 from mercer.quality.neighborhoods import Neighborhoods, chance_of, in_order
 from mercer.quality.pairs import Pairs, all_pairs, triplets
-from mercer.quality.sampling import Plan
+from mercer.quality.sampling import SamplingPlan
 from mercer.quality.score import Score
 
 _LEAST = 4  # rows below which no score means anything
@@ -138,7 +138,7 @@ def report(
     >>> [score.name for score in found.scores][:3]
     ['trustworthiness', 'continuity', 'neighbor_recall']
     """
-    plan = Plan.checked(sample, error)
+    plan = SamplingPlan.checked(sample, error)
     Y = checked_map(Y)
     data, points = data_index(X, metric), map_index(Y)
     refuse_other_length(data.n, points.n)
@@ -183,7 +183,7 @@ def _classes(labels: Any, n: int, notes: list[str]) -> np.ndarray | None:
     return classes
 
 
-def _purities(near: Neighborhoods, metric: Any, plan: Plan, seed: Any, notes: list[str]) -> list[Score]:
+def _purities(near: Neighborhoods, metric: Any, plan: SamplingPlan, seed: Any, notes: list[str]) -> list[Score]:
     """Purity in the map and in the data, among the rows that have a label."""
     labelled = np.flatnonzero(near.classes >= 0)
     if len(labelled) < near.n:
@@ -202,7 +202,7 @@ def _purities(near: Neighborhoods, metric: Any, plan: Plan, seed: Any, notes: li
 
 
 def _divergence(
-    data: BlockIndex, Y: np.ndarray, perplexity: float, plan: Plan, seed: Any, notes: list[str]
+    data: BlockIndex, Y: np.ndarray, perplexity: float, plan: SamplingPlan, seed: Any, notes: list[str]
 ) -> list[Score]:
     if Y.shape[1] > MOST_COLUMNS:
         notes.append(f"KL is left out: it is of maps with 1 to {MOST_COLUMNS} columns, and this has {Y.shape[1]}.")

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from mercer.backends import is_foreign, namespace, to_numpy
-from mercer.plots.embedding import EmbeddingDisplay, component_names
+from mercer.plots.embedding_display import EmbeddingDisplay, component_names
 from mercer.plots.style import INK, Display, new_figure
 
 

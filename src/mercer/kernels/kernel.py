@@ -170,7 +170,7 @@ class Kernel(ABC):
 
 def leaves(kernel: Kernel) -> int:
     """Of how many simple kernels a kernel is made: each has points and tiles of its own."""
-    return sum(leaves(inner) for inner in kernel._inner()) if isinstance(kernel, _Composite) else 1
+    return sum(leaves(inner) for inner in kernel.inner_kernels()) if isinstance(kernel, Composite) else 1
 
 
 def as_operand(value: Kernel | float) -> Kernel:
@@ -191,15 +191,15 @@ def _count(X: Any) -> int:
     return X.shape[0] if hasattr(X, "shape") else len(X)
 
 
-class _Composite(Kernel):
+class Composite(Kernel):
     """A kernel made of one or two kernels (abstract): its points are theirs, side by side."""
 
-    def _inner(self) -> tuple[Kernel, ...]:
+    def inner_kernels(self) -> tuple[Kernel, ...]:
         return tuple(v for f in fields(self) if isinstance(v := getattr(self, f.name), Kernel))  # type: ignore[arg-type]
 
     @property
     def accepts(self) -> str:  # type: ignore[override]
-        return self._inner()[0].accepts
+        return self.inner_kernels()[0].accepts
 
     def bind(self, X: Any) -> Kernel:
         bound = {
@@ -210,23 +210,23 @@ class _Composite(Kernel):
         return replace(self, **bound)  # type: ignore[type-var]
 
     def points(self, X: Any, dtype: Any = None, like: Points | None = None) -> Points:
-        old = (None,) * len(self._inner()) if like is None else like.parts
-        inner = zip(self._inner(), old, strict=True)
+        old = (None,) * len(self.inner_kernels()) if like is None else like.parts
+        inner = zip(self.inner_kernels(), old, strict=True)
         return Points(None, parts=tuple(kernel.points(X, dtype, p) for kernel, p in inner))
 
     def rounding(self, points: Points) -> float:
-        return sum(k.rounding(p) for k, p in zip(self._inner(), points.parts, strict=True))
+        return sum(k.rounding(p) for k, p in zip(self.inner_kernels(), points.parts, strict=True))
 
-    def _tiles(self, A: Points, B: Points | None) -> list[Any]:
+    def inner_tiles(self, A: Points, B: Points | None) -> list[Any]:
         others = (None,) * len(A.parts) if B is None else B.parts
-        return [k.tile(a, b) for k, a, b in zip(self._inner(), A.parts, others, strict=True)]
+        return [k.tile(a, b) for k, a, b in zip(self.inner_kernels(), A.parts, others, strict=True)]
 
-    def _diagonals(self, A: Points) -> list[Any]:
-        return [k.diagonal(a) for k, a in zip(self._inner(), A.parts, strict=True)]
+    def inner_diagonals(self, A: Points) -> list[Any]:
+        return [k.diagonal(a) for k, a in zip(self.inner_kernels(), A.parts, strict=True)]
 
 
 @dataclass(repr=False)
-class Sum(_Composite):
+class Sum(Composite):
     """left(x, y) + right(x, y)."""
 
     left: Kernel
@@ -236,11 +236,11 @@ class Sum(_Composite):
         return Sum(self.left.centered_form(X), self.right.centered_form(X))
 
     def tile(self, A: Points, B: Points | None = None, out: Any = None) -> Any:
-        left, right = self._tiles(A, B)
+        left, right = self.inner_tiles(A, B)
         return left + right
 
     def diagonal(self, A: Points) -> Any:
-        left, right = self._diagonals(A)
+        left, right = self.inner_diagonals(A)
         return left + right
 
     def __repr__(self) -> str:
@@ -248,18 +248,18 @@ class Sum(_Composite):
 
 
 @dataclass(repr=False)
-class Product(_Composite):
+class Product(Composite):
     """left(x, y) · right(x, y)."""
 
     left: Kernel
     right: Kernel
 
     def tile(self, A: Points, B: Points | None = None, out: Any = None) -> Any:
-        left, right = self._tiles(A, B)
+        left, right = self.inner_tiles(A, B)
         return left * right
 
     def diagonal(self, A: Points) -> Any:
-        left, right = self._diagonals(A)
+        left, right = self.inner_diagonals(A)
         return left * right
 
     def __repr__(self) -> str:
@@ -267,7 +267,7 @@ class Product(_Composite):
 
 
 @dataclass(repr=False)
-class Scaled(_Composite):
+class Scaled(Composite):
     """factor · k(x, y), factor ≥ 0."""
 
     kernel: Kernel
@@ -277,39 +277,39 @@ class Scaled(_Composite):
         return Scaled(self.kernel.centered_form(X), self.factor)
 
     def tile(self, A: Points, B: Points | None = None, out: Any = None) -> Any:
-        return _needs_non_negative(self.factor, "A kernel's factor") * self._tiles(A, B)[0]
+        return _needs_non_negative(self.factor, "A kernel's factor") * self.inner_tiles(A, B)[0]
 
     def diagonal(self, A: Points) -> Any:
-        return _needs_non_negative(self.factor, "A kernel's factor") * self._diagonals(A)[0]
+        return _needs_non_negative(self.factor, "A kernel's factor") * self.inner_diagonals(A)[0]
 
     def __repr__(self) -> str:
         return f"{self.factor!r} * ({self.kernel!r})"
 
 
 @dataclass(repr=False)
-class Power(_Composite):
+class Power(Composite):
     """k(x, y)^exponent, a positive whole number, so that the power is a kernel again (Schur's product theorem)."""
 
     kernel: Kernel
     exponent: int
 
-    def _exponent(self) -> int:
+    def whole_exponent(self) -> int:
         if int(self.exponent) != self.exponent or self.exponent < 1:
             raise ValueError(f"A kernel's exponent must be a positive whole number, got {self.exponent}.")
         return int(self.exponent)
 
     def tile(self, A: Points, B: Points | None = None, out: Any = None) -> Any:
-        return self._tiles(A, B)[0] ** self._exponent()
+        return self.inner_tiles(A, B)[0] ** self.whole_exponent()
 
     def diagonal(self, A: Points) -> Any:
-        return self._diagonals(A)[0] ** self._exponent()
+        return self.inner_diagonals(A)[0] ** self.whole_exponent()
 
     def __repr__(self) -> str:
         return f"({self.kernel!r}) ** {self.exponent!r}"
 
 
 @dataclass(repr=False)
-class Normalized(_Composite):
+class Normalized(Composite):
     """k(x, y) / √(k(x, x) k(y, y)); a point of length zero stays at zero."""
 
     kernel: Kernel
@@ -326,17 +326,17 @@ class Normalized(_Composite):
 
     def tile(self, A: Points, B: Points | None = None, out: Any = None) -> Any:
         other = A if B is None else B
-        return self._tiles(A, B)[0] * A.norms[:, None] * other.norms[None, :]
+        return self.inner_tiles(A, B)[0] * A.norms[:, None] * other.norms[None, :]
 
     def diagonal(self, A: Points) -> Any:
-        return self._diagonals(A)[0] * A.norms**2
+        return self.inner_diagonals(A)[0] * A.norms**2
 
     def __repr__(self) -> str:
         return f"({self.kernel!r}).normalized()"
 
 
 @dataclass(repr=False)
-class OnColumns(_Composite):
+class OnColumns(Composite):
     """k(x[columns], y[columns]): columns are a slice, whole numbers or a mask."""
 
     kernel: Kernel
@@ -367,10 +367,10 @@ class OnColumns(_Composite):
         return super().points(self._cut(X), dtype, like)
 
     def tile(self, A: Points, B: Points | None = None, out: Any = None) -> Any:
-        return self._tiles(A, B)[0]
+        return self.inner_tiles(A, B)[0]
 
     def diagonal(self, A: Points) -> Any:
-        return self._diagonals(A)[0]
+        return self.inner_diagonals(A)[0]
 
     def __repr__(self) -> str:
         return f"({self.kernel!r}).on({self.columns!r})"

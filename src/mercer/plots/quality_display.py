@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from mercer.plots.style import INK, Display, new_figure, palette, readable, tidy
-from mercer.quality.report import Report
+from mercer.quality.quality_report import Report
 from mercer.quality.score import Score
 
 _MARKERS = "osD^vP*X<>"

@@ -11,7 +11,7 @@ from matplotlib.colors import LinearSegmentedColormap, LogNorm
 from mercer.plots.style import FEW, INK, Display
 from mercer.quality.inputs import data_index, map_index, refuse_other_length
 from mercer.quality.pairs import Pairs, all_pairs
-from mercer.quality.sampling import Plan
+from mercer.quality.sampling import SamplingPlan
 from mercer.quality.score import Score
 
 _PAIRS = 100_000
@@ -65,7 +65,7 @@ class ShepardDisplay(Display):
         bins: int = _BINS,
     ) -> ShepardDisplay:
         """Draw so many random pairs of rows of X, (n, d), and of its map Y, (n, c); all where there are no more."""
-        plan = Plan.checked(pairs, 1.0)
+        plan = SamplingPlan.checked(pairs, 1.0)
         data, points = data_index(X, metric), map_index(Y)
         refuse_other_length(data.n, points.n)
         if data.n < 3:

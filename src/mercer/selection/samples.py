@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_array, column_or_1d
 from mercer.backends import adopt, is_foreign, namespace, to_numpy
 from mercer.estimators.base import FLOATS
 from mercer.features import Features, kernel_features, refuse_overflow, symmetric
-from mercer.kernels.base import Kernel
 from mercer.kernels.discrete import Precomputed, as_strings
+from mercer.kernels.kernel import Kernel
 from mercer.linalg.gram import Gram
 from mercer.linalg.inner import power_of_two
 from mercer.linalg.operators import Dense, Operator

@@ -10,7 +10,7 @@ import numpy as np
 from mercer.backends import to_numpy
 from mercer.kernels.resolve import resolve_kernel
 from mercer.linalg.lowrank import factor_spectrum
-from mercer.selection.data import features_of_kernel, read_samples, read_target
+from mercer.selection.samples import features_of_kernel, read_samples, read_target
 
 PENALTIES = np.logspace(-8, 1, 28)  # relative to the largest eigenvalue of HKH
 

@@ -12,7 +12,7 @@ from sklearn.kernel_ridge import KernelRidge
 from mercer.exceptions import MemoryLimitError
 from mercer.kernels import RBF, Linear, Polynomial, Spectrum
 from mercer.selection import leave_one_out
-from mercer.selection.loo import PENALTIES
+from mercer.selection.kernel_ridge import PENALTIES
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((35, 3))

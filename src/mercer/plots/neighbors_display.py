@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from mercer.backends import to_numpy
-from mercer.plots.embedding import EmbeddingDisplay
+from mercer.plots.embedding_display import EmbeddingDisplay
 from mercer.plots.style import FAINT, FEW, INK, Display, new_figure, tidy
 
 WRONG = "#B2182B"

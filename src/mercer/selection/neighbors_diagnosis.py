@@ -19,9 +19,9 @@ from mercer.graph.rows import refuse_foreign
 from mercer.graph.shortcuts import Edges, Loads, loads, shortcuts
 from mercer.kernels import Kernel
 from mercer.linalg.eigen import SMALL, as_generator
-from mercer.selection.data import one_seed, read_samples
-from mercer.selection.neighbors_choice import choose
+from mercer.selection.neighbors_recommendation import choose
 from mercer.selection.neighbors_result import NeighborsDiagnosis, records
+from mercer.selection.samples import one_seed, read_samples
 from mercer.spectral.scaling import distance_settings, plan_unfolding, refuse_units, unfold_landmarks
 
 COUNTS = range(4, 31, 2)
