@@ -1,4 +1,4 @@
-"""The nearest φ(x) to a point of feature space, by a fixed point that never gets worse."""
+"""The nearest φ(x) to a point of feature space, by a fixed point that learns curvature and never gets worse."""
 
 from __future__ import annotations
 
@@ -15,38 +15,40 @@ from mercer.preimage.base import Fitted, Method, PreImage, Request, refuse_witho
 from mercer.preimage.frame import Frame
 from mercer.preimage.neighbors import FeatureNeighbors
 from mercer.preimage.ridge import Ridge
+from mercer.preimage.secant_pairs import MEMORY, SecantPairs
 
-_POSITIVE = 0.05  # of the sum of absolute weights: below it the weighted mean divides by next to nothing
-_ENOUGH = 0.1  # of the decrease that the gradient promises
-_CREEPING = 0.7  # of the step before: where steps shrink no faster, several are taken at once
-_LONGEST = 16.0  # so many, at most
-_SHORTEST = 2.0**-40
-_ROUNDING = float(np.finfo(np.float64).eps)  # of Σ |c_l| max k: no smaller change of the value can be seen
+_POSITIVE = 0.05  # share of Σ|u_l| below which Σu_l is too small to divide by: the weighted mean would leap away
+_ENOUGH = 0.1  # share of the decrease promised by the gradient that a step must achieve (Armijo's condition)
+_ROUNDING = float(np.finfo(np.float64).eps)
 
 
 class FixedPoint(Method):
-    """The x whose φ(x) is nearest to P(z), by Mika's fixed point with a safeguard.
+    """The x whose φ(x) is nearest to P(z), by Mika's fixed point, safeguarded and accelerated.
 
     For k = κ(‖x − y‖²) the gradient of ‖φ(x) − P‖², P = Σ c_l φ(a_l), vanishes where
 
         x = Σ u_l a_l / Σ u_l,    u_l = −c_l κ'(‖x − a_l‖²),    c = 1/n + Σⱼ αⱼ zⱼ,
 
     and for k = κ(⟨x, y⟩) where x = Σ c_l κ'(⟨x, a_l⟩) a_l / κ'(‖x‖²), which for a linear kernel is PCA's answer at
-    once. Weights may be negative, so the plain iteration can divide by nothing. Each step here goes towards the
-    weighted mean, along the gradient, as far as ‖φ(x) − P‖² falls: shorter where it would overshoot, longer where it
-    creeps.
+    once. Weights may be negative, so the plain iteration can divide by zero; and in a flat valley it creeps. Here the
+    step to the weighted mean is the first guess of a limited-memory BFGS method, which learns the curvature of
+    ‖φ(x) − P‖² from the steps it has taken. A step that does not lower the error is halved.
+
+    A row is done when both the step of the fixed point and the step that the curvature suggests are within `tol`, or
+    when the decrease still possible is smaller than the rounding of the error itself. The second test means that a
+    row converges whatever the last bits of the data are.
 
     Parameters
     ----------
     max_iter : int
-        Steps a row.
+        The largest number of steps per row. Most rows need five to ten.
     tol : float
-        The step of the fixed point, relative to the spread of the data, at which a row is done.
+        The step, relative to the spread of the data, at which a row is done.
     start : {"nearest", "ridge"}
         Where to begin: the training sample nearest in feature space, or the better of that and the answer of `Ridge`.
 
-    Cost: an iteration takes n kernel entries and 2 n d flops a row (m for a fit of rank m by "rpcholesky").
-    (Mika, Schölkopf, Smola, Müller, Scholz & Rätsch 1998.)
+    Cost: a step takes n kernel entries and 2 n d flops per row (m for a fit of rank m by "rpcholesky").
+    (Mika, Schölkopf, Smola, Müller, Scholz & Rätsch 1998; Liu & Nocedal 1989.)
 
     >>> FixedPoint(tol=1e-8)
     FixedPoint(tol=1e-08)
@@ -81,7 +83,7 @@ class FixedPointAnswer:
 
     X : (m, d)
     n_iter : (m,), steps taken
-    converged : (m,), whether the last step was below the tolerance, or no step lowered the error further
+    converged : (m,), whether the last step was within the tolerance, or no step could lower the error further
     error : (m,), ‖φ(x) − P‖²
     start_error : (m,), the same where the search began
     """
@@ -109,8 +111,8 @@ class FixedPointMap(PreImage):
         missed = int(np.sum(~converged))
         if missed:
             warn(
-                f"The fixed point is not reached for {missed} of {len(Z)} rows after {self.max_iter} steps; what was "
-                "found is given, and is no worse than where it began. Raise max_iter or tol of FixedPoint.",
+                f"The fixed point was not reached for {missed} of {len(Z)} rows after {self.max_iter} steps. The rows "
+                "returned are no worse than the training rows they started from. Raise max_iter or tol of FixedPoint.",
                 NotConvergedWarning,
             )
         return rows
@@ -134,7 +136,7 @@ class FixedPointMap(PreImage):
             found.run(self.max_iter, self.tol * frame.spread)
             U[run], n_iter[run], converged[run] = found.U, found.n_iter, found.converged
 
-        backend_of(wide).for_each(runs_of(m, max(len(frame.points), d)), work, self.n_jobs)
+        backend_of(wide).for_each(runs_of(m, max(len(frame.points), 2 * MEMORY * d)), work, self.n_jobs)
         rows, starts = (frame.outward(part).astype(self.fitted.Z.dtype, copy=False) for part in (U, starts))
         return rows, starts, n_iter, converged
 
@@ -152,19 +154,26 @@ class FixedPointMap(PreImage):
 
 
 class _Search:
-    """Rows on their way to the fixed point, all at once; those that are done are no longer computed with.
+    """Rows on their way to a minimum, all at once; rows that are done are no longer computed with.
 
-    value is ½k(x, x) − Σ c_l k(x, a_l), which is ½‖φ(x) − P‖² less a constant; k(x, x) is left out where it is one.
+    The value is ½k(x, x) − Σ c_l k(x, a_l), which is ½‖φ(x) − P‖² less a constant; k(x, x) is left out where it is
+    constant. Each row moves along H · (−gradient), where H is a limited-memory BFGS matrix that starts from the fixed
+    point's own scale, so the first direction is the step of the fixed point.
     """
 
     def __init__(self, frame: Frame, C: np.ndarray, U: np.ndarray) -> None:
+        m = len(U)
         self.frame, self.C, self.U = frame, C, U.copy()
-        self.n_iter = np.zeros(len(U), np.int64)
-        self.converged = np.zeros(len(U), bool)
-        self.length = np.ones(len(U))  # steps of the fixed point to take at once
-        self.value, self.step, self.promise = self._look(self.U, C)
-        self.noise = _ROUNDING * np.abs(C).sum(axis=1) * float(np.max(frame.kernel.diagonal(frame.points)))
-        self.stuck = np.zeros(len(U), bool)
+        self.n_iter = np.zeros(m, np.int64)
+        self.converged = np.zeros(m, bool)
+        self.finished = np.zeros(m, bool)  # nothing more can be gained
+        self.length = np.ones(m)  # of the next step, in units of the direction
+        self.longest = np.full(m, frame.spread)  # how far a row may move at once, unless the fixed point does
+        self.weight = np.abs(C).sum(axis=1) * float(np.max(frame.kernel.diagonal(frame.points)))
+        self.farthest = float(np.sqrt(np.max(frame.points.norms, initial=0.0)))
+        self.pairs = SecantPairs(m, U.shape[1])
+        self.here = self._look(self.U, np.arange(m))
+        self.direction = self.here.step.copy()
 
     def run(self, max_iter: int, least: float) -> None:
         for _ in range(max_iter):
@@ -175,42 +184,94 @@ class _Search:
         self.converged = self._arrived(least)
 
     def _arrived(self, least: float) -> np.ndarray:
-        return (_norms(self.step) <= least) | self.stuck | (self.length < _SHORTEST)
+        return self.finished | (np.maximum(_norms(self.here.step), _norms(self.direction)) <= least)
 
-    def _advance(self, alive: np.ndarray) -> None:
-        length = self.length[alive]
-        U = self.U[alive] + length[:, None] * self.step[alive]
-        value, step, promise = self._look(U, self.C if len(alive) == len(self.C) else self.C[alive])
-        unseen = self.promise[alive] <= self.noise[alive]  # then only the steps tell, by growing shorter
-        better = value <= self.value[alive] - _ENOUGH * length * self.promise[alive] + unseen * self.noise[alive]
-        kept = alive[better]
-        self.U[kept], self.value[kept] = U[better], value[better]
-        creeping = _norms(step) > _CREEPING * _norms(self.step[alive])
-        longer = np.where(creeping & ~unseen, np.minimum(2 * length, _LONGEST), np.minimum(2 * length, 1.0))
-        self.length[alive] = np.where(better, longer, 0.5 * length)
-        self.stuck[alive] = unseen & creeping
-        self.step[kept], self.promise[kept] = step[better], promise[better]
-        self.n_iter[alive] += 1
+    def _advance(self, rows: np.ndarray) -> None:
+        """One evaluation for each of these rows: accept the step, or try a shorter one next time."""
+        before, length = self.here.take(rows), self.length[rows]
+        move = length[:, None] * self.direction[rows]
+        promise = np.einsum("ij,ij->i", before.fall, move)
+        after = self._look(self.U[rows] + move, rows)
+        # Below the rounding of the value only the gradient can tell progress, so it has to shrink by half each time.
+        unseen = promise <= before.noise
+        seen_better = after.value <= before.value - _ENOUGH * promise
+        still_better = (after.value <= before.value + before.noise) & (_norms(after.step) <= 0.5 * _norms(before.step))
+        better = np.where(unseen, still_better, seen_better)
+        self.n_iter[rows] += 1
+        self._accept(rows[better], move[better], length[better], before.take(better), after.take(better))
+        self._shorten(rows[~better], unseen[~better])
 
-    def _look(self, U: np.ndarray, C: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The value at U, the step to the weighted mean, and how fast the value falls along it."""
-        new = self.frame.at(U)
+    def _accept(self, rows: np.ndarray, move: np.ndarray, length: np.ndarray, before: _Place, after: _Place) -> None:
+        self.U[rows] += move
+        self.here.put(rows, after)
+        convex = self.pairs.add(rows, move, before.fall - after.fall)
+        # Where the slope did not flatten along the step there is no curvature to learn: go on, twice as far.
+        self.length[rows] = np.where(convex, 1.0, 2 * length)
+        self.longest[rows] = np.maximum(self.longest[rows], 2 * _norms(move))
+        self._turn(rows)
+
+    def _shorten(self, rows: np.ndarray, unseen: np.ndarray) -> None:
+        """Halve the step; along a direction with nothing left to see, forget the curvature, and then give up."""
+        self.length[rows] *= 0.5
+        hopeless, learnt = rows[unseen], self.pairs.known(rows[unseen])
+        self.finished[hopeless[~learnt]] = True
+        self.pairs.forget(hopeless[learnt])
+        self.length[hopeless[learnt]] = 1.0
+        self._turn(hopeless[learnt])
+
+    def _turn(self, rows: np.ndarray) -> None:
+        """Find the direction from where these rows are, and shorten the step to what may be tried at once."""
+        here = self.here.take(rows)
+        direction = self.direction[rows] = self.pairs.times(rows, here.fall, here.scale)
+        longest = np.maximum(self.longest[rows], _norms(here.step))
+        reach = _norms(direction) * self.length[rows]
+        self.length[rows] *= np.divide(longest, reach, out=np.ones_like(reach), where=reach > longest)
+
+    def _look(self, U: np.ndarray, rows: np.ndarray) -> _Place:
+        """The value at U, its downward gradient, and the step to the weighted mean."""
+        frame, C = self.frame, self.C if len(rows) == len(self.C) else self.C[rows]
+        new = frame.at(U)
         with np.errstate(over="ignore", invalid="ignore"):  # a step too far: no better, so it is halved
-            K, slopes = self.frame.values_and_slopes(new)
+            K, slopes = frame.values_and_slopes(new)
             value = -np.einsum("ij,ij->i", C, K)
             weights = np.multiply(C, slopes, out=slopes)
-            if self.frame.kernel.reads == "dot":
-                value += 0.5 * self.frame.kernel.diagonal(new)
-                own, factor = self.frame.own_slopes(new), 1.0
+            magnitude = self.weight[rows]
+            if frame.kernel.reads == "dot":
+                own_value = 0.5 * frame.kernel.diagonal(new)
+                value += own_value
+                magnitude = magnitude + np.abs(own_value)
+                own, factor = frame.own_slopes(new), 1.0
             else:
                 weights *= -1
                 own, factor = weights.sum(axis=1), 2.0
-            pull = weights @ self.frame.points.rows - own[:, None] * U
+            pull = weights @ frame.points.rows - own[:, None] * U
             size = np.abs(weights).sum(axis=1)
-            by = np.where(own > _POSITIVE * size, own, size)
-            step = np.divide(pull, by[:, None], out=np.zeros_like(pull), where=by[:, None] > 0)
-            promise = factor * np.einsum("ij,ij->i", pull, step)
-        return value, step, promise
+            by = factor * np.where(own > _POSITIVE * size, own, size)
+            scale = np.divide(1.0, by, out=np.zeros_like(by), where=by > 0)
+            # What rounding does to the value: in each term, and in each distance or product that a term is read off.
+            noise = _ROUNDING * (magnitude + size * (np.sqrt(new.norms) + self.farthest) ** 2)
+            return _Place(value, factor * pull, scale, noise)
+
+
+@dataclass
+class _Place:
+    """What is known of rows where they are."""
+
+    value: np.ndarray  # (m,)
+    fall: np.ndarray  # (m, d), minus the gradient
+    scale: np.ndarray  # (m,), by which it becomes the step of the fixed point
+    noise: np.ndarray  # (m,), a bound of the rounding of the value
+
+    @property
+    def step(self) -> np.ndarray:
+        return self.scale[:, None] * self.fall
+
+    def take(self, rows: np.ndarray) -> _Place:
+        return _Place(self.value[rows], self.fall[rows], self.scale[rows], self.noise[rows])
+
+    def put(self, rows: np.ndarray, other: _Place) -> None:
+        self.value[rows], self.fall[rows] = other.value, other.fall
+        self.scale[rows], self.noise[rows] = other.scale, other.noise
 
 
 def _norms(rows: np.ndarray) -> np.ndarray:
