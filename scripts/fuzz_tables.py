@@ -267,8 +267,8 @@ def work(jobs: Any, limit: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     warnings.simplefilter("ignore")
-    for reader in ("csv", "arrow", "numpy", "h5ad", "image"):
-        importlib.import_module(f"mercer.tables.{reader}_reader")
+    for reader in ("text", "arrow", "arrays", "h5ad", "images"):
+        importlib.import_module(f"mercer.tables.{reader}")
     jobs.send("ready")  # what imports take is not the files' doing
     while (job := jobs.recv()) is not None:
         ended = read(*job)

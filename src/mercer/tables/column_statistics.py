@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from mercer.memory import forget_pages
-from mercer.tables.table_types import Matrix
+from mercer.tables.source import Matrix
 
 _BLOCK = 1 << 18  # numbers in a block: what a core's cache holds
 

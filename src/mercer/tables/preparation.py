@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from mercer.tables.table_types import DTYPES, ENCODE, IMPUTE, SCALE, TableError
+from mercer.tables.source import TableError
+from mercer.tables.table_types import DTYPES, ENCODE, IMPUTE, SCALE
 
 
 @dataclass(frozen=True)

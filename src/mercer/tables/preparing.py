@@ -9,12 +9,20 @@ import numpy as np
 from scipy import sparse
 
 from mercer.tables import column_statistics as statistics
-from mercer.tables.csv_dialect import is_number
+from mercer.tables.dialect import is_number
 from mercer.tables.preparation import Preparation, Rule
-from mercer.tables.table_source import Raw, check_room
-from mercer.tables.table_types import Choice, Matrix, TableError, absent, listed, shortened
+from mercer.tables.source import Matrix, Raw, TableError, check_room, listed, shortened
+from mercer.tables.table_types import Choice
 
 MOST_CATEGORIES = 1000
+
+
+def absent(values: np.ndarray) -> np.ndarray:
+    """(n,) where a column of text has no value."""
+    none: Any = None
+    return np.equal(values, none).astype(bool)
+
+
 _IMPUTE = 'impute="mean", "median", "zero" or "drop" (--impute mean|median|zero|drop; drop leaves out the rows)'
 
 

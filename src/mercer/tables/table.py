@@ -20,29 +20,29 @@ from pathlib import Path
 import numpy as np
 
 from mercer.tables import preparing
-from mercer.tables.column_roles import roles_again, roles_of
 from mercer.tables.preparation import Preparation
+from mercer.tables.roles import roles_again, roles_of
+from mercer.tables.source import Raw, Role, Source, TableError
 from mercer.tables.table_notes import notes_on
-from mercer.tables.table_source import Raw, Role, Source
-from mercer.tables.table_types import Choice, Table, TableError
-from mercer.tables.table_writer import write_table
+from mercer.tables.table_types import Choice, Table
+from mercer.tables.writing import write_table
 
 __all__ = ["Choice", "Preparation", "Table", "TableError", "read_columns", "read_table", "write_table"]
 
 # The modules are imported when a file of their kind is read: none of them is needed for anything else.
 _READERS = {
-    ".csv": ("csv_reader", "open_csv"),
-    ".tsv": ("csv_reader", "open_csv"),
-    ".txt": ("csv_reader", "open_csv"),
-    ".csv.gz": ("csv_reader", "open_csv"),
-    ".tsv.gz": ("csv_reader", "open_csv"),
-    ".txt.gz": ("csv_reader", "open_csv"),
-    ".parquet": ("arrow_reader", "open_parquet"),
-    ".arrow": ("arrow_reader", "open_ipc"),
-    ".feather": ("arrow_reader", "open_ipc"),
-    ".npy": ("numpy_reader", "open_npy"),
-    ".npz": ("numpy_reader", "open_npz"),
-    ".h5ad": ("h5ad_reader", "open_h5ad"),
+    ".csv": ("text", "open_text"),
+    ".tsv": ("text", "open_text"),
+    ".txt": ("text", "open_text"),
+    ".csv.gz": ("text", "open_text"),
+    ".tsv.gz": ("text", "open_text"),
+    ".txt.gz": ("text", "open_text"),
+    ".parquet": ("arrow", "open_parquet"),
+    ".arrow": ("arrow", "open_ipc"),
+    ".feather": ("arrow", "open_ipc"),
+    ".npy": ("arrays", "open_npy"),
+    ".npz": ("arrays", "open_npz"),
+    ".h5ad": ("h5ad", "open_h5ad"),
 }
 READABLE = (
     ".csv, .tsv (also .gz), .parquet, .arrow, .feather, .npy, .npz, .h5ad, a folder of images, or - for csv on stdin"
@@ -103,11 +103,11 @@ def read_columns(path: str | Path) -> dict[str, np.ndarray]:
 def open_source(path: str | Path, preparation: Preparation | None = None) -> Source:
     """The reader of a file, by its suffix; images are made the size of those of the preparation."""
     if str(path) == "-":
-        return import_module("mercer.tables.csv_reader").open_stdin()
+        return import_module("mercer.tables.text").open_stdin()
     path = Path(path)
     if path.is_dir():
         image = None if preparation is None else preparation.image
-        return import_module("mercer.tables.image_reader").open_folder(path, image)
+        return import_module("mercer.tables.images").open_folder(path, image)
     suffix = _suffix(path)
     if suffix not in _READERS:
         kind = f"files that end in {suffix!r}" if suffix else "files without a suffix"

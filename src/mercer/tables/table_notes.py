@@ -7,7 +7,7 @@ from scipy import sparse
 
 from mercer.tables import column_statistics as statistics
 from mercer.tables.preparation import Preparation
-from mercer.tables.table_types import Matrix, listed
+from mercer.tables.source import Matrix, listed
 
 _WIDE = 1000  # how much more one column may vary than another before it is said
 _MANY_COPIES = 0.01  # share of the rows

@@ -1,30 +1,21 @@
-"""What is asked of a table, what comes of it, and the one error that reading and writing raise."""
+"""What can be asked of a table, and what comes back."""
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mercer.tables.source import Matrix, TableError
+
 if TYPE_CHECKING:
     from mercer.tables.preparation import Preparation
-
-Matrix = Any  # (n, p): np.ndarray, np.memmap or scipy.sparse.csr_array
 
 IMPUTE = ("mean", "median", "zero", "drop")
 ENCODE = ("onehot", "ordinal", "drop")
 SCALE = ("standard", "robust", "minmax")
 DTYPES = ("float64", "float32")
-
-
-class TableError(ValueError):
-    """A table cannot be read, made into numbers or written; one line: what, where, and what to do."""
-
-    def __init__(self, message: str):
-        super().__init__(" ".join(str(message).split()))  # values of a hostile file must not break the line
 
 
 @dataclass(frozen=True)
@@ -90,37 +81,3 @@ class Table:
     preparation: Preparation
     digest: str
     notes: list[str]
-
-
-def listed(names: Iterable[str], most: int = 5) -> str:
-    """Names for a message: up to five, then a count.
-
-    >>> listed(["a", "b"]), listed("abcdefg")
-    ("'a', 'b'", "'a', 'b', 'c', 'd', 'e' and 2 more")
-    """
-    names = [shortened(name) for name in names]
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(repr(name) for name in names[:most]) + more
-
-
-def shortened(text: Any, most: int = 40) -> str:
-    """Text of a file for a message: one line, not too long."""
-    text = str(text)
-    return text if len(text) <= most else text[: most - 1] + "…"
-
-
-def absent(values: np.ndarray) -> np.ndarray:
-    """(n,) where a column of text has no value."""
-    none: Any = None
-    return np.equal(values, none).astype(bool)
-
-
-def check_known(asked: Iterable[str], names: Iterable[str], what: str) -> None:
-    """TableError for a name that is no column, with those that come closest."""
-    names = list(names)
-    known = set(names)
-    for name in asked:
-        if name not in known:
-            close = difflib.get_close_matches(str(name), names[:10_000], n=3, cutoff=0.5)
-            hint = f"did you mean {listed(close)}?" if close else f"the columns are {listed(names, 10)}."
-            raise TableError(f"{what} {shortened(name)!r} is no column of the table; {hint}")

@@ -1,4 +1,4 @@
-"""From Arrow's columns to NumPy's: floats, text, and columns that are carried along as they are."""
+"""Columns between Arrow and NumPy: floats, text, and columns that are shown but not computed with."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mercer.tables.csv_dialect import MISSING
-from mercer.tables.table_types import TableError
+from mercer.tables.dialect import MISSING
+from mercer.tables.source import TableError
 
-_EXACT = 2**53  # whole numbers up to here are floats without loss
+_EXACT = 2**53  # up to here every whole number is a float64
 
 Column = Any  # pa.Array or pa.ChunkedArray
 
 
 def is_number(kind: pa.DataType) -> bool:
-    """Whether values of a type are features as they are."""
+    """Whether values of this type can be features without encoding."""
     known = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean, pa.types.is_null)
     return any(check(kind) for check in known)
 
@@ -27,9 +27,9 @@ def is_date(kind: pa.DataType) -> bool:
 
 
 def arrow_column(values: np.ndarray, empty_is_missing: bool = False) -> pa.Array:
-    """Arrow's column of NumPy's; NaN and None are null, and so is empty text where text cannot be missing otherwise."""
+    """Arrow's column of a NumPy array. NaN and None become null; with `empty_is_missing`, so does empty text."""
     if values.dtype.kind in "biuf":
-        if values.dtype.itemsize > 8:  # long doubles
+        if values.dtype.itemsize > 8:  # Arrow has no long double
             values = values.astype(np.float64)
         return pa.array(np.ascontiguousarray(values, values.dtype.newbyteorder("=")), from_pandas=True)
     if values.dtype.kind in "mM":
@@ -40,11 +40,11 @@ def arrow_column(values: np.ndarray, empty_is_missing: bool = False) -> pa.Array
 
 
 def _check_letters(values: np.ndarray) -> None:
-    """TableError for fixed-width text of a damaged file, whose letters are no Unicode."""
+    """TableError for fixed-width text that is not Unicode: in a damaged file, converting it would crash."""
     if values.dtype.kind == "U" and values.size and values.dtype.itemsize:
         codes = np.ascontiguousarray(values).view(np.dtype(np.uint32).newbyteorder(values.dtype.byteorder))
         if codes.max() > 0x10FFFF or ((codes >= 0xD800) & (codes < 0xE000)).any():
-            raise TableError("a text of the table has letters that are no Unicode; the file is damaged.")
+            raise TableError("The table contains text that is not valid Unicode; the file is damaged.")
 
 
 def _text(value: Any) -> str | None:
@@ -54,7 +54,7 @@ def _text(value: Any) -> str | None:
 
 
 def float_values(column: Column) -> np.ndarray:
-    """Numbers and truth values as floats, NaN where missing."""
+    """Numbers and booleans as floats; NaN where missing."""
     if pa.types.is_boolean(column.type):
         column = pc.cast(column, pa.uint8())
     if not pa.types.is_floating(column.type) or pa.types.is_float16(column.type):
@@ -63,7 +63,7 @@ def float_values(column: Column) -> np.ndarray:
 
 
 def _plain(column: Column) -> np.ndarray:
-    """Numbers without nulls, as they lie in memory. Arrow's own to_numpy would import pandas, where it is installed."""
+    """Numbers without nulls as a view of Arrow's memory. Arrow's own to_numpy imports pandas if that is installed."""
     if isinstance(column, pa.ChunkedArray):
         parts = [_plain(chunk) for chunk in column.chunks]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
@@ -74,7 +74,7 @@ def _plain(column: Column) -> np.ndarray:
 
 
 def as_text(column: Column) -> np.ndarray:
-    """(n,) str objects, None where missing; equal texts are one object."""
+    """(n,) str objects, None where missing. Equal texts share one object."""
     chunked = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
     if not len(chunked):
         return np.empty(0, object)
@@ -88,7 +88,7 @@ def as_text(column: Column) -> np.ndarray:
 
 
 def _strings(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Any column as text: truth values are true and false, times are as ISO 8601 has them."""
+    """Any column as text: booleans are true and false, times follow ISO 8601."""
     kind = column.type
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return _strings_of_numbers(column)
@@ -98,12 +98,12 @@ def _strings(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _strings_of_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Floats as text, whole ones without a point, so that 1.0 is the category "1" in every format."""
+    """Floats as text, without a point if they are whole, so that 1.0 is the category "1" in every format."""
     return pc.cast(pc.cast(column, pa.float64(), safe=False), pa.large_string())
 
 
 def carried_values(column: Column, floats: bool = True) -> np.ndarray:
-    """A column that is shown and not computed with: whole numbers exactly, other numbers as floats, else text."""
+    """A column that is shown but not computed with: exact integers, floats (unless `floats` is False), else text."""
     kind = column.type
     if pa.types.is_integer(kind):
         return _whole(column)
@@ -113,16 +113,16 @@ def carried_values(column: Column, floats: bool = True) -> np.ndarray:
 
 
 def floats_in_text(column: Column, decimal: str = ".") -> Column:
-    """Arrow's floats of text; ArrowInvalid where some text is no number."""
+    """Parse text as floats; ArrowInvalid if some text is not a number."""
     column = pc.utf8_trim_whitespace(column)
-    if decimal == ",":
+    if decimal == ",":  # a point must then not pass for a decimal sign
         column = pc.replace_substring(pc.replace_substring(column, ".", "no"), ",", ".")
     return pc.cast(column, pa.float64())
 
 
 def numbers_in_text(column: Column, floats: bool = True, decimal: str = ".") -> np.ndarray:
-    """Text of a file without types: numbers where all of it reads as numbers and nothing is lost (007 stays text)."""
-    given, column = column, _without(column, MISSING)  # quotes around a missing number do not make it text
+    """Text from a file without types: numbers if all of it reads as numbers and nothing is lost (007 stays text)."""
+    given, column = column, without(column, MISSING)  # a missing number in quotes is still missing
     if column.null_count == len(column):
         return np.full(len(column), np.nan) if floats and given.null_count == len(given) else as_text(given)
     try:
@@ -139,14 +139,14 @@ def numbers_in_text(column: Column, floats: bool = True, decimal: str = ".") -> 
         return as_text(given)
 
 
-def _without(column: Column, texts: tuple[str, ...]) -> Column:
-    """The column with nulls in place of some texts."""
+def without(column: Column, texts: tuple[str, ...]) -> Column:
+    """The column with null in place of each of these texts."""
     return pc.if_else(pc.is_in(column, pa.array(texts, column.type)), pa.scalar(None, column.type), column)
 
 
 def _whole(column: Column) -> np.ndarray:
-    """Whole numbers; with missing ones among them floats where that is exact, else text."""
+    """Whole numbers. If some are missing: floats if that is exact, otherwise text."""
     if not column.null_count:
-        return _plain(column).copy()  # what Arrow has is read-only
+        return _plain(column).copy()  # Arrow's memory is read-only
     most = max(abs(value) for value in pc.min_max(column).as_py().values())
     return float_values(column) if most <= _EXACT else as_text(column)

@@ -1,4 +1,4 @@
-"""How a text file writes a table: encoding, delimiter, header, decimal comma. Found by looking, never by asking."""
+"""How a text file writes its table: encoding, delimiter, header, decimal sign. All of it is found by looking."""
 
 from __future__ import annotations
 
@@ -12,29 +12,28 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from mercer.memory import available_bytes, format_bytes
-from mercer.tables.table_source import CHUNK, digest_of, unique_names
-from mercer.tables.table_types import TableError
+from mercer import memory
+from mercer.tables.source import CHUNK, TableError, digest_of, place_names, unique_names
 
-DELIMITERS = (",", ";", "\t", "|", " ")  # a space between numbers alone
+DELIMITERS = (",", ";", "\t", "|", " ")  # a space only between numbers
 MISSING = ("", "NA", "N/A", "NaN", "nan", "NAN", "null", "NULL", "Null", "None", "none", "?", "-")
 TRUE, FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
-LONGEST_LINE = 1 << 28  # bytes; a file whose lines are longer is no table
-_SAMPLE = 1 << 20  # bytes that are read to be looked at
-_LETTERS = 200_000  # of which so many are divided into cells
+LONGEST_LINE = 1 << 28  # bytes; no table has longer lines, but a decompression bomb does
+_SAMPLE = 1 << 20  # bytes at the start of the file from which the dialect is found
+_LETTERS = 200_000  # of the sample are split into cells: the sniffer splits them once per delimiter
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*|\s*[+-]?(inf|infinity)\s*", re.IGNORECASE)
 _COMMA_NUMBER = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*")
-_COMMA = str.maketrans({",": ".", ".": "no"})  # a decimal comma is the point, and the point is none
+_COMMA = str.maketrans({",": ".", ".": "no"})  # with a decimal comma, a point makes the cell text
 _GZIP = b"\x1f\x8b"
 
 
 @dataclass
 class Scan:
-    """What one pass over the bytes says."""
+    """What one pass over the bytes finds."""
 
     digest: str = ""
     encoding: str = "utf-8"
-    lines: int = 1  # at least as many as there are rows
+    lines: int = 1  # an upper bound on the number of rows
     size: int = 0  # bytes of text, decompressed
     gzipped: bool = False
 
@@ -46,11 +45,11 @@ class Dialect:
     delimiter: str
     names: list[str]
     named: bool
-    lead: int = 0  # lines before the first row: blank ones and comments
-    header: int = 1  # whether the first row is the header, and no data
+    lead: int = 0  # blank lines and comments before the first row
+    header: int = 1  # 1 if the first row holds the names, 0 if it holds data
     decimal: str = "."
     sample: list[list[str]] = field(default_factory=list)  # the first rows of data
-    line: int = 0  # bytes of the longest line that was looked at
+    line: int = 0  # bytes of the longest line in the sample
     notes: list[str] = field(default_factory=list)
 
 
@@ -58,11 +57,11 @@ def open_bytes(path: Path, gzipped: bool) -> BinaryIO:
     return cast(BinaryIO, gzip.open(path, "rb")) if gzipped else open(path, "rb")
 
 
-def scan(path: Path) -> Scan:
-    """Digest, encoding and number of lines: one pass, two for gzip, whose digest is that of the compressed bytes."""
+def scan(path: Path, longest_line: int = LONGEST_LINE) -> Scan:
+    """Find digest, encoding and number of lines in one pass. Gzip takes two: its digest is of the compressed bytes."""
     with open(path, "rb") as file:
         gzipped = file.read(2) == _GZIP
-    watch = _Watch(path)
+    watch = _Watch(path, longest_line)
     if gzipped:
         digest = digest_of(path)
         with open_bytes(path, True) as file:
@@ -74,10 +73,11 @@ def scan(path: Path) -> Scan:
 
 
 class _Watch:
-    """Counts lines, and follows whether the bytes are UTF-8; refuses what grows beyond every table."""
+    """Counts lines and checks for UTF-8, piece by piece; refuses files that grow beyond what a table can be."""
 
-    def __init__(self, path: Path):
-        self.path, self.lines, self.size, self.unbroken = path, 1, 0, 0
+    def __init__(self, path: Path, longest_line: int):
+        self.path, self.longest_line = path, longest_line
+        self.lines, self.size, self.unbroken = 1, 0, 0
         self.start = b""
         self.decoder: codecs.IncrementalDecoder | None = codecs.getincrementaldecoder("utf-8")()
 
@@ -86,15 +86,14 @@ class _Watch:
             self.start = piece[:4]
         self.size += len(piece)
         feeds, returns = piece.count(b"\n"), piece.count(b"\r")
-        self.lines += feeds + (returns - piece.count(b"\r\n") if returns else 0)  # "\r" alone ends old files' lines
+        self.lines += feeds + (returns - piece.count(b"\r\n") if returns else 0)  # old files end lines with \r alone
         last = max(piece.rfind(b"\n"), piece.rfind(b"\r") if returns else -1)
         self.unbroken = len(piece) - last - 1 if last >= 0 else self.unbroken + len(piece)
-        if self.unbroken > LONGEST_LINE:
-            raise TableError(
-                f"{self.path} has a line longer than {format_bytes(LONGEST_LINE)}; it is no table of text."
-            )
-        if self.lines * 8 > available_bytes():
-            raise TableError(f"{self.path} has more lines than memory can hold as numbers, {self.lines} and more.")
+        if self.unbroken > self.longest_line:
+            limit = memory.format_bytes(self.longest_line)
+            raise TableError(f"{self.path} has a line longer than {limit}; it is not a table of text.")
+        if self.lines * 8 > memory.available_bytes():  # every row has at least one number, of 8 bytes
+            raise TableError(f"{self.path} has more than {self.lines} lines, too many for the memory that is free.")
         self._decode(piece)
 
     def _decode(self, piece: bytes) -> None:
@@ -109,30 +108,29 @@ class _Watch:
         if self.start.startswith((b"\xff\xfe", b"\xfe\xff")):
             return "utf-16"
         whole = self.decoder is not None and not self.decoder.getstate()[0]
-        return "utf-8" if whole else "latin-1"
+        return "utf-8" if whole else "latin-1"  # every byte is a letter of Latin-1, so this cannot fail
 
 
 def look(path: Path, found: Scan) -> Dialect:
-    """The dialect, from the first megabyte."""
+    """Find the dialect from the first megabyte; from more if that has not even two lines."""
     with open_bytes(path, found.gzipped) as file:
         start = file.read(_SAMPLE)
-        while not _whole(start) and len(start) < LONGEST_LINE and (more := file.read(len(start))):
+        while not _has_two_lines(start) and len(start) < LONGEST_LINE and (more := file.read(len(start))):
             start += more
     text = _decoded(start, found.encoding)
     if "\0" in text:
-        raise TableError(f"{path} is no table of text: it has bytes of zero. Is its suffix right?")
+        raise TableError(f"{path} is not a table of text: it contains zero bytes. Does the suffix match the content?")
     if not text.strip("\r\n\ufeff"):
-        raise TableError(f"{path} is empty; a table has a row of names and rows of values.")
-    lines = list(io.StringIO(text, newline=""))  # ended by \n, \r or \r\n, as Arrow has it
+        raise TableError(f"{path} is empty. A table has a row of names and rows of values.")
+    lines = list(io.StringIO(text, newline=""))  # lines end with \n, \r or \r\n, as they do for Arrow
     if len(start) < found.size:
-        lines.pop()  # it may be cut
-    dialect = _dialect(lines)
-    dialect.line = max(len(line) for line in lines) * 2
+        lines.pop()  # the sample may end in the middle of this line
+    dialect = _dialect(path, lines)
+    dialect.line = max(len(line) for line in lines) * 2  # a letter may take two bytes
     return dialect
 
 
-def _whole(start: bytes) -> bool:
-    """Whether some line after the first is complete."""
+def _has_two_lines(start: bytes) -> bool:
     return start.count(b"\n") > 1 or start.count(b"\r") > 1
 
 
@@ -141,33 +139,31 @@ def _decoded(start: bytes, encoding: str) -> str:
     return decoder.decode(start)
 
 
-def _dialect(lines: list[str]) -> Dialect:
+def _dialect(path: Path, lines: list[str]) -> Dialect:
     lead = next((i for i, line in enumerate(lines) if line.strip() and not line.startswith("#")), len(lines))
     delimiter = sniff(lines[lead:])
     rows = [row for row in _records(lines[lead:], delimiter, 200) if row]
     if not rows:
-        raise TableError("the table has no row that can be read.")
+        raise TableError(f"{path} has no rows, only blank lines and comments.")
     decimal = _decimal(rows, delimiter)
     notes = ["Numbers are written with a decimal comma."] if decimal == "," else []
     comments = [line for line in lines[:lead] if line.startswith("#")]
     names, bare = _commented_names(comments, rows, delimiter), False
     if names is not None:
         comments, header = comments[:-1], 0
-    elif _holds_data(rows[0], decimal) and not _quoted_alone(lines[lead:]):
-        names, header, bare = [f"x{place}" for place in range(1, len(rows[0]) + 1)], 0, True
-        notes.insert(
-            0, f"The first row holds numbers, so it was taken as data; the columns are called x1 … {names[-1]}."
-        )
+    elif _holds_data(rows[0], decimal) and not _only_header_quoted(lines[lead:]):
+        names, header, bare = place_names(len(rows[0])), 0, True
+        notes.insert(0, f"The first row holds numbers, so it was read as data. The columns are named x1 … {names[-1]}.")
     else:
         names, header = rows[0], 1
     if comments:
-        notes.append(f"{len(comments)} lines at the start begin with # and were left out.")
+        notes.append(f"{len(comments)} lines at the start begin with # and were skipped.")
     named, more = unique_names([name.strip() for name in names])
     return Dialect(delimiter, named, not bare, lead, header, decimal, rows[header:], notes=[*notes, *more])
 
 
 def sniff(lines: list[str]) -> str:
-    """The delimiter that divides the first row, and the rows that follow alike; "," where none does.
+    """Find the delimiter that splits most rows into as many cells as the first; "," if none does.
 
     >>> sniff(["a;b;c\\n", "1,5;2,5;3\\n"]), sniff(["name\\n", "x, y\\n"]), sniff(["a|b\\n"])
     (';', ',', '|')
@@ -178,9 +174,9 @@ def sniff(lines: list[str]) -> str:
         if 2 * sum(len(row) > 1 for row in rows) <= len(rows) or len(rows[0]) < 2:
             continue
         alike = sum(len(row) == len(rows[0]) for row in rows) / len(rows)
-        numbers = _share_of_numbers(rows)  # so that 1,5;2,5 is two of them, not three cells with commas between
+        numbers = _share_of_numbers(rows)  # makes 1,5;2,5 two numbers rather than three cells split at the commas
         if delimiter == " " and (alike < 1 or _share_of_numbers(rows[1:] or rows) < 1):
-            continue  # words
+            continue  # these spaces separate words
         if (alike, numbers, len(rows[0])) > score:
             best, score = delimiter, (alike, numbers, len(rows[0]))
     return best
@@ -192,16 +188,16 @@ def _share_of_numbers(rows: list[list[str]]) -> float:
 
 
 def _commented_names(comments: list[str], rows: list[list[str]], delimiter: str) -> list[str] | None:
-    """The names, where they stand behind the # of the last comment: as wide as the rows, and not followed by names."""
+    """The names in the last comment, where numpy.savetxt puts them: as many as cells, and not followed by a header."""
     if not comments:
         return None
     found = next(_records([comments[-1].lstrip("#").lstrip(" ")], delimiter, 1), [])
-    names_follow = not _share_of_numbers(rows[:1]) and _share_of_numbers(rows[1:]) > 0
-    return None if len(found) != len(rows[0]) or names_follow else found
+    header_follows = not _share_of_numbers(rows[:1]) and _share_of_numbers(rows[1:]) > 0
+    return None if len(found) != len(rows[0]) or header_follows else found
 
 
 def _records(lines: list[str], delimiter: str, most: int) -> Iterator[list[str]]:
-    """The first records, with quotes taken off; as far as they can be read."""
+    """The first records, without their quotes; stops at one that cannot be parsed."""
     csv.field_size_limit(LONGEST_LINE)
     reader = csv.reader(io.StringIO(_start(lines, 4 * most), newline=""), delimiter=delimiter)
     try:
@@ -212,7 +208,7 @@ def _records(lines: list[str], delimiter: str, most: int) -> Iterator[list[str]]
 
 
 def _start(lines: list[str], most: int) -> str:
-    """So many lines, but not more letters than can be looked at in no time, of two lines at least."""
+    """At most `most` lines; after the second, no more than fit into the letters that are looked at."""
     length = 0
     kept: list[str] = []
     for line in lines[:most]:
@@ -224,15 +220,15 @@ def _start(lines: list[str], most: int) -> str:
 
 
 def _holds_data(first: list[str], decimal: str) -> bool:
-    """Whether the first row is data: numbers alone, missing ones among them; but ",0,1,2" is a header of pandas."""
-    numbers = [bool(is_number(cell, decimal)) for cell in first]
+    """Whether the first row is data: numbers, some of them perhaps missing. But pandas writes headers like ",0,1,2"."""
+    numbers = [is_number(cell, decimal) for cell in first]
     if first[0] == "" and first[1:] == [str(i) for i in range(len(first) - 1)]:
         return False
     return any(numbers) and all(number or cell.strip() in MISSING for number, cell in zip(numbers, first, strict=True))
 
 
-def _quoted_alone(lines: list[str]) -> bool:
-    """Whether the first row is in quotes and the second is not: then it is names, though they are numbers."""
+def _only_header_quoted(lines: list[str]) -> bool:
+    """Whether the first row is quoted and the second is not: then it holds names, even if they are numbers."""
     filled = [line for line in lines if line.strip()][:2]
     return len(filled) == 2 and filled[0].startswith('"') and not filled[1].startswith('"')
 
@@ -247,7 +243,7 @@ def is_number(cell: str, decimal: str = ".") -> bool:
 
 
 def _decimal(rows: list[list[str]], delimiter: str) -> str:
-    """ "," where the cells are divided by something else and numbers have a comma, never a point."""
+    """ "," if commas do not delimit cells, some number has a decimal comma, and none has a point."""
     if delimiter == ",":
         return "."
     cells = [cell for row in rows for cell in row]

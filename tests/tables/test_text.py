@@ -8,9 +8,11 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from mercer.tables import csv_reader
-from mercer.tables.csv_dialect import sniff
+from mercer import memory
+from mercer.tables.dialect import sniff
+from mercer.tables.source import Role
 from mercer.tables.table import Choice, TableError, read_columns, read_table
+from mercer.tables.text import open_text
 
 
 @pytest.fixture
@@ -113,10 +115,10 @@ def test_comments_before_the_table(table):
     found = read_table(table('# made, "by hand\n\n#on Monday\na,b\n1,2\n3,4\n'))
     assert found.features == ["a", "b"] and found.X.tolist() == [[1, 2], [3, 4]]
     assert any("2 lines" in note for note in found.notes)
-    with pytest.raises(TableError, match="row 2 has 3 cells"):
+    with pytest.raises(TableError, match="row 2 has 3 cells instead of 2"):
         read_table(table("# one\n\n# two\na,b\n1,2\n3,4,5\n"))
     assert read_table(table("#on this day, of rain\na,b\n1,2\n")).features == ["a", "b"]
-    with pytest.raises(TableError, match="no row that can be read"):
+    with pytest.raises(TableError, match="no rows, only blank lines and comments"):
         read_table(table("# a,b\n"))
 
 
@@ -147,9 +149,8 @@ def test_truth_values_are_numbers(table):
     assert read_table(table("a,b\ntrue,1\nFalse,0\n")).X.tolist() == [[1, 1], [0, 0]]
 
 
-def test_text_that_starts_far_down_is_seen(table, monkeypatch):
-    """The type of a column is that of all its values: the first block alone would say number."""
-    monkeypatch.setattr(csv_reader, "_BLOCK", 1000)
+def test_text_that_starts_far_down_is_seen(table):
+    """The type of a column is that of all its values: the first rows alone would say number."""
     rows = [f"{i},{i / 7}" for i in range(2000)]
     rows[1999] = "1999,late"
     path = table("a,b\n" + "\n".join(rows))
@@ -158,6 +159,8 @@ def test_text_that_starts_far_down_is_seen(table, monkeypatch):
     found = read_table(path, Choice(encode="drop"))
     assert found.X[:, 0].tolist() == list(range(2000))
     assert found.columns["b"][0] == "0.0" and found.columns["b"][1999] == "late"
+    raw = open_text(path, block=1000).read({"a": Role.FEATURE, "b": Role.FEATURE}, "float64")  # 30 blocks and more
+    assert raw.matrix[:, 0].tolist() == list(range(2000)) and raw.texts["b"][1999] == "late"
     rows[1999], rows[3] = "1999,", "3,true"
     with pytest.raises(TableError, match="row 4 of 'b' is 'true'"):
         read_table(table("a,b\n" + "\n".join(rows)))
@@ -170,12 +173,10 @@ def test_numbers_are_those_that_python_reads(table):
     assert found.tobytes() == values.tobytes()
 
 
-def test_rows_longer_than_a_block(table, monkeypatch):
-    monkeypatch.setattr(csv_reader, "_BLOCK", 100)
+def test_rows_longer_than_a_block(table):
     text = "name,b\n" + "".join(f'"{"x" * size}",{size}\n' for size in (1, 30, 5000, 20))
-    source = csv_reader.open_csv(table(text))
-    source.block = 100
-    raw = source.read(dict.fromkeys(source.names, csv_reader.Role.FEATURE), "float64")
+    source = open_text(table(text), block=100)
+    raw = source.read(dict.fromkeys(source.names, Role.FEATURE), "float64")
     assert raw.matrix[:, 0].tolist() == [1, 30, 5000, 20]
     assert len(raw.texts["name"][2]) == 5000
 
@@ -185,11 +186,11 @@ def test_rows_longer_than_a_block(table, monkeypatch):
     [
         ("", "is empty"),
         ("\n\n\n", "is empty"),
-        ("a,b\n", "a header and no rows"),
-        ("a,b\n1,2\n3,4,5\n", r"row 2 has 3 cells where 2 are needed: '3,4,5'"),
-        ("a,b,c\n1,2,3\n4,5,6\n7,8\n", r"row 3 has 2 cells where 3 are needed"),
+        ("a,b\n", "a header but no rows"),
+        ("a,b\n1,2\n3,4,5\n", r"row 2 has 3 cells instead of 2: '3,4,5'"),
+        ("a,b,c\n1,2,3\n4,5,6\n7,8\n", r"row 3 has 2 cells instead of 3"),
         ('"a,b\n1,2\n3,4\n', "never closed"),
-        (b"a,b\n\0\0,1\n", "no table of text"),
+        (b"a,b\n\0\0,1\n", "not a table of text"),
         ("a,b\n1,inf\n", "column 'b' is infinite, or too large for its type, in row 1"),
         ("a,b\n1,2\n1e999,2\n", "column 'a' is infinite"),
         ("a,b\n,2\n,3\n", "2 values are missing"),
@@ -212,29 +213,23 @@ def test_a_truncated_or_false_gzip_is_refused(table, tmp_path):
 
 def test_a_bomb_is_refused_before_it_fills_the_memory(table, monkeypatch):
     """One letter over and over: no line is so long. More lines than there is room for, and more numbers."""
-    from mercer.tables import csv_dialect, table_source
-
-    monkeypatch.setattr(csv_dialect, "LONGEST_LINE", 10_000_000)
     path = table(b"a" * 80_000_000, "t.csv.gz")
     tracemalloc.start()
     with pytest.raises(TableError, match="line longer than"):
-        read_table(path)
+        open_text(path, longest_line=10_000_000)
     assert tracemalloc.get_traced_memory()[1] < 50_000_000
     tracemalloc.stop()
-    for module in (csv_dialect, table_source):
-        monkeypatch.setattr(module, "available_bytes", lambda: 10**7)
-    with pytest.raises(TableError, match="more lines than memory"):
+    monkeypatch.setattr(memory, "available_bytes", lambda: 10**7)
+    with pytest.raises(TableError, match=r"more than \d+ lines, too many for the memory"):
         read_table(table(b"1\n" * 2_500_000, "t.csv.gz"))
-    with pytest.raises(TableError, match=r"take 12 MB, and 10 MB are free"):
+    with pytest.raises(TableError, match=r"need 12 MB, but only 10 MB are free"):
         read_table(table("a,b,c\n" + "1,2,3\n" * 500_000))
 
 
 def test_text_is_held_to_the_memory_too(table, monkeypatch):
-    from mercer.tables import table_source
-
     path = table("a,b\n" + f"1,{'x' * 10_000}\n" * 3000, "t.csv.gz")  # 30 MB of text in 40 kB
-    monkeypatch.setattr(table_source, "available_bytes", lambda: 10**7)
-    with pytest.raises(TableError, match=r"its text takes .* and more, and 10 MB are free"):
+    monkeypatch.setattr(memory, "available_bytes", lambda: 10**7)
+    with pytest.raises(TableError, match=r"its text needs more than .*, but only 10 MB are free"):
         read_columns(path)
 
 
@@ -260,7 +255,7 @@ def test_stdin(table, monkeypatch):
     assert found.X.tolist() == [[1], [3]]
     assert found.labels.tolist() == ["2", "x"]
     Stdin.buffer = io.BytesIO(b"a,b\n1\n")
-    with pytest.raises(TableError, match="the table on stdin: row 1 has 1 cells"):
+    with pytest.raises(TableError, match="the table on stdin: row 1 has 1 cell "):
         read_table("-")
 
 
@@ -282,7 +277,7 @@ def test_missing_labels_of_text_are_kept(table):
 def test_unknown_names_come_with_the_closest(table, part):
     path = table("target,height,width\n1,2,3\n")
     given = "heigth" if part in ("label", "id") else ("heigth",)
-    with pytest.raises(TableError, match=f"{part} 'heigth' is no column of the table; did you mean 'height'"):
+    with pytest.raises(TableError, match=f"{part}: the table has no column 'heigth'. Did you mean 'height'"):
         read_table(path, Choice(**{part: given}))
 
 
@@ -290,7 +285,7 @@ def test_columns_are_taken_in_the_order_that_is_asked_for(table):
     found = read_table(table("a,b,c\n1,2,3\n4,5,6\n"), Choice(columns=("c", "a")))
     assert found.features == ["c", "a"] and found.X.tolist() == [[3, 1], [6, 4]]
     assert found.columns["b"].tolist() == [2, 5]
-    with pytest.raises(TableError, match="named in columns and in drop"):
+    with pytest.raises(TableError, match="named in both columns and drop"):
         read_table(table("a,b\n1,2\n"), Choice(columns=("a",), drop=("a",)))
     with pytest.raises(TableError, match="no column is left"):
         read_table(table("a,b\n1,2\n"), Choice(drop=("a", "b")))
@@ -311,7 +306,7 @@ def test_peak_memory_is_that_of_the_numbers(tmp_path):
     block = ",".join(f"{value!r}" for value in np.random.default_rng(0).standard_normal(40).tolist()) + "\n"
     path.write_text(",".join(f"c{j}" for j in range(40)) + "\n" + block * 100_000)
     code = (
-        "import resource, sys; import mercer.tables.table as t, mercer.tables.csv_reader, pyarrow.csv, scipy.sparse;"
+        "import resource, sys; import mercer.tables.table as t, mercer.tables.text, pyarrow.csv, scipy.sparse;"
         "peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024; before = peak();"
         "X = t.read_table(sys.argv[1]).X; print((peak() - before) / X.nbytes)"
     )

@@ -1,47 +1,47 @@
-"""Which column is for what: by what is asked, or as the fitted table had it."""
+"""Which column is used for what: as the options say, or as in the table that a model was fitted to."""
 
 from __future__ import annotations
 
 from mercer.tables.preparation import Preparation
-from mercer.tables.table_source import Role, Source
-from mercer.tables.table_types import Choice, TableError, check_known, listed
+from mercer.tables.source import Role, Source, TableError, check_known, listed
+from mercer.tables.table_types import Choice
 
-MOST_CARRIED = 100  # columns that are carried along to be shown
+MOST_CARRIED = 100  # columns kept for display: a page or an output with more is of no use, and each takes memory
 
 
 def roles_of(source: Source, choice: Choice) -> tuple[dict[str, Role], str | None, str | None]:
-    """The role of every column that is used, and the names of the columns of labels and ids."""
+    """The role of every column that is used, and the names of the label and id columns."""
     names = [*source.names, *source.extras]
     label, id_ = choice.label or source.label, choice.id or source.id
     asked = (("label", [choice.label]), ("id", [choice.id]), ("drop", choice.drop), ("columns", choice.columns))
     for what, given in asked:
         check_known([name for name in given or () if name is not None], names, what)
-    _check_apart(choice)
-    kept = set(choice.drop) | {label, id_}
-    wanted = [name for name in choice.columns or source.names if name not in kept]
+    _check_named_once(choice)
+    kept_out = set(choice.drop) | {label, id_}
+    wanted = [name for name in choice.columns or source.names if name not in kept_out]
     if not wanted:
-        raise TableError(f"{source.path}: no column is left for X; it has {listed(names)}.")
+        raise TableError(f"{source.path}: no column is left for X. The columns are {listed(names)}.")
     roles = dict.fromkeys(wanted, Role.FEATURE)
     _carry(source, roles, label, id_)
     return roles, label, id_
 
 
-def _check_apart(choice: Choice) -> None:
-    """TableError where a column is asked to be in X and not to be."""
+def _check_named_once(choice: Choice) -> None:
+    """TableError if a column is asked to be both inside and outside of X, or twice inside."""
     for name in choice.columns or ():
         if name in choice.drop or name in (choice.label, choice.id):
             part = "drop" if name in choice.drop else "label" if name == choice.label else "id"
-            raise TableError(f"column {name!r} is named in columns and in {part}; name it once.")
+            raise TableError(f"Column {name!r} is named in both columns and {part}. Name it in one of them.")
     if len(set(choice.columns or ())) < len(choice.columns or ()):
         raise TableError(f"columns names a column twice: {listed(choice.columns or ())}.")
 
 
 def _carry(source: Source, roles: dict[str, Role], label: str | None, id_: str | None) -> None:
-    """Give the columns that are not in X their roles, in place."""
+    """Give roles, in place, to the columns that are not in X."""
     rest = [name for name in [*source.extras, *source.names] if name not in roles and name not in (label, id_)]
     roles.update(dict.fromkeys(rest[:MOST_CARRIED], Role.CARRIED))
     if len(rest) > MOST_CARRIED:
-        source.notes.append(f"Of {len(rest)} columns that are not in X, the first {MOST_CARRIED} are carried along.")
+        source.notes.append(f"{len(rest)} columns are not in X; the first {MOST_CARRIED} of them are kept for display.")
     if label is not None:
         roles[label] = Role.CARRIED
     if id_ is not None:
@@ -51,12 +51,12 @@ def _carry(source: Source, roles: dict[str, Role], label: str | None, id_: str |
 def roles_again(
     source: Source, choice: Choice, fitted: Preparation
 ) -> tuple[dict[str, Role], str | None, str | None, dict[str, str]]:
-    """The same for new rows, and the column of the file for every column of the fitted table."""
+    """The same for new rows; and for every column of the fitted table, the column of the file that matches it."""
     names = [*source.names, *source.extras]
     for what, name in (("label", choice.label), ("id", choice.id)):
         check_known([name] if name is not None else [], names, what)
         if name in fitted.columns and fitted.named and source.named:
-            raise TableError(f"{what} {name!r} is a column that the model was fitted to; name another one.")
+            raise TableError(f"{what}: the model was fitted to column {name!r}. Name another column.")
     here = set(names)
     label = choice.label or (fitted.label if fitted.label in here else source.label)
     id_ = choice.id or (fitted.id if fitted.id in here else source.id)
@@ -70,14 +70,14 @@ def roles_again(
 
 
 def _places(source: Source, fitted: Preparation, apart: set[str | None]) -> dict[str, str]:
-    """Fitted column → column of the file: by name, or by place where either table has no names."""
+    """Fitted column → column of the file: by name, or by place if either table has no names."""
     if fitted.named and source.named:
         here = {*source.names, *source.extras}
         missing = [name for name in fitted.columns if name not in here]
         if missing:
             raise TableError(
                 f"{source.path} lacks {len(missing)} of the {len(fitted.rules)} columns that the model was fitted to: "
-                f"{listed(missing)}; it has {listed(source.names, 8)}."
+                f"{listed(missing)}. Its columns are {listed(source.names, 8)}."
             )
         return {name: name for name in fitted.columns}
     stood = dict(zip(fitted.layout, source.names, strict=False))
@@ -87,9 +87,9 @@ def _places(source: Source, fitted: Preparation, apart: set[str | None]) -> dict
     free = [name for name in source.names if name not in apart]
     if len(free) == len(fitted.rules):
         return dict(zip(fitted.columns, free, strict=True))
-    if alike:  # the label and other columns stand where they stood
+    if alike:  # the label and other columns are still at their old places
         return {name: stood[name] for name in fitted.columns}
     raise TableError(
-        f"{source.path} has {len(free)} columns and the model was fitted to {len(fitted.rules)}; "
-        "without names on both sides columns are known by their place, so there must be as many."
+        f"{source.path} has {len(free)} columns, but the model was fitted to {len(fitted.rules)}. "
+        "One of the two tables has no names, so columns are matched by place, and their number must agree."
     )

@@ -1,11 +1,13 @@
-"""A folder of images: rows are images, columns are pixels from 0 to 1, sub-folders are labels, names of files are ids.
+"""Reader of a folder of images, and thumbnails. Rows are images, columns are pixels between 0 and 1.
 
-All images are made the size that most of them have, at most 128 pixels a side; grey where all are grey, else coloured.
+Sub-folders are labels and file names are ids. All images are resized to the most common size, at most 128 pixels per
+side. They are grey if all of them are, otherwise in colour.
 """
 
 from __future__ import annotations
 
 import hashlib
+import io
 import logging
 import warnings
 from collections import Counter
@@ -16,18 +18,17 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from mercer.tables.matrix_reader import MatrixSource
-from mercer.tables.table_source import check_room, digest_of, readable
-from mercer.tables.table_types import TableError
-from mercer.tables.thumbnails import thumbnail
+from mercer.tables.arrays import MatrixSource
+from mercer.tables.source import TableError, check_room, digest_of, readable
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".pgm", ".ppm")
-FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP", "PPM")  # none of those that run other programs
-LONGEST_SIDE = 128
-_MOST_PIXELS = 50_000_000  # of one image; more is a trap or a poster
+FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP", "PPM")  # Pillow knows more, but some of them run other programs
+LONGEST_SIDE = 128  # pixels; 128 × 128 × 3 is 49,152 columns, and distances between images gain nothing from more
+THUMBNAIL_SIDE = 48  # pixels; such a picture takes at most 7 kB, and a page shows thousands of them
+_MOST_PIXELS = 50_000_000  # per image; a few bytes of a hostile file can claim any size
 _GREY = ("1", "L", "LA", "I", "I;16", "F")
 
-logging.getLogger("PIL").addHandler(logging.NullHandler())  # what it says of damaged images is in the error already
+logging.getLogger("PIL").addHandler(logging.NullHandler())  # the TableError says what is wrong with an image
 
 
 @dataclass(frozen=True)
@@ -37,11 +38,13 @@ class _Look:
 
 
 def open_folder(path: Path, image: Sequence[int] | None = None) -> MatrixSource:
-    """The table of a folder; images of `image`, width, height and channels, where that is given."""
+    """Open a folder. `image` (width, height, channels) overrides the most common size and colour."""
     files = sorted(file for file in path.rglob("*") if file.suffix.lower() in SUFFIXES and file.is_file())
-    files = [file for file in files if not any(part.startswith(".") for part in file.relative_to(path).parts)]  # hidden
+    files = [
+        file for file in files if not any(part.startswith(".") for part in file.relative_to(path).parts)
+    ]  # hidden files
     if not files:
-        raise TableError(f"{path} is a folder without images; known are {', '.join(SUFFIXES)}.")
+        raise TableError(f"{path} is a folder without images. Known suffixes: {', '.join(SUFFIXES)}.")
     looks = [_look(file) for file in files]
     notes: list[str] = []
     width, height, channels = image or _shape(looks, notes)
@@ -52,7 +55,8 @@ def open_folder(path: Path, image: Sequence[int] | None = None) -> MatrixSource:
         opened = _opened(file, "L" if channels == 1 else "RGB")
         thumbnails.append(thumbnail(opened))
         if opened.size != (width, height):
-            opened = opened.resize((width, height), Image.Resampling.BOX if _shrinks(opened, width) else None)
+            shrinks = opened.width >= width  # averaging pixels is right when shrinking, and blocky when enlarging
+            opened = opened.resize((width, height), Image.Resampling.BOX if shrinks else None)
         row[:] = np.asarray(opened, np.float32).ravel() / np.float32(255)
     names = [file.relative_to(path) for file in files]
     labels = np.array([name.parts[0] if len(name.parts) > 1 else None for name in names], object)
@@ -75,17 +79,19 @@ def open_folder(path: Path, image: Sequence[int] | None = None) -> MatrixSource:
 
 
 def _look(file: Path) -> _Look:
-    """Size and colour, of which the first bytes tell."""
+    """Size and colour, from the first bytes of the file."""
     with readable(file, "an image"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with Image.open(file, formats=FORMATS) as image:
             if image.width * image.height > _MOST_PIXELS:
-                raise TableError(f"{file} has {image.width} × {image.height} pixels; make it smaller.")
+                raise TableError(
+                    f"{file} has {image.width} × {image.height} pixels, more than {_MOST_PIXELS}. Resize it."
+                )
             return _Look(image.size, image.mode in _GREY)
 
 
 def _opened(file: Path, mode: str) -> Image.Image:
-    """The image in grey or colour, on white where it is transparent."""
+    """The image in grey or colour; transparent parts are white."""
     with readable(file, "an image"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with Image.open(file, formats=FORMATS) as image:
@@ -98,7 +104,7 @@ def _opened(file: Path, mode: str) -> Image.Image:
 
 
 def _deep(image: Image.Image, mode: str) -> Image.Image:
-    """16-bit grey in 8 bits: Pillow's own conversion would cut off what is above 255."""
+    """Convert 16-bit grey to 8 bits. Pillow's own conversion would clip everything above 255."""
     values = np.asarray(image, np.float64)
     most = 65535 if image.mode.startswith("I") else max(float(np.nanmax(values)), 1.0)
     return Image.fromarray(np.clip(np.nan_to_num(values) / most * 255, 0, 255).astype(np.uint8)).convert(mode)
@@ -106,19 +112,15 @@ def _deep(image: Image.Image, mode: str) -> Image.Image:
 
 def _shape(looks: list[_Look], notes: list[str]) -> tuple[int, int, int]:
     sizes = Counter(look.size for look in looks)
-    (width, height), count = sizes.most_common(1)[0]  # the first of those that are equally common
+    (width, height), count = sizes.most_common(1)[0]  # among equally common sizes, the first
     factor = min(1.0, LONGEST_SIDE / max(width, height))
     size = max(1, round(width * factor)), max(1, round(height * factor))
     if count < len(looks) or factor < 1:
         other = len(looks) - sizes[size]
         notes.append(
-            f"{other} of {len(looks)} images were made {size[0]} × {size[1]} pixels, as all must be of one size."
+            f"{other} of {len(looks)} images were resized to {size[0]} × {size[1]} pixels, as all need one size."
         )
     return *size, 1 if all(look.grey for look in looks) else 3
-
-
-def _shrinks(image: Image.Image, width: int) -> bool:
-    return image.width >= width
 
 
 def _pixel_names(width: int, height: int, channels: int) -> list[str]:
@@ -127,8 +129,22 @@ def _pixel_names(width: int, height: int, channels: int) -> list[str]:
 
 
 def _digest(files: list[Path], names: list[Path]) -> str:
-    """SHA-256 over the names and the digests of the files, in order."""
+    """SHA-256 of the names and digests of all files, in order."""
     found = hashlib.sha256()
     for file, name in zip(files, names, strict=True):
         found.update(name.as_posix().encode("utf-8", "surrogateescape") + b"\0" + digest_of(file).encode())
     return found.hexdigest()
+
+
+def thumbnail(image: Image.Image) -> bytes:
+    """The image as PNG, with sides of at most THUMBNAIL_SIDE pixels."""
+    small = image.copy()
+    small.thumbnail((THUMBNAIL_SIDE, THUMBNAIL_SIDE))
+    file = io.BytesIO()
+    small.save(file, "PNG")
+    return file.getvalue()
+
+
+def thumbnail_of_array(pixels: np.ndarray) -> bytes:
+    """The thumbnail of an (h, w) or (h, w, c) array of bytes."""
+    return thumbnail(Image.fromarray(pixels[:, :, 0] if pixels.ndim == 3 and pixels.shape[2] == 1 else pixels))

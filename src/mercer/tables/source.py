@@ -1,0 +1,189 @@
+"""What every reader of a format shares: an open table, its values, the one error, and the checks before allocating."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mercer import memory
+
+CHUNK = 1 << 22  # bytes of a file that are hashed at a time: few calls, and little memory
+
+Matrix = Any  # (n, p): np.ndarray, np.memmap or scipy.sparse.csr_array
+
+
+class TableError(ValueError):
+    """A table cannot be read, turned into numbers, or written. One line says what is wrong, where, and what to do."""
+
+    def __init__(self, message: str):
+        super().__init__(" ".join(str(message).split()))  # text from a hostile file must not break the line
+
+
+class Role(Enum):
+    """What a column is used for."""
+
+    FEATURE = "feature"  # part of X: numbers if every value is a number, otherwise text to be encoded
+    CATEGORY = "category"  # part of X, and text whatever the values look like: the categories are already known
+    CARRIED = "carried"  # not in X: whole numbers stay exact, other numbers become floats, the rest is text
+    ID = "id"  # not in X: whole numbers stay exact, everything else is text
+
+
+@dataclass
+class Raw:
+    """The values of a table's columns as the file has them, before preparation."""
+
+    matrix: Matrix  # (n, p) the numeric features; NaN where a value is missing
+    numbers: list[str]  # (p,) names of its columns
+    texts: dict[str, np.ndarray] = field(default_factory=dict)  # text features: (n,) str objects, None where missing
+    carried: dict[str, np.ndarray] = field(default_factory=dict)
+    owned: bool = True  # whether the matrix may be changed in place
+    decimal: str = "."  # decimal sign of the numbers that appear in the texts
+    dated: set[str] = field(default_factory=set)  # text features that the file declares as dates
+
+    @property
+    def rows(self) -> int:
+        return int(self.matrix.shape[0])
+
+
+@dataclass
+class Source(ABC):
+    """An open table: the names of its columns are known, its values are not read yet."""
+
+    path: str
+    digest: str
+    names: list[str]  # the columns that can be features, in the order of the file
+    named: bool = True  # whether the names come from the file
+    extras: list[str] = field(default_factory=list)  # further columns, which become features only on request
+    id: str | None = None  # the extra that holds ids, unless another column is asked for
+    label: str | None = None  # likewise for labels
+    images: list[bytes] | None = None
+    image: list[int] | None = None  # width, height and channels if rows are images
+    notes: list[str] = field(default_factory=list)
+
+    @abstractmethod
+    def read(self, roles: dict[str, Role], dtype: str) -> Raw:
+        """Read the columns that have a role. A matrix that has to be built anyway is built in `dtype`."""
+
+
+def digest_of(path: Path, watch: Callable[[bytes], None] | None = None) -> str:
+    """SHA-256 of a file's bytes. The file is read once, in pieces, and `watch` sees every piece."""
+    found = hashlib.sha256()
+    with open(path, "rb") as file:
+        while piece := file.read(CHUNK):
+            found.update(piece)
+            if watch is not None:
+                watch(piece)
+    return found.hexdigest()
+
+
+@contextmanager
+def readable(path: object, kind: str) -> Iterator[None]:
+    """Turn any error that a library raises on a damaged or hostile file into a TableError of one line."""
+    try:
+        yield
+    except TableError:
+        raise
+    except MemoryError as error:
+        raise TableError(f"{path}: reading it as {kind} needs more memory than is free; it may be damaged.") from error
+    except Exception as error:
+        why = shortened(" ".join(str(error).split()) or type(error).__name__, 200)
+        raise TableError(f"{path} cannot be read as {kind}: {why}") from error
+
+
+def check_room(path: object, rows: int, columns: int, itemsize: int = 8) -> None:
+    """TableError, before allocating, if a matrix does not fit in free memory."""
+    needed, free = rows * columns * itemsize, memory.available_bytes()
+    if needed > free:
+        raise TableError(
+            f"{path}: {rows} rows of {columns} numbers need {memory.format_bytes(needed)}, but only "
+            f'{memory.format_bytes(free)} are free. Choose fewer columns, use dtype="float32", or save the table as '
+            ".npy, which is mapped instead of read."
+        )
+
+
+def check_text(path: object, size: int) -> None:
+    """TableError if the text read so far takes more than what is left: half of the memory that was free."""
+    free = memory.available_bytes()
+    if size > free:
+        raise TableError(
+            f"{path}: its text needs more than {memory.format_bytes(size)}, but only {memory.format_bytes(free)} "
+            "are free. Choose fewer columns."
+        )
+
+
+def unique_names(names: list[str]) -> tuple[list[str], list[str]]:
+    """Name the unnamed columns, tell repeated names apart, and return notes on what was changed.
+
+    >>> unique_names(["a", "", "a"])[0]
+    ['a', 'x2', 'a_2']
+    """
+    taken = set(names)
+    seen: set[str] = set()
+    counts: dict[str, int] = {}  # copies of each name so far: without it, n copies would take n² steps
+    made, empty, copies = [], 0, []
+    for place, given in enumerate(names, 1):
+        stem = given or f"x{place}"
+        name = stem
+        while name in seen or (name != given and name in taken):
+            counts[stem] = counts.get(stem, 1) + 1
+            name = f"{stem}_{counts[stem]}"
+        empty += not given
+        if given and name != given:
+            copies.append(given)
+        seen.add(name)
+        made.append(name)
+    notes = [f"{empty} unnamed columns were named after their place: x1, x2, …"] if empty else []
+    if copies:
+        notes.append(f"Repeated column names were told apart with _2, _3, …: {listed(dict.fromkeys(copies))}.")
+    return made, notes
+
+
+def place_names(count: int) -> list[str]:
+    """x1, x2, … for columns without names."""
+    return [f"x{place}" for place in range(1, count + 1)]
+
+
+def listed(names: Iterable[str], most: int = 5) -> str:
+    """Names for a message: up to `most`, then a count.
+
+    >>> listed(["a", "b"]), listed("abcdefg")
+    ("'a', 'b'", "'a', 'b', 'c', 'd', 'e' and 2 more")
+    """
+    names = [shortened(name) for name in names]
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(repr(name) for name in names[:most]) + more
+
+
+def shortened(text: Any, most: int = 40) -> str:
+    """Text from a file, cut to a length that suits a message."""
+    text = str(text)
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def counted(count: int, noun: str) -> str:
+    """A count with its noun.
+
+    >>> counted(1, "value"), counted(3, "value")
+    ('1 value', '3 values')
+    """
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def check_known(asked: Iterable[str], names: Iterable[str], what: str) -> None:
+    """TableError if a column does not exist; the message suggests the closest names."""
+    names = list(names)
+    known = set(names)
+    for name in asked:
+        if name not in known:
+            close = difflib.get_close_matches(str(name), names[:10_000], n=3, cutoff=0.5)  # more would take seconds
+            hint = f"Did you mean {listed(close)}?" if close else f"The columns are {listed(names, 10)}."
+            raise TableError(f"{what}: the table has no column {shortened(name)!r}. {hint}")

@@ -1,0 +1,241 @@
+"""Reader of text tables: csv and tsv, plain or gzipped, or csv on stdin.
+
+The first pass over the file finds its digest, encoding and number of lines; the second fills one array, allocated once.
+Types are sampled from the first rows and hold for the whole file or not at all: if a later value contradicts the
+sample, one pass finds the type of every column over all rows, and the array is filled again.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv as arrow_csv
+
+from mercer.tables.arrow_columns import as_text, float_values, floats_in_text, numbers_in_text, without
+from mercer.tables.dialect import FALSE, LONGEST_LINE, MISSING, TRUE, Dialect, Scan, is_number, look, scan
+from mercer.tables.source import Raw, Role, Source, TableError, check_room, check_text, counted, readable, shortened
+
+_BLOCK = 1 << 23  # bytes parsed at a time: enough for Arrow's threads, little beside the numbers
+_WIDE_BLOCK = 1 << 26  # for long rows, so that a block still holds dozens of them
+_LARGEST_BLOCK = 1 << 29  # Arrow's offsets of text have 32 bits
+_SAMPLED_ROWS = (
+    50  # of which the types are guessed; a wrong guess costs two more passes, a longer look costs every file
+)
+
+
+def open_text(path: Path, *, block: int | None = None, longest_line: int = LONGEST_LINE) -> TextSource:
+    """Open a text table. Rows are parsed `block` bytes at a time; lines above `longest_line` bytes are refused."""
+    with readable(path, "a table of text"):
+        found = scan(path, longest_line)
+        dialect = look(path, found)
+    latin = ["The file is not UTF-8; it was read as Latin-1."] if found.encoding == "latin-1" else []
+    return TextSource(
+        str(path),
+        found.digest,
+        dialect.names,
+        dialect.named,
+        notes=[*dialect.notes, *latin],
+        file=path,
+        scan=found,
+        dialect=dialect,
+        block=block or max(_BLOCK, min(32 * dialect.line, _WIDE_BLOCK), 2 * dialect.line),
+    )
+
+
+def open_stdin() -> TextSource:
+    """Open the csv on stdin. It is copied to a temporary file, because a table is read more than once."""
+    spool = tempfile.NamedTemporaryFile(suffix=".csv")  # noqa: SIM115  lives as long as the source
+    shutil.copyfileobj(sys.stdin.buffer, spool)
+    spool.flush()
+    try:
+        source = open_text(Path(spool.name))
+    except TableError as error:
+        raise TableError(str(error).replace(spool.name, "the table on stdin")) from error
+    source.path, source.spool = "the table on stdin", spool
+    return source
+
+
+class _WrongTypeError(TableError):
+    """A value does not have the type of its column."""
+
+
+class _LongRowError(Exception):
+    """A row does not fit into a block."""
+
+
+@dataclass
+class TextSource(Source):
+    file: Path = Path()
+    scan: Scan = field(default_factory=Scan)
+    dialect: Dialect = field(default_factory=lambda: Dialect(",", [], True))
+    block: int = _BLOCK
+    spool: Any = None  # the temporary file behind stdin, which is deleted with this object
+
+    def read(self, roles: dict[str, Role], dtype: str) -> Raw:
+        with readable(self.path, "a table of text"):
+            while True:
+                try:
+                    return self._read(roles, dtype)
+                except _LongRowError:  # a cell may hold line breaks, so only parsing tells how long rows are
+                    self.block *= 8
+
+    def _read(self, roles: dict[str, Role], dtype: str) -> Raw:
+        features = [name for name in roles if roles[name] is Role.FEATURE]
+        try:
+            return self._fill(roles, self._sampled_types(features), dtype)
+        except _WrongTypeError:
+            types, quoted = self._exact_types(features)
+            return self._fill(roles, types, dtype, quoted)
+
+    def _sampled_types(self, features: list[str]) -> dict[str, pa.DataType]:
+        """The types of the features in the first rows. Arrow can infer types too, but takes 0.1 ms per column."""
+        found = dict.fromkeys(self.names, pa.float64())
+        for name, *cells in zip(self.names, *self.dialect.sample[:_SAMPLED_ROWS], strict=False):
+            there = [cell for cell in cells if cell not in MISSING]
+            if not all(is_number(cell, self.dialect.decimal) for cell in there):
+                found[name] = pa.bool_() if all(cell in TRUE + FALSE for cell in there) else pa.string()
+        return {name: found[name] for name in features}
+
+    def _exact_types(self, features: list[str]) -> tuple[dict[str, pa.DataType], bool]:
+        """The types of the features over all rows, and whether missing numbers stand in quotes."""
+        possible = {name: [pa.float64(), pa.bool_()] for name in features}
+        quoted = set()
+        for batch in self._batches(dict.fromkeys(features, pa.string()), features):
+            for name in [name for name in features if possible[name]]:
+                given = batch[name]
+                there = without(given, MISSING)  # unquoted ones are null already
+                if there.null_count > given.null_count:
+                    quoted.add(name)
+                possible[name] = [kind for kind in possible[name] if _all_are(kind, there, self.dialect.decimal)]
+        types = {name: possible[name][0] if possible[name] else pa.string() for name in features}
+        return types, any(not pa.types.is_string(types[name]) for name in quoted)
+
+    def _fill(self, roles: dict[str, Role], types: dict[str, pa.DataType], dtype: str, quoted: bool = False) -> Raw:
+        numbers = [name for name in types if not pa.types.is_string(types[name])]
+        others = [name for name in roles if name not in types or pa.types.is_string(types[name])]
+        place = {name: j for j, name in enumerate(roles)}
+        rows = min(self.scan.lines, self.scan.size // len(self.dialect.names) + 1)
+        check_room(self.path, rows, len(numbers), np.dtype(dtype).itemsize)
+        matrix = np.empty((rows, len(numbers)), dtype)  # pages that are never written take no memory
+        chunks: dict[str, list[pa.Array]] = {name: [] for name in others}
+        done = size = 0
+        for batch in self._batches({**dict.fromkeys(others, pa.string()), **types}, list(roles), quoted):
+            stop = done + batch.num_rows
+            if stop > rows:
+                raise TableError(f"{self.path} has more rows than lines. Was it changed while it was read?")
+            for j, name in enumerate(numbers):
+                matrix[done:stop, j] = float_values(batch.column(place[name]))
+            for name in others:
+                chunks[name].append(batch.column(place[name]))
+                size += chunks[name][-1].nbytes
+            check_text(self.path, size)
+            done = stop
+        if not done:
+            raise TableError(f"{self.path} has a header but no rows.")
+        return self._raw(matrix[:done], numbers, roles, {name: pa.chunked_array(chunks.pop(name)) for name in others})
+
+    def _raw(self, matrix: np.ndarray, numbers: list[str], roles: dict[str, Role], columns: dict[str, Any]) -> Raw:
+        raw = Raw(matrix, numbers, decimal=self.dialect.decimal)
+        for name in list(columns):
+            column = columns.pop(name)  # frees Arrow's copy as soon as NumPy has its own
+            if roles[name] in (Role.FEATURE, Role.CATEGORY):
+                raw.texts[name] = as_text(column)
+            else:
+                raw.carried[name] = numbers_in_text(column, roles[name] is not Role.ID, self.dialect.decimal)
+        return raw
+
+    def _batches(
+        self, types: dict[str, pa.DataType], wanted: list[str], quoted: bool = False
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows, block by block."""
+        try:
+            yield from self._reader(types, wanted, quoted)
+        except pa.ArrowInvalid as error:
+            if "straddling" in str(error):
+                if self.block < min(_LARGEST_BLOCK, self.scan.size):
+                    raise _LongRowError from error
+                raise TableError(f"{self.path}: a quoted cell is never closed, or a row is too long.") from error
+            if "conversion error" in str(error):
+                value = shortened(str(error).partition("invalid value '")[2].removesuffix("'"))
+                raise _WrongTypeError(
+                    f"{self.path} cannot be read: {value!r} is not a number. Was the file changed while it was read?"
+                ) from error
+            raise self._explained(error) from error
+
+    def _explained(self, error: Exception) -> TableError:
+        """Say which row is the first with the wrong number of cells. Arrow numbers rows only without threads."""
+        bad: list[Any] = []
+        try:
+            for _ in self._reader({}, self.names[:1], True, bad):
+                pass
+        except pa.ArrowInvalid:
+            pass
+        if not bad:
+            return TableError(f"{self.path} cannot be read as a table of text: {shortened(error, 200)}")
+        row = bad[0]
+        where = f"row {row.number - self.dialect.lead - self.dialect.header}" if row.number else "a row"
+        return TableError(
+            f"{self.path}: {where} has {counted(row.actual_columns, 'cell')} instead of {row.expected_columns}: "
+            f"{shortened(row.text, 60)!r}. The delimiter is {self.dialect.delimiter!r}."
+        )
+
+    def _reader(
+        self,
+        types: dict[str, pa.DataType],
+        wanted: list[str],
+        quoted: bool,
+        bad: list[Any] | None = None,
+    ) -> Any:
+        """Arrow's reader of record batches. With `bad`, it collects rows of the wrong length there."""
+        dialect = self.dialect
+
+        def keep(row: Any) -> str:
+            if bad is not None:
+                bad.append(row)
+            return "error"
+
+        file = pa.OSFile(str(self.file))
+        return arrow_csv.open_csv(
+            pa.CompressedInputStream(file, "gzip") if self.scan.gzipped else file,
+            arrow_csv.ReadOptions(
+                block_size=self.block,
+                column_names=dialect.names,
+                skip_rows=dialect.lead,
+                skip_rows_after_names=dialect.header,
+                encoding=self.scan.encoding,
+                use_threads=bad is None,
+            ),
+            arrow_csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=True, invalid_row_handler=keep),
+            arrow_csv.ConvertOptions(
+                column_types=types,
+                include_columns=wanted,
+                null_values=list(MISSING),
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=quoted,
+                true_values=list(TRUE),
+                false_values=list(FALSE),
+                decimal_point=dialect.decimal,
+            ),
+        )
+
+
+def _all_are(kind: pa.DataType, column: pa.Array, decimal: str) -> bool:
+    """Whether every text of a column that is not missing reads as this type."""
+    if column.null_count == len(column):
+        return True
+    if pa.types.is_boolean(kind):
+        return bool(pc.all(pc.is_in(column.drop_null(), pa.array(TRUE + FALSE))).as_py())
+    try:
+        floats_in_text(column, decimal)
+    except pa.ArrowInvalid:
+        return False
+    return True
