@@ -73,13 +73,17 @@ def pack(header: dict[str, Any], document: Any, data: bytes, honest: bool, text:
 
 
 def checksum(header: dict[str, Any], text: str, data: bytes) -> str:
-    from mercer.models.container import _DTYPES
+    from mercer.models.container import SAFETENSORS_DTYPES
 
     sha = hashlib.sha256(text.encode("utf-8", "surrogatepass"))
     for name in sorted(header):
         entry = header[name]
         start, stop = entry["data_offsets"]
-        sha.update(f"\n{name} {_DTYPES.get(entry['dtype'])} {list(entry['shape'])}\n".encode("utf-8", "surrogatepass"))
+        sha.update(
+            f"\n{name} {SAFETENSORS_DTYPES.get(entry['dtype'])} {list(entry['shape'])}\n".encode(
+                "utf-8", "surrogatepass"
+            )
+        )
         sha.update(data[start:stop])
     return sha.hexdigest()
 
@@ -226,10 +230,10 @@ class Mutator:
         target[0][target[1]] = copy.deepcopy(source[0][source[1]])
 
     def klass(self, header: Any, document: Any, data: bytes) -> None:
-        from mercer.models.registry import ENTRIES
+        from mercer.models.registry import known_names
 
         if place := self._where(document, lambda v: isinstance(v, dict) and "object" in v):
-            place[0][place[1]]["object"] = self.pick([*ENTRIES, "os.system", "builtins.eval", 5, None])
+            place[0][place[1]]["object"] = self.pick([*known_names(), "os.system", "builtins.eval", 5, None])
 
     def reference(self, header: Any, document: Any, data: bytes) -> None:
         """An array in the place of another, or an object said to be another."""
@@ -330,7 +334,7 @@ def judge(path: Path, rows: Any, methods: list[str]) -> str:
     from make_golden_models import ask
 
     import mercer
-    from mercer.models.model_file import ModelFileError
+    from mercer.exceptions import ModelFileError
 
     try:
         model = mercer.load(path)

@@ -83,9 +83,9 @@ _MODULES = (
 def load(path: "str | os.PathLike[str]") -> Any:
     """The estimator that `estimator.save(path)` wrote: it gives the same bits, and nothing of the file is ever run.
 
-    ModelFileError, of `mercer.models.model_file`, for a file that is no model, or was cut or altered.
+    `mercer.exceptions.ModelFileError` is raised if the file is not a model, or was cut or altered.
     """
-    return import_module("mercer.models.model_file").load_model(path)[0]
+    return import_module("mercer.models.registry").load_model(path)[0]
 
 
 def __getattr__(name: str) -> Any:

@@ -28,6 +28,10 @@ class MemoryLimitError(MemoryError, ValueError):
     """The run would take more memory than its limit; it was refused before allocating."""
 
 
+class ModelFileError(ValueError):
+    """A model cannot be saved, or a file does not hold a model that this version can read."""
+
+
 class MercerWarning(UserWarning):
     """The base of every warning that Mercer raises: filter on it to silence or to promote them all."""
 

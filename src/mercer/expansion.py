@@ -12,6 +12,8 @@ from mercer.backends import namespace, placement
 from mercer.kernels.discrete import backend_for
 from mercer.kernels.gradients import gradient_sum, refuse_kinks
 from mercer.kernels.kernel import Kernel, Points
+from mercer.kernels.kernel_fields import bound_kernel, refuse_unsuited
+from mercer.models.fields import THREADS, SavedRecord, floats, samples
 
 _GRADIENT_ENTRIES = 2**21  # of a run's gradients, (m, k, d), held at once by a thread
 
@@ -26,6 +28,18 @@ class KernelExpansion:
 
     Cost of a call on m rows: m · n entries of the kernel and 2 m n k flops.
     """
+
+    _saved = SavedRecord(
+        "KernelExpansion",
+        {
+            "kernel": bound_kernel,
+            "anchors": samples("n", "d"),
+            "coefs": floats("n", "k"),
+            "offset": floats("k"),
+            "n_jobs": THREADS,
+        },
+        also=lambda parts: refuse_unsuited(parts.kernel, parts.anchors, parts.coefs),
+    )
 
     def __init__(self, kernel: Kernel, anchors: Any, coefs: Any, offset: Any, n_jobs: int | None = None) -> None:
         self.kernel, self.anchors, self.coefs, self.offset, self.n_jobs = (

@@ -140,8 +140,7 @@ def test_any_failure_of_a_verb_is_one_line_and_its_status(monkeypatch, error, st
 def test_errors_of_the_library_have_statuses_of_their_own(monkeypatch):
     from sklearn.utils._param_validation import InvalidParameterError
 
-    from mercer.exceptions import MemoryLimitError
-    from mercer.models.model_file import ModelFileError
+    from mercer.exceptions import MemoryLimitError, ModelFileError
     from mercer.tables.table import TableError
 
     for error, status in ((TableError, 3), (ModelFileError, 5), (MemoryLimitError, 4), (InvalidParameterError, 2)):

@@ -4,6 +4,7 @@ import ast
 import json
 import os
 import pickle
+import re
 import resource
 import stat
 import subprocess
@@ -16,7 +17,8 @@ import pytest
 from safetensors.numpy import save_file
 
 import mercer
-from mercer.models.model_file import ModelFileError, save_model
+from mercer.exceptions import ModelFileError
+from mercer.models.model_file import save_model
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = Path(__file__).parent / "golden"
@@ -85,19 +87,19 @@ def test_other_files_are_told_apart(tmp_path):
     path.write_bytes(pickle.dumps(mercer.PCA()))
     assert "a pickle, which Mercer never loads" in refusal(path)
     path.write_text("n_components,kernel\n2,rbf\n" * 20)
-    assert "no model file" in refusal(path)
+    assert "not a model file" in refusal(path)
     save_file({"a": np.zeros(3)}, path)
-    assert "none of Mercer's" in refusal(path)
+    assert "not one of Mercer's" in refusal(path)
     save_file({"a": np.zeros(3)}, path, metadata={"mercer": "[1, 2]"})
-    assert "no JSON object" in refusal(path)
+    assert "not a JSON object" in refusal(path)
     with pytest.raises(FileNotFoundError):
         mercer.load(tmp_path / "nowhere")
 
 
 def test_folders_and_pipes_are_no_files(tmp_path):
-    assert "no plain file" in refusal(tmp_path)
+    assert "not a plain file" in refusal(tmp_path)
     os.mkfifo(tmp_path / "pipe")
-    assert "no plain file" in refusal(tmp_path / "pipe")  # and nobody waits for what comes through it
+    assert "not a plain file" in refusal(tmp_path / "pipe")  # and nobody waits for what comes through it
 
 
 def test_newer_formats_ask_for_an_upgrade(tmp_path):
@@ -130,7 +132,7 @@ def test_too_many_arrays_or_some_that_nothing_uses_are_refused(tmp_path, monkeyp
     refusal(altered("pca", tmp_path / "m", change))
     assert "nothing uses its array 'spare'" in refusal(altered("pca", tmp_path / "m", more))
     monkeypatch.setattr("mercer.models.container.ARRAYS", 3)
-    assert "arrays, more than the 3" in refusal(GOLDEN / "pca.mercer")
+    assert "a model has at most 3" in refusal(GOLDEN / "pca.mercer")
 
 
 def test_sizes_beyond_the_file_or_the_memory_allocate_nothing(tmp_path):
@@ -156,7 +158,7 @@ def test_sizes_beyond_the_file_or_the_memory_allocate_nothing(tmp_path):
 )
 def test_a_file_chooses_among_the_names_of_the_table_alone(name, tmp_path):
     path = altered("pca", tmp_path / "m", lambda h, document, a: document["model"].update(object=name))
-    assert "is no estimator that this Mercer knows" in refusal(path)
+    assert re.search("is not (a class that this Mercer knows|an estimator)", refusal(path))
 
 
 def test_names_inside_are_held_to_the_table_too(tmp_path):
@@ -164,13 +166,13 @@ def test_names_inside_are_held_to_the_table_too(tmp_path):
         document["model"]["state"]["kernel_"]["object"] = "subprocess.Popen"
 
     modules = set(sys.modules)
-    assert "'subprocess.Popen' is no class" in refusal(altered("kpca_ridge", tmp_path / "m", change))
+    assert "'subprocess.Popen' is not a class" in refusal(altered("kpca_ridge", tmp_path / "m", change))
     assert set(sys.modules) == modules
 
 
 def test_methods_cannot_be_covered(tmp_path):
     path = altered("pca", tmp_path / "m", lambda h, document, a: document["model"]["state"].update(transform=5))
-    assert "it has 'transform', which none of its kind has" in refusal(path)
+    assert "it has 'transform', which its kind does not have" in refusal(path)
 
 
 def point(array, value):
@@ -229,7 +231,7 @@ def point(array, value):
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_numbers_that_point_elsewhere_are_refused_when_loading(name, change, tmp_path):
-    assert "holds no model that can be loaded" in refusal(altered(name, tmp_path / "m", change))
+    assert "does not hold a valid model" in refusal(altered(name, tmp_path / "m", change))
 
 
 def test_a_metric_as_wide_as_the_rows(tmp_path):

@@ -13,12 +13,13 @@ from safetensors import safe_open
 from safetensors.numpy import load_file
 
 import mercer
+from mercer.exceptions import ModelFileError
 from mercer.kernels import Linear
-from mercer.models.checks import Wrong
 from mercer.models.container import DEPTH, parse_document
-from mercer.models.decode import Decoder
-from mercer.models.encode import Encoder
-from mercer.models.model_file import ModelFileError, load_model, save_model
+from mercer.models.fields import Mismatch, declaration_of
+from mercer.models.model_file import save_model
+from mercer.models.registry import find_declaration, load_model
+from mercer.models.values import Reader, Writer
 
 FLOATS = st.floats(allow_nan=False)
 PLAIN = st.recursive(
@@ -35,9 +36,9 @@ DTYPES = ["bool", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f
 
 def back(value):
     """Through nodes, JSON and arrays, as a file has them."""
-    encoder = Encoder()
-    node = json.loads(json.dumps(encoder.node(value, "v"), allow_nan=False))
-    return Decoder(encoder.tensors).value(node, "v")
+    writer = Writer(lambda value, place: declaration_of(value))
+    node = json.loads(json.dumps(writer.node(value, "v"), allow_nan=False))
+    return Reader(writer.tensors, find_declaration).value(node, "v")
 
 
 def same(a, b):
@@ -120,10 +121,10 @@ def test_sparse_matrices(make, dtype):
 
 def test_an_array_in_two_places_is_stored_once():
     array = np.arange(5.0)
-    encoder = Encoder()
-    node = encoder.node([array, array[:], array[1:]], "v")
-    assert len(encoder.tensors) == 2
-    one, two, _ = Decoder(encoder.tensors).value(node, "v")
+    writer = Writer(lambda value, place: declaration_of(value))
+    node = writer.node([array, array[:], array[1:]], "v")
+    assert len(writer.tensors) == 2
+    one, two, _ = Reader(writer.tensors, find_declaration).value(node, "v")
     assert one is two
 
 
@@ -199,8 +200,8 @@ def test_what_contains_itself_is_refused(tmp_path):
     ids=lambda node: str(node)[:60],
 )
 def test_nodes_that_are_none(node):
-    with pytest.raises(Wrong):
-        Decoder({"v": np.arange(3.0)}).value(node, "here")
+    with pytest.raises(Mismatch):
+        Reader({"v": np.arange(3.0)}, find_declaration).value(node, "here")
 
 
 @pytest.mark.parametrize("text", ["[1]", "{", '{"a":1,"a":2}', '{"a":NaN}', '{"a":-Infinity}', "5", ""])

@@ -16,7 +16,7 @@ from mercer.cli.fitting import carried_names, columns_of, coordinate_names
 from mercer.cli.messages import Voice, print_json
 from mercer.cli.outputs import STDOUT, Writing, refuse_bad_outputs, refuse_unwritable_table
 from mercer.cli.record import FORMAT, VERSION, command_line, digest_of, plain, record_path, versions
-from mercer.models.model_file import load_model
+from mercer.models.registry import load_model
 from mercer.tables.table import Choice, Preparation, Table, write_table
 
 

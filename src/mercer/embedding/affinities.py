@@ -19,6 +19,7 @@ from mercer.backends.cpu import for_each, workers
 from mercer.embedding.laws import Law, Perplexity, runs
 from mercer.exceptions import MemoryLimitError
 from mercer.memory import available_bytes, format_bytes
+from mercer.models.fields import THREADS, Mismatch, SavedRecord, floats, instance_of, optional, sparse
 
 _BYTES = 36  # a neighbour: index and distance, weight, the transpose, and both in the sum
 _SHARE = 0.8  # of the free memory that P and what it is made of may take
@@ -34,6 +35,18 @@ class Affinities:
     law, index : how they came about; None where P was given
     recall : of the neighbours, as their search measured it
     """
+
+    _saved = SavedRecord(
+        "Affinities",
+        {
+            "P": sparse("n", "n"),
+            "widths": optional(floats("n", "s", infinite=True)),
+            "law": optional(instance_of("law")),
+            "index": optional(instance_of("index", n="n")),
+            "n_jobs": THREADS,
+        },
+        also=lambda parts: _refuse_unusable(parts),
+    )
 
     P: sp.csr_array
     entropy: float
@@ -151,3 +164,11 @@ def _refuse_large(n: int, k: int, everyone: bool) -> None:
 
 def _compiled() -> Any:
     return import_module("mercer.backends.compiled_affinities")
+
+
+def _refuse_unusable(parts: Any) -> None:
+    """Affinities out of a model file: new rows need an index and a law, or neither; probabilities are not negative."""
+    if (parts.index is None) != (parts.law is None):
+        raise Mismatch("an index needs a law, and a law an index")
+    if parts.P.dtype != np.float32 or parts.P.data.min(initial=0.0) < 0:
+        raise Mismatch("P does not hold probabilities")

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mercer.backends.cpu import for_each
+from mercer.models.fields import SavedRecord, anything, finite, optional, whole
 
 ROWS = 2048  # a job: so many rows
 
@@ -55,6 +56,8 @@ class Perplexity(Law):
     5.0
     """
 
+    _saved = SavedRecord("law.Perplexity", {"values": anything})
+
     values: tuple[float, ...]
 
     def __post_init__(self) -> None:
@@ -88,6 +91,8 @@ class Perplexity(Law):
 class FixedWidth(Law):
     """Gaussian weights with one σ for all rows, over the n_neighbors nearest (None: all of them, n² numbers)."""
 
+    _saved = SavedRecord("law.FixedWidth", {"sigma": finite, "n_neighbors": optional(whole(1))})
+
     sigma: float
     n_neighbors: int | None = 90
 
@@ -119,6 +124,8 @@ class FixedWidth(Law):
 @dataclass(frozen=True)
 class Uniform(Law):
     """Each of the n_neighbors nearest with the same weight: the map hardly differs, and no width need be found."""
+
+    _saved = SavedRecord("law.Uniform", {"n_neighbors": whole(1)})
 
     n_neighbors: int = 30
 

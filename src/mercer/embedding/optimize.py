@@ -21,6 +21,7 @@ from mercer.backends.cpu import for_each
 from mercer.embedding.arrange import along_a_curve
 from mercer.embedding.laws import runs
 from mercer.embedding.loss import Forces, Loss
+from mercer.models.fields import FARTHEST, Mismatch, SavedRecord, floats, optional, permutation, whole
 
 LONGEST_STEP = 5.0  # of a coordinate at once: a rate that is too high shakes the map and does not blow it up
 _MANY = 10_000  # points from which their order in memory is worth arranging
@@ -45,6 +46,18 @@ class Map:
 
     order : point i here is row order[i] of the data; None: row i
     """
+
+    _saved = SavedRecord(
+        "Map",
+        {
+            "Y": floats("n", "c", most=FARTHEST),
+            "update": floats("n", "c", most=FARTHEST),
+            "gains": floats("n", "c", most=FARTHEST),
+            "steps": whole(),
+            "order": optional(permutation("n")),
+        },
+        also=lambda parts: _refuse_mixed(parts),
+    )
 
     Y: np.ndarray
     update: np.ndarray
@@ -218,3 +231,9 @@ def _centre(state: Map, free: np.ndarray | None) -> None:
 
 def _compiled() -> Any:
     return import_module("mercer.backends.compiled_attraction")
+
+
+def _refuse_mixed(parts: Any) -> None:
+    """For a map out of a model file."""
+    if not parts.Y.size or len({part.dtype for part in (parts.Y, parts.update, parts.gains)}) != 1:
+        raise Mismatch("places, updates and gains must have one precision")

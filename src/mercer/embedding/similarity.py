@@ -13,6 +13,8 @@ from typing import Protocol
 
 import numpy as np
 
+from mercer.models.fields import SavedRecord, finite
+
 
 class Similarity(Protocol):
     """What the sums over pairs ask of a similarity."""
@@ -37,6 +39,8 @@ class Student:
     >>> float(Student().weight(3.0)), float(Student().slope(3.0)), float(Student().log_slope(3.0))
     (0.25, 0.0625, 0.25)
     """
+
+    _saved = SavedRecord("similarity.Student", {"dof": finite})
 
     dof: float = 1.0
 
@@ -66,6 +70,8 @@ class Gaussian:
     >>> float(Gaussian().weight(0.0)), float(Gaussian().log_slope(3.0))
     (1.0, 1.0)
     """
+
+    _saved = SavedRecord("similarity.Gaussian")
 
     def weight(self, d2: np.ndarray) -> np.ndarray:
         return np.exp(-np.asarray(d2))

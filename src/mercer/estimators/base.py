@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import cache
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -19,24 +18,18 @@ FLOATS = (np.float64, np.float32)
 
 
 class Saved:
-    """What can be written to a model file, for an estimator (abstract: never built itself)."""
+    """An estimator that can be saved (abstract). Its class declares the fields of its model files in `_saved`."""
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write this estimator, fitted or not, to a file that `mercer.load` reads: data, never code.
+        """Write this estimator, fitted or not, to a file that `mercer.load` reads. The file holds data, never code.
 
-        The loaded one gives the same bits. ModelFileError where a kernel, metric or callback is a function; a model of
-        tensors is saved as one of NumPy arrays. An old file is replaced once the new one is whole.
+        The loaded estimator gives the same bits. A model fitted on tensors is saved as one of NumPy arrays. An old
+        file is replaced once the new one is complete. ModelFileError is raised if a kernel, a metric or a callback is a
+        function, or if a part is of a class that model files cannot hold.
         """
-        import_module("mercer.models.model_file").save_model(self, path)  # who never saves need not wait for it
+        from mercer.models.model_file import save_model  # loaded late: most programs never save
 
-    def _saved(self) -> dict[str, Any]:
-        """What a fit left here, without what follows from the rest."""
-        params = self.get_params(deep=False)  # type: ignore[attr-defined]
-        return {name: value for name, value in vars(self).items() if name not in params}
-
-    def _restore(self, state: dict[str, Any]) -> None:
-        """Be fitted as `_saved` says."""
-        self.__dict__.update(state)
+        save_model(self, path)
 
 
 class Estimator(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):

@@ -17,6 +17,7 @@ from mercer.estimators.kernel_pca import KernelPCA
 from mercer.kernels import Kernel
 from mercer.kernels.metric import HalfSquaredDistance
 from mercer.kernels.products import Linear
+from mercer.models.fields import INPUT, SavedEstimator, derived, floats, instance_of, samples
 from mercer.spectral.scaling import distance_settings, plan_unfolding, unfold_matrix
 
 _SPECTRUM = ("eigenvalues_", "residuals_", "eigenvalue_error_", "solver_")  # those of the kernel PCA that it is
@@ -61,6 +62,20 @@ class ClassicalMDS(Estimator):
     >>> bool(np.allclose(np.abs(mds.embedding_), np.abs(PCA(2).fit_transform(X))))
     True
     """
+
+    _saved = SavedEstimator(
+        "ClassicalMDS",
+        {
+            **INPUT,
+            "_X": samples("n", "d"),
+            "kernel_pca_": instance_of("KernelPCA", n="n", k="k"),
+            "embedding_": floats("n", "k"),
+            "eigenvalues_": derived(lambda self: self.kernel_pca_.eigenvalues_),
+            "residuals_": derived(lambda self: self.kernel_pca_.residuals_),
+            "eigenvalue_error_": derived(lambda self: self.kernel_pca_.eigenvalue_error_),
+            "solver_": derived(lambda self: self.kernel_pca_.solver_),
+        },
+    )
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, None, closed="left")],
@@ -115,14 +130,6 @@ class ClassicalMDS(Estimator):
     def _set_spectrum(self) -> None:
         for name in _SPECTRUM:
             setattr(self, name, getattr(self.kernel_pca_, name))
-
-    def _saved(self) -> dict[str, Any]:
-        return {name: value for name, value in super()._saved().items() if name not in _SPECTRUM}
-
-    def _restore(self, state: dict[str, Any]) -> None:
-        super()._restore(state)
-        if hasattr(self, "kernel_pca_"):
-            self._set_spectrum()
 
     def _scale_rows(self, X: Any) -> None:
         self.kernel_pca_ = KernelPCA(

@@ -23,6 +23,23 @@ from mercer.kernels import Kernel
 from mercer.kernels.metric import bound_metric
 from mercer.linalg.eigen import SMALL
 from mercer.memory import format_bytes
+from mercer.models.fields import (
+    INPUT,
+    Mismatch,
+    SavedEstimator,
+    derived,
+    finite,
+    floats,
+    instance_of,
+    integers,
+    list_of,
+    not_stored,
+    number,
+    optional,
+    samples,
+    tuple_of,
+    whole,
+)
 from mercer.spectral.components import Settings
 from mercer.spectral.connection import WAYS, connect
 from mercer.spectral.landmarks import choose_landmarks, landmark_count
@@ -135,6 +152,34 @@ class Isomap(Estimator):
     >>> bool(isomap.residual_variance_[1] < 0.01)  # two coordinates keep the distances
     True
     """
+
+    _saved = SavedEstimator(
+        "Isomap",
+        {
+            **INPUT,
+            "_X": samples("n", "d", infinite=True),
+            "_links": tuple_of(optional(whole(1)), optional(finite)),
+            "fitted_rows_": integers("m", below="n", increasing=True),
+            "index_": instance_of("index", n="m"),
+            "recall_": number,
+            "n_connected_components_": whole(1),
+            "component_labels_": integers("n"),
+            "added_edges_": list_of(tuple_of(whole(), whole(), finite)),
+            "_geodesics": instance_of("Geodesics", n="m"),
+            "landmarks_": optional(integers("l", below="n")),
+            "kernel_pca_": instance_of("KernelPCA", n="r", k="k"),
+            "embedding_": floats("e", "k"),
+            "residual_variance_": floats("k", infinite=True),
+            "_left_over": number,
+            "eigenvalues_": derived(lambda self: self.kernel_pca_.eigenvalues_),
+            "residuals_": derived(lambda self: self.kernel_pca_.residuals_),
+            "eigenvalue_error_": derived(lambda self: self.kernel_pca_.eigenvalue_error_),
+            "solver_": derived(lambda self: self.kernel_pca_.solver_),
+            "_plan": not_stored,
+            "_metric": not_stored,
+        },
+        also=lambda parts: _refuse_other_rows(parts),
+    )
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_neighbors": [Interval(Integral, 1, None, closed="left"), None],
@@ -283,15 +328,6 @@ class Isomap(Estimator):
     def _set_spectrum(self) -> None:
         for name in _SPECTRUM:
             setattr(self, name, getattr(self.kernel_pca_, name))
-
-    def _saved(self) -> dict[str, Any]:
-        left = (*_SPECTRUM, "_plan", "_metric")  # which only a fit reads
-        return {name: value for name, value in super()._saved().items() if name not in left}
-
-    def _restore(self, state: dict[str, Any]) -> None:
-        super()._restore(state)
-        if hasattr(self, "kernel_pca_"):
-            self._set_spectrum()
 
     def _restrict(self, X: Any, measurable: bool) -> None:
         """After a fit on some of the rows: index those alone, and place the others, where they have distances."""
@@ -449,3 +485,18 @@ class Isomap(Estimator):
 
     def _say_pass(self, passes: int, residual: float) -> None:
         self._say(f"pass {passes}, largest residual {residual:.1e}")
+
+
+def _refuse_other_rows(parts: Any) -> None:
+    """For a model file. Landmarks are fitted rows; coefficients belong to the landmarks, or to all fitted rows."""
+    landmarks, rows = parts.landmarks_, parts.fitted_rows_
+    if landmarks is not None and not np.isin(landmarks, rows).all():
+        raise Mismatch("landmarks_ has rows that were not fitted")
+    if len(parts.kernel_pca_.X_fit_) != len(rows if landmarks is None else landmarks):
+        raise Mismatch("kernel_pca_ has other rows than the graph")
+    if isinstance(parts.metric, str) and parts.metric == "precomputed" and parts._X.shape[0] != parts.n_features_in_:
+        raise Mismatch("precomputed distances must be square")
+    if len(parts.embedding_) not in (len(rows), parts._X.shape[0]):
+        raise Mismatch("embedding_ has other rows than the data")
+    if sp.csgraph.connected_components(parts._geodesics.graph, directed=False)[0] != 1:
+        raise Mismatch("the graph is not connected")

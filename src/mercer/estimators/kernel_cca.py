@@ -18,9 +18,22 @@ from mercer.exceptions import DegenerateDataWarning, ForcedCorrelationWarning, M
 from mercer.expansion import KernelExpansion
 from mercer.features import Features, factor_bytes, kernel_features, memory_to_use, most_columns
 from mercer.kernels import KERNEL_NAMES, Kernel
+from mercer.kernels.kernel_fields import bound_kernel
 from mercer.linalg.canonical import CanonicalPairs, View, canonical_pairs
 from mercer.linalg.crossproducts import times
 from mercer.memory import format_bytes
+from mercer.models.fields import (
+    INPUT,
+    SavedEstimator,
+    floats,
+    instance_of,
+    number,
+    optional,
+    samples,
+    size,
+    tuple_of,
+    whole,
+)
 
 
 class KernelCCA(KernelEstimator):
@@ -98,6 +111,31 @@ class KernelCCA(KernelEstimator):
     >>> bool(cca.score(X[300:], Y[300:]) > 0.8)
     True
     """
+
+    _saved = SavedEstimator(
+        "KernelCCA",
+        {
+            **INPUT,
+            "kernel_": bound_kernel,
+            "kernel_y_": bound_kernel,
+            "gamma_": optional(number),
+            "gamma_y_": optional(number),
+            "n_features_y_in_": size("dy"),
+            "X_fit_": samples("m", "d"),
+            "Y_fit_": samples("my", "dy"),
+            "expansion_": instance_of("KernelExpansion", n="m", d="d", k="k"),
+            "expansion_y_": instance_of("KernelExpansion", n="my", d="dy", k="k"),
+            "_view_y": instance_of("SecondView", n="my", d="dy"),
+            "x_scores_": floats("n", "k"),
+            "y_scores_": floats("n", "k"),
+            "correlations_": floats("k"),
+            "training_correlations_": floats("k"),
+            "residuals_": floats("k", 2, infinite=True),
+            "penalty_": tuple_of(number, number),
+            "rank_": tuple_of(whole(), whole()),
+            "factor_error_": tuple_of(number, number),
+        },
+    )
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KernelEstimator._kernel_constraints,

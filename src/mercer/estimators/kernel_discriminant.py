@@ -16,10 +16,25 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from mercer.backends import backend_of, beside, to_numpy
 from mercer.estimators.kernel_base import KernelEstimator, bits_of
 from mercer.exceptions import DegenerateDataWarning, warn
+from mercer.kernels.kernel_fields import bound_kernel
 from mercer.linalg.discriminant import Classes
 from mercer.linalg.discriminant_rule import fit_rule
 from mercer.linalg.eigen import default_tol
 from mercer.memory import numbers_per_row
+from mercer.models.fields import (
+    INPUT,
+    SavedEstimator,
+    class_labels,
+    floats,
+    if_set,
+    instance_of,
+    number,
+    optional,
+    samples,
+    size,
+    tuple_of,
+    whole,
+)
 from mercer.spectral.discriminants import Settings, block_width, find_discriminants, start_bytes
 from mercer.spectral.plan import SolverReport, plan_fit
 
@@ -99,6 +114,34 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
     >>> kda.transform(X[300:]).shape, kda.score(X[300:], y[300:])
     ((100, 1), 1.0)
     """
+
+    _saved = SavedEstimator(
+        "KernelDiscriminantAnalysis",
+        {
+            **INPUT,
+            "kernel_": bound_kernel,
+            "gamma_": optional(number),
+            "X_fit_": samples("n", "d"),
+            "classes_": class_labels("c"),
+            "priors_": floats("c"),
+            "_scale": floats("all"),
+            "_n_out": size("k", 1),
+            "_directions": instance_of("KernelExpansion", n="m", d="d", k="all"),
+            "eigenvalues_": floats("k"),
+            "explained_variance_ratio_": floats("k"),
+            "reg_": number,
+            "penalty_": number,
+            "loo_error_": number,
+            "temperature_": number,
+            "residuals_": floats("r", infinite=True),
+            "n_iter_": whole(),
+            "reg_path_": if_set(tuple_of(floats("p"), floats("p", infinite=True))),
+            "_rule": instance_of("Rule", c="c", k="all"),
+            "means_": floats("c", "k"),
+            "spread_": floats("k"),
+            "solver_": instance_of("SolverReport"),
+        },
+    )
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KernelEstimator._kernel_constraints,

@@ -15,8 +15,21 @@ from mercer.estimators.kernel_base import KernelEstimator, bits_of
 from mercer.exceptions import DegenerateDataWarning, warn
 from mercer.expansion import KernelExpansion
 from mercer.features import kernel_features, refuse_large_factor, rows_of
+from mercer.kernels.kernel_fields import bound_kernel
 from mercer.linalg.eigen import as_generator
 from mercer.linalg.lowrank import FourierFeatures, orthogonal_random_features
+from mercer.models.fields import (
+    INPUT,
+    Mismatch,
+    SavedEstimator,
+    either,
+    instance_of,
+    integers,
+    number,
+    optional,
+    samples,
+    size,
+)
 
 AUTO_FOURIER = 1000  # columns of method="fourier" with rank="auto": an error of about 0.03 at most on entries up to 1
 
@@ -74,6 +87,24 @@ class KernelMap(KernelEstimator):
     >>> F.shape[1] < 100, bool(np.abs(F @ F.T - RBF(0.1)(X)).max() < 0.1), features.error_ <= 1e-3
     (True, True, True)
     """
+
+    _saved = SavedEstimator(
+        "KernelMap",
+        {
+            **INPUT,
+            "kernel_": bound_kernel,
+            "gamma_": optional(number),
+            "X_fit_": samples("m", "d"),
+            "error_": number,
+            "error_se_": number,
+            "landmarks_": optional(integers("l")),
+            "_map": either(
+                instance_of("KernelExpansion", n="m", d="d", k="k"), instance_of("FourierFeatures", d="d", h="h")
+            ),
+            "n_components_": size("k"),
+        },
+        also=lambda parts: _refuse_other_count(parts),
+    )
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KernelEstimator._kernel_constraints,
@@ -183,3 +214,10 @@ class KernelMap(KernelEstimator):
     @property
     def _n_features_out(self) -> int:
         return self.n_components_
+
+
+def _refuse_other_count(parts: Any) -> None:
+    """For a model file: Fourier features are sines and cosines in pairs."""
+    omega = getattr(parts._map, "omega", None)
+    if omega is not None and 2 * len(omega) != parts.n_components_:
+        raise Mismatch("n_components_ is not the number of sines and cosines")

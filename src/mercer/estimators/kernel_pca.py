@@ -17,11 +17,26 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.backends import adopt, backend_of, beside, is_foreign, namespace, to_numpy
 from mercer.estimators.kernel_base import KernelEstimator, bits_of
 from mercer.exceptions import DegenerateDataWarning, warn
-from mercer.expansion import Eigenfunction
+from mercer.expansion import Eigenfunction, KernelExpansion
 from mercer.kernels.discrete import Precomputed
 from mercer.kernels.kernel import leaves
+from mercer.kernels.kernel_fields import bound_kernel
 from mercer.linalg.eigen import default_tol
 from mercer.memory import numbers_per_row
+from mercer.models.fields import (
+    INPUT,
+    Mismatch,
+    SavedEstimator,
+    derived,
+    finite,
+    floats,
+    if_set,
+    instance_of,
+    integers,
+    number,
+    optional,
+    samples,
+)
 from mercer.preimage import METHODS, Fitted, Method, resolve_method
 from mercer.preimage.base import Request, refuse_without_rows, scores_like
 from mercer.preimage.ridge import RidgeMap
@@ -114,6 +129,33 @@ class KernelPCA(KernelEstimator):
     >>> kpca.transform(X).shape, bool(kpca.residuals_.max() < 1e-9 * kpca.eigenvalues_[0])
     ((500, 2), True)
     """
+
+    _saved = SavedEstimator(
+        "KernelPCA",
+        {
+            **INPUT,
+            "kernel_": bound_kernel,
+            "gamma_": optional(number),
+            "X_fit_": samples("n", "w"),
+            "eigenvectors_": floats("n", "k"),
+            "eigenvalues_": floats("k"),
+            "residuals_": floats("k", infinite=True),
+            "eigenvalue_error_": floats("k", infinite=True),
+            "explained_variance_": floats("k"),
+            "explained_variance_ratio_": floats("k"),
+            "total_variance_": finite,
+            "_with_mean": instance_of("KernelExpansion", n="m", d="w", k="k+1"),
+            "_mean_norm": finite,
+            "expansion_": derived(lambda self: self._expansion()),
+            "landmarks_": optional(integers("l", below="n")),
+            "solver_": instance_of("SolverReport"),
+            "null_eigenvalues_": if_set(floats("q")),
+            "X_transformed_fit_": if_set(floats("n", "k")),
+            "preimage_": if_set(instance_of("preimage", d="w", k="k")),
+            "dual_coef_": derived(lambda self: self.preimage_.dual_coef),
+        },
+        also=lambda parts: _refuse_other_rows(parts),
+    )
 
     null_eigenvalues_: Any
 
@@ -313,20 +355,11 @@ class KernelPCA(KernelEstimator):
         self._with_mean = found.expansion
         self._mean_norm = found.mean_norm
         self.landmarks_ = found.landmarks
-        self._set_expansion()
+        self.expansion_ = self._expansion()
 
-    def _set_expansion(self) -> None:
-        self.expansion_ = self._with_mean.columns(slice(0, self.eigenvalues_.shape[0]))
-
-    def _saved(self) -> dict[str, Any]:
-        return {name: value for name, value in super()._saved().items() if name not in ("expansion_", "dual_coef_")}
-
-    def _restore(self, state: dict[str, Any]) -> None:
-        super()._restore(state)
-        if hasattr(self, "_with_mean"):
-            self._set_expansion()
-        if isinstance(way_back := getattr(self, "preimage_", None), RidgeMap):
-            self.dual_coef_ = way_back.dual_coef
+    def _expansion(self) -> KernelExpansion:
+        """The map to the components, without the last column, ⟨μ, φ(x)⟩."""
+        return self._with_mean.columns(slice(0, self.eigenvalues_.shape[0]))
 
     @classmethod
     def of_scaling(cls, result: Scaling, plan: Plan, reached: float, started: float, **params: Any) -> KernelPCA:
@@ -450,3 +483,16 @@ def _say(line: str) -> None:
 
 def _say_progress(passes: int, residual: float) -> None:
     _say(f"pass {passes}, largest residual {residual:.1e}")
+
+
+def _refuse_other_rows(parts: Any) -> None:
+    """For a model file. With a precomputed kernel the samples have no columns, unless the matrix itself is kept."""
+    width = parts.X_fit_.shape[1] if parts.X_fit_.ndim == 2 else 1
+    given = isinstance(parts.kernel_, Precomputed)
+    if width != parts.n_features_in_ and not (given and width == 0):
+        raise Mismatch(f"X_fit_ has {width} columns, and {parts.n_features_in_} were fitted")
+    count = len(parts._with_mean.coefs)
+    if parts.landmarks_ is None and count != parts.X_fit_.shape[0]:
+        raise Mismatch("the expansion has other rows than the fit")
+    if given and count != parts.n_features_in_:
+        raise Mismatch("new rows of the kernel would have other columns than the fit has rows")

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.estimators.base import Saved
 from mercer.estimators.kernel_base import KernelEstimator
 from mercer.estimators.kernel_map import KernelMap
+from mercer.models.fields import INPUT, SavedEstimator, instance_of
 
 _ROUTED = (
     "fit",
@@ -86,6 +87,11 @@ class Kernelized(Saved, MetaEstimatorMixin, BaseEstimator):
     >>> Kernelized(RidgeClassifier(), "rbf", gamma=1.0).fit(X, y).score(X, y)
     1.0
     """
+
+    _saved = SavedEstimator(
+        "Kernelized",
+        {**INPUT, "map_": instance_of("KernelMap", d="d", k="k"), "estimator_": instance_of("sklearn", "PCA", d="k")},
+    )
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit"])],

@@ -27,6 +27,23 @@ from mercer.exceptions import NotConvergedWarning, warn
 from mercer.graph.neighbors import EXACT_FLOPS, build_index
 from mercer.kernels.kernel import Kernel
 from mercer.linalg.eigen import as_generator
+from mercer.models.fields import (
+    FARTHEST,
+    INPUT,
+    Check,
+    Line,
+    SavedRecord,
+    booleans,
+    finite,
+    floats,
+    instance_of,
+    list_of,
+    number,
+    one_of,
+    optional,
+    tuple_of,
+    whole,
+)
 
 _MOMENTUM = 0.8
 _LATE_MOMENTUM, _MANY = 0.9, 5000  # after the exaggeration, for so many points: a thousand steps do not settle them
@@ -37,6 +54,8 @@ _REPULSION = {"auto": "auto", "barnes_hut": "auto", "grid": "grid", "exact": "ex
 @dataclass(frozen=True)
 class EmbeddingReport:
     """How a map came about: the neighbours, the repulsion, the steps, and why they ended."""
+
+    _saved = SavedRecord("EmbeddingReport")
 
     neighbors: str
     recall: float
@@ -50,6 +69,21 @@ class EmbeddingReport:
             f"neighbours: {self.neighbors} (recall {self.recall:.3f}); repulsion: {self.repulsion}; "
             f"{self.steps} steps in {self.seconds:.3g} s, {self.ended}"
         )
+
+
+MAP_FIELDS: dict[str, Check | Line] = {  # what model files hold of a fitted map, whatever its similarity
+    **INPUT,
+    "affinities_": instance_of("Affinities", n="n"),
+    "_fitted": tuple_of(instance_of("similarity"), one_of("auto", "grid", "exact")),
+    "_map": instance_of("Map", n="n", c="c"),
+    "_movable": optional(booleans("n")),
+    "snapshots_": list_of(tuple_of(whole(), floats("n", "c"))),
+    "learning_rate_": finite,
+    "embedding_": floats("n", "c", most=FARTHEST),
+    "kl_divergence_": number,
+    "n_iter_": whole(),
+    "report_": instance_of("EmbeddingReport"),
+}
 
 
 class NeighborEmbedding(MapInput):

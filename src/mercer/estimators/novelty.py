@@ -18,6 +18,7 @@ from mercer.estimators.leave_one_out import left_out_distances
 from mercer.estimators.pca import PCA
 from mercer.exceptions import DegenerateDataWarning, warn
 from mercer.kernels.discrete import Precomputed
+from mercer.models.fields import INPUT, SavedEstimator, finite, floats, instance_of
 
 AUTO_CONTAMINATION = 0.05
 
@@ -70,6 +71,17 @@ class NoveltyDetector(Saved, OutlierMixin, MetaEstimatorMixin, BaseEstimator):
     >>> detector.predict([[1.0, 0.0], [0.0, 0.0], [2.0, 0.0]])  # on the ring, in its middle, outside
     array([ 1, -1, -1])
     """
+
+    _saved = SavedEstimator(
+        "NoveltyDetector",
+        {
+            **INPUT,
+            "estimator_": instance_of("PCA", "KernelPCA", d="d"),
+            "left_out_distances_": floats("n"),
+            "threshold_": finite,
+            "offset_": finite,
+        },
+    )
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "squared_distance"]), None],

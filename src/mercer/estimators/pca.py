@@ -28,6 +28,7 @@ from mercer.linalg.covariance import (
     wide_dtype,
     working_dtype,
 )
+from mercer.models.fields import INPUT, SavedEstimator, finite, floats, size, text, whole
 from mercer.spectral.intrinsic_dimension import Gaussian, choose_dimension, noise_variance
 
 _SPARSE_SOLVERS = ("auto", "arpack", "covariance_eigh")
@@ -99,6 +100,24 @@ class PCA(Estimator):
     >>> round(pca.reconstruction_error(X), 12)
     0.0
     """
+
+    _saved = SavedEstimator(
+        "PCA",
+        {
+            **INPUT,
+            "n_samples_": whole(),
+            "n_components_": size("k"),
+            "mean_": floats("d"),
+            "components_": floats("k", "d"),
+            "explained_variance_": floats("k"),
+            "explained_variance_ratio_": floats("k"),
+            "singular_values_": floats("k"),
+            "noise_variance_": finite,
+            "_fit_svd_solver": text,
+            "solver_": text,
+            "residuals_": floats("k", infinite=True),
+        },
+    )
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [

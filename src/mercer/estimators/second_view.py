@@ -13,10 +13,18 @@ from sklearn.utils.validation import _check_feature_names
 from mercer.backends import adopt, is_foreign, namespace
 from mercer.estimators.base import FLOATS
 from mercer.estimators.kernel_base import KernelEstimator
+from mercer.kernels.kernel_fields import bound_kernel
+from mercer.models.fields import INPUT, SavedEstimator, number, optional, samples
 
 
 class SecondView(KernelEstimator):
     """What an estimator of two views knows of y: `kernel_`, `gamma_`, `n_features_in_` and `X_fit_` are y's."""
+
+    _saved = SavedEstimator(
+        "SecondView",
+        {**INPUT, "kernel_": bound_kernel, "gamma_": optional(number), "X_fit_": samples("n", "d")},
+        root=False,
+    )
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = KernelEstimator._kernel_constraints
 

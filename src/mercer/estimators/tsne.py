@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 from sklearn.utils._param_validation import Interval
 
 from mercer.embedding.similarity import Gaussian, Similarity, Student
-from mercer.estimators.neighbor_embedding import NeighborEmbedding
+from mercer.estimators.neighbor_embedding import MAP_FIELDS, NeighborEmbedding
+from mercer.models.fields import SavedEstimator
 
 
 class TSNE(NeighborEmbedding):
@@ -102,6 +103,8 @@ class TSNE(NeighborEmbedding):
     ((150, 2), (3, 2))
     """
 
+    _saved = SavedEstimator("TSNE", MAP_FIELDS)
+
     _NAME = "t-SNE"
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -190,6 +193,8 @@ class SNE(NeighborEmbedding):
     >>> sne.embedding_.shape
     (150, 2)
     """
+
+    _saved = SavedEstimator("SNE", MAP_FIELDS)
 
     def __init__(
         self,

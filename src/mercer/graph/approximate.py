@@ -20,6 +20,7 @@ from mercer.graph.frame import Coarse, Ready, make_coarse, make_ready, products
 from mercer.graph.index import Index, Neighbors
 from mercer.graph.tiles import TileIndex, kernels, new_state
 from mercer.linalg.eigen import as_generator
+from mercer.models.fields import SavedRecord, instance_of, integers
 
 AIM = 0.98  # share of the true neighbours that should be in the cells that are looked into
 _TRIED = 200  # rows whose true neighbours are found: some to choose the number of cells, others to measure the recall
@@ -35,6 +36,17 @@ class ApproximateIndex(Index):
     X : (n, d), dense
     metric : one of `mercer.graph.tiles.METRICS`
     """
+
+    _saved = SavedRecord(
+        "index.ApproximateIndex",
+        {
+            "exact": instance_of("index.TileIndex", n="n", d="d"),
+            "cells": instance_of("Cells", n="n", d="d"),
+            "_trial": integers("t", below="n"),
+            "_test": integers("u", below="n"),
+        },
+        build=lambda **parts: ApproximateIndex.with_cells(**parts),
+    )
 
     method = "approximate"
 
@@ -53,12 +65,9 @@ class ApproximateIndex(Index):
         order = cells.order  # rows of a cell side by side, so that a tile is a slice
         self._sorted = Coarse(coarse.rows[order], coarse.norms[order], coarse.width)
 
-    def _saved(self) -> dict[str, Any]:
-        return {"exact": self.exact, "cells": self.cells, "trial": self._trial, "test": self._test}
-
     @classmethod
-    def _restored(cls, exact: TileIndex, cells: Cells, trial: np.ndarray, test: np.ndarray) -> ApproximateIndex:
-        """With cells that were found before."""
+    def with_cells(cls, exact: TileIndex, cells: Cells, trial: np.ndarray, test: np.ndarray) -> ApproximateIndex:
+        """An index with cells that were found before."""
         index = cls.__new__(cls)
         index._keep(exact, make_coarse(exact.ready, exact.frame, np.float32), cells, trial, test)
         return index

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer.backends import backend_of
+from mercer.models.fields import Mismatch, SavedRecord, anything, floats, offsets, permutation
 
 _ROUNDS = 8  # of Lloyd's algorithm; cells need not be the best, only compact
 _SAMPLE = 64  # rows a cell from which centres are found
@@ -23,6 +24,12 @@ class Cells:
     starts : (c + 1,), where each cell begins in `order`
     nearest : (c, c), for each cell all cells, from the nearest on (itself first)
     """
+
+    _saved = SavedRecord(
+        "Cells",
+        {"centres": floats("c", "d"), "order": permutation("n"), "starts": offsets("c", "n"), "nearest": anything},
+        also=lambda parts: _refuse_ranking(parts.nearest, len(parts.centres)),
+    )
 
     centres: np.ndarray
     order: np.ndarray
@@ -86,3 +93,10 @@ def _ranking(centres: np.ndarray) -> np.ndarray:
     D = norms[None, :] - 2 * centres @ centres.T
     np.fill_diagonal(D, -np.inf)
     return np.argsort(D, axis=1, kind="stable").astype(np.int32)
+
+
+def _refuse_ranking(nearest: Any, count: int) -> None:
+    """Each row of `nearest` must name every cell once: compiled code follows these numbers."""
+    good = isinstance(nearest, np.ndarray) and nearest.shape == (count, count) and nearest.dtype.kind in "iu"
+    if not good or not np.array_equal(np.sort(nearest, axis=1), np.tile(np.arange(count), (count, 1))):
+        raise Mismatch("nearest must name every cell in every row")

@@ -25,6 +25,7 @@ import scipy.sparse as sp
 
 from mercer.backends import cpu
 from mercer.linalg.inner import power_of_two
+from mercer.models.fields import THREADS, Mismatch, SavedRecord, one_of, sparse
 
 _UNEVEN = 30  # times the median distance, from which the longest asks for float64
 _FAR_APART = 64  # n/m from which sources see the graph in orders of their own, and one at a time is faster
@@ -64,6 +65,12 @@ def checked(graph: Any, dtype: Any = np.float64) -> sp.csr_array:
     return graph
 
 
+def _refuse_lengths(graph: Any) -> None:
+    """For a graph out of a model file."""
+    if not graph.shape[0] or graph.data.min(initial=0.0) < 0:
+        raise Mismatch("the graph has no vertices, or edges of negative length")
+
+
 class Geodesics:
     """Shortest paths in an undirected graph, made ready once for many sources.
 
@@ -82,6 +89,13 @@ class Geodesics:
     array([[0., 1., 2., 3., 2., 1.]])
     """
 
+    _saved = SavedRecord(
+        "Geodesics",
+        {"graph": sparse("n", "n", canonical=True), "dtype": one_of("float32", "float64"), "n_jobs": THREADS},
+        parts=lambda paths: {"graph": paths.graph, "dtype": paths.dtype.name, "n_jobs": paths.n_jobs},
+        also=lambda parts: _refuse_lengths(parts.graph),
+    )
+
     def __init__(self, graph: Any, *, dtype: Any = np.float64, n_jobs: int | None = None) -> None:
         self.graph = graph = undirected(graph)
         self.n, self.dtype, self.n_jobs = graph.shape[0], np.dtype(dtype), n_jobs
@@ -91,10 +105,6 @@ class Geodesics:
         self.place = np.empty(self.n, np.int32)  # of each vertex
         self.place[self.order] = np.arange(self.n, dtype=np.int32)
         self.edges = _renumbered(graph, self.order, self.place, self.unit, self.dtype)
-
-    def _saved(self) -> dict[str, Any]:
-        """The constructor's arguments, from which all else follows."""
-        return {"graph": self.graph, "dtype": self.dtype.name, "n_jobs": self.n_jobs}
 
     def from_nodes(self, sources: Any, dtype: Any = None) -> np.ndarray:
         """(m, n), the distances from the given vertices; infinity where there is no path."""

@@ -12,7 +12,9 @@ from mercer.graph.blocks import BlockIndex
 from mercer.graph.rows import check_rows, refuse_foreign
 from mercer.kernels import Kernel
 from mercer.kernels.discrete import Precomputed, as_strings
+from mercer.kernels.kernel_fields import bound_kernel, refuse_metric_parameters, refuse_unsuited
 from mercer.kernels.metric import BOOLEAN, bound_metric
+from mercer.models.fields import THREADS, SavedRecord, anything, either, floats, samples, sparse, text
 
 
 class MetricIndex(BlockIndex):
@@ -20,6 +22,18 @@ class MetricIndex(BlockIndex):
 
     X : (n, d), dense, or CSR where the metric can read it
     """
+
+    _saved = SavedRecord(
+        "index.MetricIndex",
+        {
+            "X": either(floats("n", "d", infinite=True), sparse("n", "d", canonical=True)),
+            "metric": text,
+            "params": anything,
+            "n_jobs": THREADS,
+            "reason": text,
+        },
+        also=lambda parts: refuse_metric_parameters(parts.params, parts.X.shape[1]),
+    )
 
     method = "brute"
 
@@ -60,6 +74,12 @@ class KernelIndex(BlockIndex):
     A small distance is the difference of large numbers here: it is right to the root of the precision of k.
     Cost: n kernel entries a row.
     """
+
+    _saved = SavedRecord(
+        "index.KernelIndex",
+        {"X": samples("n", "d"), "kernel": bound_kernel, "n_jobs": THREADS, "reason": text},
+        also=lambda parts: refuse_unsuited(parts.kernel, parts.X),
+    )
 
     method = "brute"
 

@@ -12,10 +12,13 @@ from mercer.exceptions import DisconnectedGraphError
 from mercer.graph.blocks import BlockIndex
 from mercer.graph.index import Index, Neighbors
 from mercer.graph.rows import FLOATS, refuse_foreign
+from mercer.models.fields import THREADS, SavedRecord, floats, sparse, text
 
 
 class MatrixIndex(BlockIndex):
     """An index on a square matrix of distances, Dᵢⱼ from i to j (final)."""
+
+    _saved = SavedRecord("index.MatrixIndex", {"D": floats("n", "n"), "n_jobs": THREADS, "reason": text})
 
     method = "precomputed"
 
@@ -40,6 +43,10 @@ class GraphIndex(Index):
 
     A stored zero is a distance of zero, +∞ and what is not stored are no edges, and the diagonal is not read.
     """
+
+    _saved = SavedRecord(
+        "index.GraphIndex", {"graph": sparse("n", "n", canonical=True), "n_jobs": THREADS, "reason": text}
+    )
 
     method = "precomputed"
 

@@ -20,6 +20,7 @@ from mercer.graph.blocks import BlockIndex
 from mercer.graph.frame import Coarse, Frame, Ready, make_coarse, make_ready, products
 from mercer.graph.index import Neighbors, closest_of_each, graph_of_pairs, refuse_too_many_pairs
 from mercer.graph.rows import check_rows
+from mercer.models.fields import THREADS, SavedRecord, either, floats, one_of, sparse, text
 
 METRICS = ("euclidean", "l2", "sqeuclidean", "cosine", "correlation")
 _ROWS, _COLUMNS = 256, 2048  # of a tile
@@ -33,6 +34,16 @@ class TileIndex(BlockIndex):
     X : (n, d), dense or CSR
     metric : one of `METRICS`
     """
+
+    _saved = SavedRecord(
+        "index.TileIndex",
+        {
+            "X": either(floats("n", "d"), sparse("n", "d", canonical=True)),
+            "metric": one_of(*METRICS),
+            "n_jobs": THREADS,
+            "reason": text,
+        },
+    )
 
     method = "tiles"
 

@@ -18,6 +18,7 @@ from mercer.graph.metrics import MetricIndex
 from mercer.graph.rows import check_rows
 from mercer.graph.tiles import TileIndex, slices
 from mercer.linalg.inner import power_of_two
+from mercer.models.fields import THREADS, SavedRecord, at_least, floats, instance_of, text
 
 _ROWS = 4096  # that a thread asks a tree for at once
 _SPARE = 2  # neighbours beyond k + 1: they show whether the k-th is tied with the next
@@ -89,6 +90,17 @@ class KDTreeIndex(TreeIndex):
     p : 1 ≤ p ≤ ∞
     """
 
+    _saved = SavedRecord(
+        "index.KDTreeIndex",
+        {
+            "X": floats("n", "d"),
+            "p": at_least(1.0),
+            "_whole": instance_of("index.TileIndex", "index.MetricIndex", n="n", d="d"),
+            "n_jobs": THREADS,
+            "reason": text,
+        },
+    )
+
     method = "kd_tree"
 
     def __init__(self, X: np.ndarray, p: float, whole: BlockIndex, n_jobs: int | None, reason: str) -> None:
@@ -97,10 +109,6 @@ class KDTreeIndex(TreeIndex):
         self.unit = power_of_two(float(np.abs(X).max()), 500)
         self._boxes: Boxes | None = None
         self.tree = cKDTree(self._scaled(X), leafsize=16, balanced_tree=False, compact_nodes=False)
-
-    def _saved(self) -> dict[str, Any]:
-        """The constructor's arguments, of which a loaded index is built anew."""
-        return {"X": self.X, "p": self.p, "whole": self._whole, "n_jobs": self.n_jobs, "reason": self.reason}
 
     def _scaled(self, X: np.ndarray) -> np.ndarray:
         return np.asarray(X, np.float64) / self.unit
@@ -133,16 +141,23 @@ class KDTreeIndex(TreeIndex):
 class BallTreeIndex(TreeIndex):
     """An index by any true metric of scikit-learn's, with its ball tree (final)."""
 
+    _saved = SavedRecord(
+        "index.BallTreeIndex",
+        {
+            "X": floats("n", "d"),
+            "metric": text,
+            "_whole": instance_of("index.TileIndex", "index.MetricIndex", n="n", d="d"),
+            "n_jobs": THREADS,
+            "reason": text,
+        },
+    )
+
     method = "ball_tree"
 
     def __init__(self, X: np.ndarray, metric: Any, whole: MetricIndex | TileIndex, n_jobs: int | None, reason: str):
         self.X, self.metric, self._whole, self.n_jobs, self.reason = X, metric, whole, n_jobs, reason
         self.n, self.dtype = X.shape[0], X.dtype
         self.tree = BallTree(X, metric=metric, **getattr(whole, "params", {}))
-
-    def _saved(self) -> dict[str, Any]:
-        """The constructor's arguments, of which a loaded index is built anew."""
-        return {"X": self.X, "metric": self.metric, "whole": self._whole, "n_jobs": self.n_jobs, "reason": self.reason}
 
     def _ask(self, Y: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         return self.tree.query(Y, k)

@@ -14,6 +14,7 @@ from mercer.backends import is_foreign, namespace
 from mercer.kernels.distances import RBF, Matern, RationalQuadratic
 from mercer.kernels.kernel import Constant, Kernel, Points
 from mercer.kernels.products import Linear
+from mercer.models.fields import SavedRecord, instance_of
 
 
 @dataclass(repr=False)
@@ -116,6 +117,8 @@ def _like(values: Any, rows: Any) -> Any:
 @dataclass(repr=False)
 class GaussianProcessKernel(Kernel):
     """A kernel of sklearn.gaussian_process.kernels, called as it is: on NumPy data, a tile at a time."""
+
+    _saved = SavedRecord("kernel.GaussianProcessKernel", {"kernel": instance_of("gp")})
 
     kernel: Any
 

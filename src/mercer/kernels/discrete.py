@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from mercer.backends import backend_of, is_foreign, namespace, placement
 from mercer.kernels.kernel import Kernel, Points
+from mercer.models.fields import SavedRecord, whole
 
 
 @dataclass(repr=False)
@@ -20,6 +21,8 @@ class Spectrum(Kernel):
     >>> Spectrum(length=2)(["abab", "ba"]).tolist()  # ab twice and ba once; ba once
     [[5.0, 1.0], [1.0, 1.0]]
     """
+
+    _saved = SavedRecord("kernel.Spectrum", {"length": whole(1)})
 
     length: int = 3
 
@@ -66,6 +69,8 @@ def _count_matrix(counts: list[Counter[str]], vocabulary: dict[str, int], dtype:
 @dataclass(repr=False)
 class Precomputed(Kernel):
     """k is given: fit takes the n × n matrix of the samples, transform the m × n matrix against them."""
+
+    _saved = SavedRecord("kernel.Precomputed")
 
     accepts = "indices"
 

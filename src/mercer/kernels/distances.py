@@ -11,7 +11,9 @@ import numpy as np
 from mercer.backends import is_foreign
 from mercer.kernels.bandwidth import median_distance, resolve_gamma
 from mercer.kernels.kernel import Kernel
+from mercer.kernels.kernel_fields import WIDTH
 from mercer.kernels.vector import VectorKernel
+from mercer.models.fields import SavedRecord, finite, number
 
 
 @dataclass(repr=False)
@@ -21,6 +23,8 @@ class RBF(VectorKernel):
     >>> RBF(gamma=0.5)
     RBF(gamma=0.5)
     """
+
+    _saved = SavedRecord("kernel.RBF", {"gamma": WIDTH})
 
     reads = "sqeuclidean"
     fused = "rbf"
@@ -50,6 +54,8 @@ class RBF(VectorKernel):
 @dataclass(repr=False)
 class Laplacian(VectorKernel):
     """k(x, y) = exp(−γ‖x − y‖₁), as scikit-learn has it; gamma=None is 1/d."""
+
+    _saved = SavedRecord("kernel.Laplacian", {"gamma": WIDTH})
 
     reads = "manhattan"
 
@@ -88,6 +94,8 @@ class Matern(_WithLength):
 
     ν = 1/2 is exp(−‖x − y‖/ℓ), ν → ∞ the Gaussian exp(−‖x − y‖²/2ℓ²); 1/2, 3/2, 5/2 and ∞ run on every backend.
     """
+
+    _saved = SavedRecord("kernel.Matern", {"nu": number, "length_scale": WIDTH})
 
     reads = "euclidean"
 
@@ -153,6 +161,8 @@ def _general_matern(s: np.ndarray, nu: float) -> np.ndarray:
 @dataclass(repr=False)
 class RationalQuadratic(_WithLength):
     """k(x, y) = (1 + ‖x − y‖² / (2 α ℓ²))^(−α): Gaussians of all widths at once."""
+
+    _saved = SavedRecord("kernel.RationalQuadratic", {"length_scale": WIDTH, "alpha": finite})
 
     reads = "sqeuclidean"
 

@@ -6,12 +6,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from mercer.kernels.kernel import Kernel
+from mercer.kernels.kernel_fields import WIDTH
 from mercer.kernels.vector import VectorKernel
+from mercer.models.fields import SavedRecord
 
 
 @dataclass(repr=False)
 class Chi2(VectorKernel):
     """k(x, y) = exp(−γ Σ (xⱼ − yⱼ)² / (xⱼ + yⱼ)), for histograms (entries ≥ 0); gamma=None is 1."""
+
+    _saved = SavedRecord("kernel.Chi2", {"gamma": WIDTH})
 
     reads = "chi2"
     non_negative = True
@@ -29,6 +33,8 @@ class Chi2(VectorKernel):
 class AdditiveChi2(VectorKernel):
     """k(x, y) = −Σ (xⱼ − yⱼ)² / (xⱼ + yⱼ), for histograms: conditionally positive, and a kernel once centred."""
 
+    _saved = SavedRecord("kernel.AdditiveChi2")
+
     reads = "chi2"
     non_negative = True
 
@@ -40,6 +46,8 @@ class AdditiveChi2(VectorKernel):
 class Intersection(VectorKernel):
     """k(x, y) = Σ min(xⱼ, yⱼ), the histogram intersection (entries ≥ 0)."""
 
+    _saved = SavedRecord("kernel.Intersection")
+
     reads = "intersection"
     non_negative = True
 
@@ -47,5 +55,7 @@ class Intersection(VectorKernel):
 @dataclass(repr=False)
 class Hamming(VectorKernel):
     """k(x, y) = the share of coordinates in which x and y are equal, for codes and categories."""
+
+    _saved = SavedRecord("kernel.Hamming")
 
     reads = "matches"

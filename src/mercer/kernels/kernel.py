@@ -21,6 +21,8 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_array
 
 from mercer.backends import is_foreign, namespace, placement
+from mercer.kernels.kernel_fields import KERNEL
+from mercer.models.fields import SavedRecord, anything, finite
 
 
 @dataclass(frozen=True)
@@ -229,6 +231,8 @@ class Composite(Kernel):
 class Sum(Composite):
     """left(x, y) + right(x, y)."""
 
+    _saved = SavedRecord("kernel.Sum", {"left": KERNEL, "right": KERNEL})
+
     left: Kernel
     right: Kernel
 
@@ -251,6 +255,8 @@ class Sum(Composite):
 class Product(Composite):
     """left(x, y) · right(x, y)."""
 
+    _saved = SavedRecord("kernel.Product", {"left": KERNEL, "right": KERNEL})
+
     left: Kernel
     right: Kernel
 
@@ -269,6 +275,8 @@ class Product(Composite):
 @dataclass(repr=False)
 class Scaled(Composite):
     """factor · k(x, y), factor ≥ 0."""
+
+    _saved = SavedRecord("kernel.Scaled", {"kernel": KERNEL, "factor": finite})
 
     kernel: Kernel
     factor: float
@@ -289,6 +297,8 @@ class Scaled(Composite):
 @dataclass(repr=False)
 class Power(Composite):
     """k(x, y)^exponent, a positive whole number, so that the power is a kernel again (Schur's product theorem)."""
+
+    _saved = SavedRecord("kernel.Power", {"kernel": KERNEL, "exponent": finite})
 
     kernel: Kernel
     exponent: int
@@ -311,6 +321,8 @@ class Power(Composite):
 @dataclass(repr=False)
 class Normalized(Composite):
     """k(x, y) / √(k(x, x) k(y, y)); a point of length zero stays at zero."""
+
+    _saved = SavedRecord("kernel.Normalized", {"kernel": KERNEL})
 
     kernel: Kernel
 
@@ -338,6 +350,8 @@ class Normalized(Composite):
 @dataclass(repr=False)
 class OnColumns(Composite):
     """k(x[columns], y[columns]): columns are a slice, whole numbers or a mask."""
+
+    _saved = SavedRecord("kernel.OnColumns", {"kernel": KERNEL, "columns": anything})
 
     kernel: Kernel
     columns: Any
@@ -379,6 +393,8 @@ class OnColumns(Composite):
 @dataclass(repr=False)
 class Constant(Kernel):
     """k(x, y) = value ≥ 0. Centring removes it; it matters in products and for uncentred use."""
+
+    _saved = SavedRecord("kernel.Constant", {"value": finite})
 
     value: float = 1.0
 

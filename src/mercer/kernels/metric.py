@@ -11,6 +11,7 @@ from sklearn.metrics import pairwise_distances
 
 from mercer.backends import is_foreign, namespace
 from mercer.kernels.kernel import Kernel, Points
+from mercer.models.fields import SavedRecord, anything, text
 
 BOOLEAN = ("jaccard", "dice", "russellrao", "rogerstanimoto", "sokalmichener", "sokalsneath", "yule")
 
@@ -42,6 +43,8 @@ class HalfSquaredDistance(Kernel):
     >>> HalfSquaredDistance("manhattan")([[0.0, 0.0], [1.0, 2.0]]).tolist()
     [[-0.0, -4.5], [-4.5, -0.0]]
     """
+
+    _saved = SavedRecord("kernel.HalfSquaredDistance", {"metric": text, "params": anything})
 
     metric: Any
     params: dict[str, Any] = field(default_factory=dict)

@@ -12,8 +12,10 @@ import scipy.sparse as sp
 
 from mercer.backends import backend_of, namespace, to_numpy
 from mercer.kernels.kernel import Kernel, Points
+from mercer.kernels.kernel_fields import WIDTH
 from mercer.kernels.vector import VectorKernel, column_means, shifted
 from mercer.memory import available_bytes, format_bytes
+from mercer.models.fields import SavedRecord, finite, floats, whole
 
 
 @dataclass(repr=False)
@@ -23,6 +25,8 @@ class Linear(VectorKernel):
     >>> Linear()([[1.0, 2.0], [0.0, 1.0]]).tolist()
     [[5.0, 2.0], [2.0, 1.0]]
     """
+
+    _saved = SavedRecord("kernel.Linear")
 
     reads = "dot"
 
@@ -36,6 +40,8 @@ class Linear(VectorKernel):
 @dataclass(repr=False)
 class LinearAbout(VectorKernel):
     """k(x, y) = ⟨x − shift, y − shift⟩: what Linear is once centred, without its rounding far from the origin."""
+
+    _saved = SavedRecord("kernel.LinearAbout", {"shift": floats("d")})
 
     reads = "dot"
 
@@ -75,6 +81,8 @@ class Polynomial(_DotWithGamma):
     >>> bool(abs(Phi @ Phi.T - k(X)).max() < 1e-12)
     True
     """
+
+    _saved = SavedRecord("kernel.Polynomial", {"degree": finite, "gamma": WIDTH, "coef0": finite})
 
     degree: float = 3
     gamma: Any = None
@@ -126,6 +134,8 @@ def _multinomial(factors: tuple[int, ...]) -> int:
 class Sigmoid(_DotWithGamma):
     """k(x, y) = tanh(γ⟨x, y⟩ + coef0); gamma=None is 1/d. Indefinite for most data: no inner product."""
 
+    _saved = SavedRecord("kernel.Sigmoid", {"gamma": WIDTH, "coef0": finite})
+
     gamma: Any = None
     coef0: float = 1.0
 
@@ -145,6 +155,8 @@ class Sigmoid(_DotWithGamma):
 class Cosine(VectorKernel):
     """k(x, y) = ⟨x, y⟩ / (‖x‖ ‖y‖); a zero row has k = 0 with everything."""
 
+    _saved = SavedRecord("kernel.Cosine")
+
     reads = "dot+norms"
 
     def profile(self, t: Any, xp: Any, aa: Any, bb: Any) -> Any:
@@ -161,6 +173,8 @@ class ArcCosine(VectorKernel):
 
     J₀ = π − θ, J₁ = sin θ + (π − θ) cos θ, J₂ = 3 sin θ cos θ + (π − θ)(1 + 2 cos² θ).
     """
+
+    _saved = SavedRecord("kernel.ArcCosine", {"order": whole(0, 2)})
 
     reads = "dot+norms"
 
@@ -199,6 +213,8 @@ class ArcCosine(VectorKernel):
 @dataclass(repr=False)
 class Tanimoto(VectorKernel):
     """k(x, y) = ⟨x, y⟩ / (‖x‖² + ‖y‖² − ⟨x, y⟩): shared over total, for fingerprints and sets; k(0, 0) = 1."""
+
+    _saved = SavedRecord("kernel.Tanimoto")
 
     reads = "dot+norms"
 

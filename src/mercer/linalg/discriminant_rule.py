@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mercer.linalg.discriminant import Directions
+from mercer.models.fields import SavedRecord, at_least, floats
 
 _COLDEST, _CLOSE, _NEWTON = 2e-9, 1e-3, 60  # of 1/T: the least, how near to the best is enough, steps at most
 _LEAST = 1e-3  # of the fitted means: below it a direction says nothing of new samples, and this is as good as nothing
@@ -23,6 +24,16 @@ class DiscriminantRule:
 
     T ≥ 1 makes up for tails that are heavier than a normal cloud's.
     """
+
+    _saved = SavedRecord(
+        "Rule",
+        {
+            "means": floats("c", "k"),
+            "spread": floats("k", positive=True),
+            "priors": floats("c", positive=True),
+            "temperature": at_least(1.0),
+        },
+    )
 
     means: np.ndarray  # (C, k)
     spread: np.ndarray  # (k,), τ²

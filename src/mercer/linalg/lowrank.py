@@ -23,6 +23,7 @@ from mercer.backends import backend_of, is_foreign, namespace, placement, to_num
 from mercer.kernels.kernel import Kernel, Points
 from mercer.linalg.crossproducts import centred_products, runs_of, times
 from mercer.linalg.operators import Operator
+from mercer.models.fields import SavedRecord, floats, optional
 
 _NEGATIVE = -64.0  # a residual below so many times its rounding noise is truly negative
 
@@ -225,6 +226,9 @@ class FourierFeatures:
 
     error, error_se : the root mean square of ⟨φ(x), φ(y)⟩ − k(x, y) over sampled pairs, and its standard error.
     """
+
+    # Cosines of larger phases than the bound allows have no correct digits.
+    _saved = SavedRecord("FourierFeatures", {"omega": floats("h", "d", most=1e100), "shift": optional(floats("d"))})
 
     omega: np.ndarray  # (m / 2, d)
     error: float = np.nan

@@ -1,8 +1,8 @@
 """The container of a model file: named arrays and one JSON document, in the safetensors format, with a checksum.
 
-A file is read in an order in which nothing can be asked for that is not there: it must be a plain file, its header is
-held to its length by safetensors before anything is allocated, and the document is held to a size and a depth before
-it is parsed. Writing goes to a file beside the old one, which is replaced once all is on the disk.
+A file is checked before it is trusted: it must be a plain file, safetensors compares its header with its length before
+anything is allocated, and the size and the depth of the document are bounded before it is parsed. A new file is written
+beside the old one, which is replaced once everything is on the disk.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from typing import Any
 import numpy as np
 
 from mercer.atomic_write import replacing
+from mercer.exceptions import ModelFileError
 from mercer.memory import available_bytes, format_bytes
 
-DEPTH = 200  # levels of lists and objects in the document, at most
-DOCUMENT = 16_000_000  # bytes of it, at most: arrays are no part of it
-ARRAYS = 100_000  # in a file, at most
-_DTYPES = {  # of safetensors, and what they are here
+DEPTH = 200  # most levels of lists and objects in the document: Python's parser recurses
+DOCUMENT = 16_000_000  # most bytes of the document: parsing takes about ten times as much memory
+ARRAYS = 100_000  # most arrays in a file: each takes some hundred bytes even when it is empty
+SAFETENSORS_DTYPES = {  # what safetensors calls them, and what NumPy does
     "BOOL": "bool",
     "I8": "int8",
     "I16": "int16",
@@ -37,20 +38,16 @@ _DTYPES = {  # of safetensors, and what they are here
     "F32": "float32",
     "F64": "float64",
 }
-DTYPES = tuple(_DTYPES.values())
+DTYPES = tuple(SAFETENSORS_DTYPES.values())
 
 
-def most_used(tensors: dict[str, np.ndarray]) -> int:
-    """How many bytes of arrays the document may name, counted at every use: each is looked through once more."""
+def most_named_bytes(tensors: dict[str, np.ndarray]) -> int:
+    """How many bytes of arrays the document may name, counting every use, since every use is checked again."""
     return max(2**26, 64 * sum(array.nbytes for array in tensors.values()))
 
 
-class ModelFileError(ValueError):
-    """A model cannot be saved, or a file is no model that this Mercer can read; one sentence says why."""
-
-
 def write_container(path: str | os.PathLike[str], tensors: dict[str, np.ndarray], document: dict[str, Any]) -> None:
-    """Write arrays, C-contiguous and little-endian, and the document; the old file stays until the new one is whole."""
+    """Write arrays, C-contiguous and little-endian, and the document; an old file stays until the new one is there."""
     from safetensors import SafetensorError
     from safetensors.numpy import save_file
 
@@ -60,8 +57,8 @@ def write_container(path: str | os.PathLike[str], tensors: dict[str, np.ndarray]
         raise ModelFileError(f"This model has {len(tensors)} arrays, more than the {ARRAYS} that a file holds.")
     if len(text) > DOCUMENT:
         raise ModelFileError(
-            f"The parameters and the notes of this model take {format_bytes(len(text))} of text, more than the "
-            f"{format_bytes(DOCUMENT)} that a model file has room for; give long lists as NumPy arrays."
+            f"The parameters and the notes of this model take {format_bytes(len(text))} of text. A model file has room "
+            f"for {format_bytes(DOCUMENT)}; give long lists as NumPy arrays."
         )
     metadata = {"mercer": text, "sha256": digest(text, tensors)}
     with replacing(path) as temporary:
@@ -72,9 +69,9 @@ def write_container(path: str | os.PathLike[str], tensors: dict[str, np.ndarray]
 
 
 def read_container(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str, Any], str]:
-    """The arrays, the document, and the checksum's verdict: "" or what is wrong.
+    """The arrays, the document, and what the checksum says: "" or what is wrong.
 
-    The caller looks at the document's version first: a file of a newer format may be summed in another way.
+    The caller should look at the document's version first: a newer format may compute the checksum in another way.
     """
     from safetensors import safe_open
 
@@ -85,24 +82,24 @@ def read_container(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray],
             metadata = file.metadata() or {}
             text, given = metadata.get("mercer"), metadata.get("sha256", "")
             if text is None:
-                raise ModelFileError(f"{path} is a safetensors file, but none of Mercer's: it says nothing of a model.")
+                raise ModelFileError(f"{path} is a safetensors file, but not one of Mercer's: it mentions no model.")
             document = _parsed(text, path)
             names = sorted(file.keys())
             if len(names) > ARRAYS:
-                raise ModelFileError(f"{path} has {len(names)} arrays, more than the {ARRAYS} of any model.")
+                raise ModelFileError(f"{path} has {len(names)} arrays; a model has at most {ARRAYS}.")
             tensors = {name: _tensor(file, name) for name in names}
     except (ModelFileError, OSError):
         raise
-    except Exception as error:  # safetensors', or NumPy's of an array that is none
-        raise ModelFileError(f"{path} is no model file, or it was cut short: {one_line(error)}.") from error
-    return tensors, document, "" if digest(text, tensors) == given else "its checksum does not fit its contents"
+    except Exception as error:  # of safetensors, or of NumPy for an array that cannot be
+        raise ModelFileError(f"{path} is not a model file, or it was cut short: {one_line(error)}.") from error
+    return tensors, document, "" if digest(text, tensors) == given else "its checksum does not match its contents"
 
 
 def _parsed(text: str, path: Path) -> dict[str, Any]:
     try:
         return parse_document(text)
     except ModelFileError as error:
-        raise ModelFileError(f"{path} is no model file: {one_line(error)}.") from error
+        raise ModelFileError(f"{path} is not a model file: {one_line(error)}.") from error
 
 
 def digest(text: str, tensors: dict[str, np.ndarray]) -> str:
@@ -116,40 +113,40 @@ def digest(text: str, tensors: dict[str, np.ndarray]) -> str:
 
 
 def parse_document(text: str) -> dict[str, Any]:
-    """The JSON document: of bounded depth, without repeated keys, NaN or infinity."""
+    """The JSON document, with bounded depth and without repeated keys, NaN or infinity."""
     if len(text) > DOCUMENT:
         raise ModelFileError(f"The document of this file is longer than {format_bytes(DOCUMENT)}.")
     _refuse_deep(text)
     try:
         document = json.loads(text, object_pairs_hook=_pairs, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
-        raise ModelFileError(f"The document of this file is no JSON: {one_line(error)}.") from error
+        raise ModelFileError(f"The document of this file is not JSON: {one_line(error)}.") from error
     if not isinstance(document, dict):
-        raise ModelFileError("The document of this file is no JSON object.")
+        raise ModelFileError("The document of this file is not a JSON object.")
     return document
 
 
 def one_line(error: BaseException | str) -> str:
-    """What an error says, as part of a sentence: a line of at most 300 letters without its full stop."""
+    """The message of an error as part of a sentence: one line of at most 300 characters without a full stop."""
     said = " ".join(str(error).split()) or type(error).__name__
     return (said if len(said) <= 300 else said[:299] + "…").rstrip(".")
 
 
 def _tensor(file: Any, name: str) -> np.ndarray:
     found = file.get_slice(name).get_dtype()
-    if found not in _DTYPES:
-        raise ModelFileError(f"The array {name[:80]!r} has the type {found}, which no model file has.")
+    if found not in SAFETENSORS_DTYPES:
+        raise ModelFileError(f"The array {name[:80]!r} has the type {found}, which model files do not use.")
     array = file.get_tensor(name)
-    if array.dtype != _DTYPES[found]:
-        raise ModelFileError(f"The array {name[:80]!r} was read as {array.dtype}, not as {_DTYPES[found]}.")
+    if array.dtype != SAFETENSORS_DTYPES[found]:
+        raise ModelFileError(f"The array {name[:80]!r} was read as {array.dtype}, not as {SAFETENSORS_DTYPES[found]}.")
     return array if array.flags.writeable else array.copy()
 
 
 def _refuse_no_file(path: Path) -> None:
-    """OSError where there is nothing, ModelFileError for what is no plain file, or would not fit into memory."""
+    """OSError if there is no file, ModelFileError if it is not a plain one or would not fit into memory."""
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
-        raise ModelFileError(f"{path} is no plain file.")
+        raise ModelFileError(f"{path} is not a plain file.")
     if status.st_size > available_bytes():
         raise ModelFileError(
             f"{path} has {format_bytes(status.st_size)}, and {format_bytes(available_bytes())} of memory are free: "
@@ -158,8 +155,8 @@ def _refuse_no_file(path: Path) -> None:
     with path.open("rb") as file:
         start = file.read(9)
     if len(start) == 9 and start[8:9] != b"{":
-        what = "a pickle, which Mercer never loads" if start[:1] == b"\x80" else "none of Mercer's"
-        raise ModelFileError(f"{path} is no model file: it looks like {what}.")
+        what = "a pickle, which Mercer never loads" if start[:1] == b"\x80" else "something else"
+        raise ModelFileError(f"{path} is not a model file: it looks like {what}.")
 
 
 _BRACKETS = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[{\]}]', re.DOTALL)  # possessive: nothing is kept to go back to
@@ -177,9 +174,9 @@ def _refuse_deep(text: str) -> None:
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ValueError("a key stands twice in one object")
+        raise ValueError("an object has the same key twice")
     return found
 
 
 def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number of JSON")

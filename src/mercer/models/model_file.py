@@ -1,56 +1,59 @@
-"""Model files: an estimator as data. Nothing in a file is ever run: no pickle, and no name of the file's is imported.
+"""Writing and reading model files. Nothing in a file is ever run: no pickle, and no name in a file is imported.
 
-    save_model(estimator, path, notes)      load_model(path) -> (estimator, notes)
+    save_model(estimator, path, notes)      read_model(path, find) -> (estimator, notes)
 
-A file is a safetensors container (`models_container`). Its arrays are those of the model; its metadata holds one JSON
-document with the parameters and the fitted state (`models_encode`), each held to the table of classes that a file may
-name (`models_classes`).
+A file is a safetensors container (`container`) of the model's arrays. Its metadata holds one JSON document with the
+parameters and the fitted state (`values`), as the declaration in each class describes them (`fields`). Saving needs no
+list of classes: an object brings its declaration along. Reading does, and `registry` has that list, above all classes.
 """
 
 from __future__ import annotations
 
 import os
-from importlib import import_module
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from mercer.models.container import ModelFileError, most_used, one_line, read_container, write_container
-from mercer.models.decode import Decoder
-from mercer.models.encode import Encoder
-from mercer.models.registry import ENTRIES, describe, find_entry
-
-__all__ = ["FORMAT", "ModelFileError", "load_model", "save_model"]
+from mercer.exceptions import ModelFileError
+from mercer.models.container import most_named_bytes, one_line, read_container, write_container
+from mercer.models.fields import Declaration, Mismatch, declaration_of
+from mercer.models.sklearn_classes import ESTIMATOR_NAMES, sklearn_declaration
+from mercer.models.values import Reader, Writer
 
 FORMAT = 1
 
 
 def save_model(estimator: Any, path: str | os.PathLike[str], notes: dict[str, Any] | None = None) -> None:
-    """Write an estimator of Mercer's, fitted or not, to a file that `load_model` reads.
+    """Write an estimator of Mercer's, fitted or not, to a file that `mercer.load` reads.
 
     notes : plain values to keep beside it
-    Raises ModelFileError, before anything is written, where the model holds functions or objects that are not Mercer's.
-    The old file is kept until the new one is whole. Memory: arrays are written as they lie, without a copy.
+
+    ModelFileError is raised before anything is written if the model holds functions, or objects of other libraries.
+    An old file is kept until the new one is complete. Memory: arrays are written from where they are, without a copy.
     """
-    found = find_entry(estimator)
-    if found is None or not found[1].public:
-        raise ModelFileError(f"What is to be saved is {describe(estimator)}")
-    encoder = Encoder()
+    declaration = declaration_of(estimator)
+    if declaration is None or not declaration.root:
+        raise ModelFileError(f"save_model was given {_refusal(estimator)}")
+    writer = Writer(_declared)
     try:
-        model = encoder.node(estimator, "")
-        kept = {key: encoder.node(value, f"notes.{key}") for key, value in _named(notes or {}).items()}
+        model = writer.node(estimator, "")
+        kept = {key: writer.node(value, f"notes.{key}") for key, value in _checked_notes(notes or {}).items()}
     except RecursionError as error:
-        raise ModelFileError("The parameters or the notes contain themselves, or are nested without end.") from error
-    if encoder.named > most_used(encoder.tensors):
+        raise ModelFileError("The parameters or the notes contain themselves, or are nested too deeply.") from error
+    if writer.named_bytes > most_named_bytes(writer.tensors):
         raise ModelFileError("The parameters or the notes hold the same arrays too often; give copies of them.")
     document = {"format": FORMAT, "mercer": _version(), "model": model, "notes": kept}
-    write_container(path, encoder.tensors, document)
+    write_container(path, writer.tensors, document)
 
 
-def load_model(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
-    """The estimator of a file and the notes beside it.
+def read_model(path: str | os.PathLike[str], find: Callable[[Any], Declaration]) -> tuple[Any, dict[str, Any]]:
+    """The estimator of a file and its notes.
 
-    Raises ModelFileError where the file is none of Mercer's, was cut or altered, or asks for anything that is not in
-    the table of classes; OSError where it cannot be opened.
+    find : the declaration for a name in the file; it raises Mismatch for a name that is not on its list
+
+    ModelFileError is raised if this is not a model file, if it was cut or altered, or if it asks for a class that is
+    not on the list; OSError if it cannot be opened.
     """
     tensors, document, fault = read_container(path)
     writer = str(document.get("mercer"))[:20]
@@ -64,33 +67,63 @@ def load_model(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
     if fault:
         raise ModelFileError(f"{Path(path)} was altered or damaged: {fault}.")
     try:
-        return _decoded(tensors, document)
-    except Exception as error:  # whatever the parts of a file lead to, the file is at fault
+        return _decoded(tensors, document, find)
+    except Exception as error:  # whatever the contents of a file lead to, the file is at fault
         hint = "" if writer == _version() else f" (written by Mercer {writer}, this is {_version()})"
-        raise ModelFileError(f"{Path(path)} holds no model that can be loaded{hint}: {one_line(error)}.") from error
+        raise ModelFileError(f"{Path(path)} does not hold a valid model{hint}: {one_line(error)}.") from error
 
 
-def _decoded(tensors: dict[str, Any], document: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    decoder = Decoder(tensors)
+def _decoded(
+    tensors: dict[str, Any], document: dict[str, Any], find: Callable[[Any], Declaration]
+) -> tuple[Any, dict[str, Any]]:
+    reader = Reader(tensors, find)
     model = document.get("model")
     name = model.get("object") if isinstance(model, dict) else None
-    if not isinstance(name, str) or name not in ENTRIES or not ENTRIES[name].public:
-        raise ModelFileError(f"{str(name)[:60]!r} is no estimator that this Mercer knows")
-    estimator = decoder.value(model, "")
+    if not find(name).root:
+        raise Mismatch(f"{str(name)[:60]!r} is not an estimator")
+    estimator = reader.value(model, "")
     notes = document.get("notes")
     if not isinstance(notes, dict):
-        raise ModelFileError("its notes are none")
-    found = {key: decoder.value(node, f"notes.{key}") for key, node in notes.items()}
-    if unused := set(tensors) - decoder.used:
-        raise ModelFileError(f"nothing uses its array {min(unused)[:60]!r}")
+        raise Mismatch("its notes are not an object")
+    found = {key: reader.value(node, f"notes.{key}") for key, node in notes.items()}
+    if unused := set(tensors) - reader.used:
+        raise Mismatch(f"nothing uses its array {min(unused)[:60]!r}")
     return estimator, found
 
 
-def _named(notes: dict[str, Any]) -> dict[str, Any]:
+def _checked_notes(notes: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(notes, dict) or not all(isinstance(key, str) for key in notes):
-        raise ModelFileError("Notes are a dictionary whose keys are text.")
+        raise ModelFileError("Notes must be a dictionary whose keys are text.")
     return notes
 
 
+def _declared(value: Any, place: str) -> Declaration:
+    found = declaration_of(value) or sklearn_declaration(value)
+    if found is None:
+        raise ModelFileError(f"{place} is {_refusal(value, place)}")
+    return found
+
+
+def _refusal(value: Any, place: str = "") -> str:
+    """The end of the sentence that refuses an object of an unknown class."""
+    kind = f"{type(value).__module__}.{type(value).__qualname__}"
+    inner = getattr(value, "function", value)
+    if callable(inner) and not hasattr(inner, "get_params"):
+        name = getattr(inner, "__name__", type(inner).__name__)
+        if place.startswith("callbacks"):
+            return f"a function ({name}). A model file holds data, never code: set_params(callbacks=None) first."
+        return (
+            f"a function ({name}). A model file holds data, never code. Use a kernel of mercer.kernels or the name of "
+            "a metric, or set it to None, and fit again; or save the matrix that it gives, and fit to that."
+        )
+    if hasattr(value, "fit"):
+        return (
+            f"an estimator of the class {kind}, which a model file cannot hold. Besides Mercer's own it holds "
+            f"scikit-learn's {', '.join(ESTIMATOR_NAMES)}. For another linear method save its features alone, "
+            "`model.map_.save(path)`, and fit the method to `map_.transform(X)` after loading them."
+        )
+    return f"an object of {kind}. A model file holds plain values, arrays and Mercer's own classes."
+
+
 def _version() -> str:
-    return import_module("mercer").__version__
+    return sys.modules["mercer"].__version__  # importing the package from here would close a circle

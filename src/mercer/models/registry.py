@@ -1,61 +1,98 @@
-"""The classes that a model file may name, where they live, and what each is made of.
+"""Which module declares which class: the list that a model file chooses from, and `load_model`, which reads it.
 
-This is the whole list: a file chooses among these names and nothing else, and each value is held to its line before an
-object is built of it. The same lines are read when a model is saved, so that what is saved can be loaded.
+A name in a file that is not on this list is refused, and only modules on this list are imported. The list is in the
+registry and not in `model_file` so that it stands above all the classes it names. `tests/models/test_registry.py`
+compares it with the declarations in the package.
 """
 
 from __future__ import annotations
 
-import sys
+import os
+from importlib import import_module
 from typing import Any
 
-from mercer.models.checks import Wrong
-from mercer.models.entry import Entry
-from mercer.models.known_estimators import ESTIMATORS
-from mercer.models.known_indexes import INDEXES
-from mercer.models.known_kernels import GAUSSIAN_PROCESS, KERNELS
-from mercer.models.known_parts import PARTS, PREIMAGES
-from mercer.models.known_sklearn import SKLEARN
+from mercer.models.fields import DECLARED, Declaration, Mismatch
+from mercer.models.model_file import read_model
+from mercer.models.sklearn_classes import SKLEARN
 
-ENTRIES: dict[str, Entry] = {
-    **ESTIMATORS, **PARTS, **PREIMAGES, **INDEXES, **KERNELS, **GAUSSIAN_PROCESS, **SKLEARN,
-}  # fmt: skip
-SHARED = ("KernelExpansion",)  # objects that several others hold, and must go on holding together
+# module → the names, in files, of the classes that it declares
+MODULES: dict[str, tuple[str, ...]] = {
+    "mercer.embedding.affinities": ("Affinities",),
+    "mercer.embedding.laws": ("law.Perplexity", "law.FixedWidth", "law.Uniform"),
+    "mercer.embedding.optimize": ("Map",),
+    "mercer.embedding.similarity": ("similarity.Student", "similarity.Gaussian"),
+    "mercer.estimators.classical_mds": ("ClassicalMDS",),
+    "mercer.estimators.isomap": ("Isomap",),
+    "mercer.estimators.kernel_cca": ("KernelCCA",),
+    "mercer.estimators.kernel_discriminant": ("KernelDiscriminantAnalysis",),
+    "mercer.estimators.kernel_map": ("KernelMap",),
+    "mercer.estimators.kernel_pca": ("KernelPCA",),
+    "mercer.estimators.kernelized": ("Kernelized",),
+    "mercer.estimators.neighbor_embedding": ("EmbeddingReport",),
+    "mercer.estimators.novelty": ("NoveltyDetector",),
+    "mercer.estimators.pca": ("PCA",),
+    "mercer.estimators.second_view": ("SecondView",),
+    "mercer.estimators.tsne": ("TSNE", "SNE"),
+    "mercer.expansion": ("KernelExpansion",),
+    "mercer.graph.approximate": ("index.ApproximateIndex",),
+    "mercer.graph.cells": ("Cells",),
+    "mercer.graph.geodesics": ("Geodesics",),
+    "mercer.graph.metrics": ("index.MetricIndex", "index.KernelIndex"),
+    "mercer.graph.precomputed": ("index.MatrixIndex", "index.GraphIndex"),
+    "mercer.graph.tiles": ("index.TileIndex",),
+    "mercer.graph.trees": ("index.KDTreeIndex", "index.BallTreeIndex"),
+    "mercer.kernels.adapters": ("kernel.GaussianProcessKernel",),
+    "mercer.kernels.kernel": (
+        "kernel.Sum",
+        "kernel.Product",
+        "kernel.Scaled",
+        "kernel.Power",
+        "kernel.Normalized",
+        "kernel.OnColumns",
+        "kernel.Constant",
+    ),
+    "mercer.kernels.discrete": ("kernel.Spectrum", "kernel.Precomputed"),
+    "mercer.kernels.distances": ("kernel.RBF", "kernel.Laplacian", "kernel.Matern", "kernel.RationalQuadratic"),
+    "mercer.kernels.histograms": ("kernel.Chi2", "kernel.AdditiveChi2", "kernel.Intersection", "kernel.Hamming"),
+    "mercer.kernels.metric": ("kernel.HalfSquaredDistance",),
+    "mercer.kernels.products": (
+        "kernel.Linear",
+        "kernel.LinearAbout",
+        "kernel.Polynomial",
+        "kernel.Sigmoid",
+        "kernel.Cosine",
+        "kernel.ArcCosine",
+        "kernel.Tanimoto",
+    ),
+    "mercer.linalg.discriminant_rule": ("Rule",),
+    "mercer.linalg.lowrank": ("FourierFeatures",),
+    "mercer.preimage.base": ("Fitted",),
+    "mercer.preimage.fixed_point": ("method.FixedPoint", "preimage.FixedPointMap"),
+    "mercer.preimage.frame": ("InverseProfile",),
+    "mercer.preimage.mds": ("method.LocalMDS", "preimage.LocalMDSMap"),
+    "mercer.preimage.neighbors": ("FeatureNeighbors",),
+    "mercer.preimage.ridge": ("method.Ridge", "preimage.RidgeMap"),
+    "mercer.preimage.sklearn_ridge": ("method.SklearnRidge",),
+    "mercer.spectral.plan": ("SolverReport",),
+}
+_HOMES = {name: module for module, names in MODULES.items() for name in names}
 
-_BY_NAME: dict[str, list[str]] = {}
-for _name, _entry in ENTRIES.items():
-    _BY_NAME.setdefault(_entry.home.partition(":")[2], []).append(_name)
+
+def load_model(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
+    """The estimator of a file and the notes that were saved with it; see `mercer.load`."""
+    return read_model(path, find_declaration)
 
 
-def entry_of(name: Any) -> Entry:
-    """The line of a name that stands in a file."""
-    if not isinstance(name, str) or name not in ENTRIES:
-        raise Wrong(f"{str(name)[:60]!r} is no class that this Mercer knows")
-    return ENTRIES[name]
+def find_declaration(name: Any) -> Declaration:
+    """The declaration of a class by its name in files; Mismatch if it is not on the list."""
+    if isinstance(name, str) and name in SKLEARN:
+        return SKLEARN[name]
+    if not isinstance(name, str) or name not in _HOMES:
+        raise Mismatch(f"{str(name)[:60]!r} is not a class that this Mercer knows")
+    import_module(_HOMES[name])
+    return DECLARED[name]
 
 
-def find_entry(value: Any) -> tuple[str, Entry] | None:
-    """The name and the line of an object's class; None where it has none. Nothing is imported."""
-    for name in _BY_NAME.get(type(value).__name__, ()):
-        module, _, attribute = ENTRIES[name].home.partition(":")
-        if getattr(sys.modules.get(module), attribute, None) is type(value):
-            return name, ENTRIES[name]
-    return None
-
-
-def describe(value: Any, place: str = "") -> str:
-    """The end of the sentence that refuses an object, at that place, which is not in the table."""
-    kind = f"{type(value).__module__}.{type(value).__qualname__}"
-    inner = getattr(value, "function", value)
-    if callable(inner) and not hasattr(inner, "get_params"):
-        name = getattr(inner, "__name__", type(inner).__name__)
-        if place.startswith("callbacks"):
-            return f"a function ({name}), and a model file holds data, never code: set_params(callbacks=None) first."
-        return (
-            f"a function ({name}), and a model file holds data, never code. Take a kernel of mercer.kernels or a "
-            "metric by its name, or set it to None, and fit again; or save the matrix it gives, and fit to that."
-        )
-    if hasattr(value, "fit"):
-        known = ", ".join(sorted(name.partition(".")[2] for name in SKLEARN if not name.endswith("Binarizer")))
-        return f"an estimator {kind}, which a model file does not hold. Besides Mercer's own it holds {known}."
-    return f"an object of {kind}, which a model file does not hold: it holds plain values, arrays and Mercer's own."
+def known_names() -> list[str]:
+    """All names that a file may use."""
+    return [*_HOMES, *SKLEARN]

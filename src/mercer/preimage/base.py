@@ -22,7 +22,9 @@ from mercer.backends import is_foreign, namespace
 from mercer.expansion import KernelExpansion
 from mercer.kernels.discrete import Precomputed
 from mercer.kernels.kernel import Kernel
+from mercer.kernels.kernel_fields import bound_kernel
 from mercer.kernels.vector import VectorKernel
+from mercer.models.fields import Mismatch, SavedRecord, finite, floats, instance_of, samples
 
 TILE_ENTRIES = 2**21  # of the largest block that is made at a time: 16 MB of float64
 PROFILED = ("sqeuclidean", "euclidean", "dot")  # readings off which gradients and distances can be had
@@ -57,6 +59,17 @@ class Fitted:
     expansion : x ↦ (scores, ⟨μ, φ(x)⟩), (k + 1) columns
     mean_norm : ‖μ‖²
     """
+
+    _saved = SavedRecord(
+        "Fitted",
+        {
+            "kernel": bound_kernel,
+            "X": samples("n", "d"),
+            "Z": floats("n", "k"),
+            "expansion": instance_of("KernelExpansion", n="m", d="d", k="k+1"),
+            "mean_norm": finite,
+        },
+    )
 
     kernel: Kernel
     X: Any
@@ -152,3 +165,9 @@ def runs_of(m: int, width: int) -> list[slice]:
     """Runs of m rows that keep an array of so many columns within a tile's budget."""
     size = max(1, TILE_ENTRIES // max(width, 1))
     return [slice(i, min(i + size, m)) for i in range(0, m, size)]
+
+
+def refuse_unprofiled(*kernels: Any) -> None:
+    """Mismatch, for a way back out of a model file, unless every kernel is a function of ‖x − y‖ or of ⟨x, y⟩."""
+    if not all(getattr(kernel, "reads", "") in PROFILED for kernel in kernels):
+        raise Mismatch("the kernel is not a function of a distance or of an inner product")

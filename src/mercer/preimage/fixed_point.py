@@ -11,7 +11,17 @@ import numpy as np
 from mercer.backends import backend_of
 from mercer.exceptions import NotConvergedWarning, warn
 from mercer.kernels.kernel import Kernel
-from mercer.preimage.base import Fitted, Method, PreImage, Request, refuse_without_profile, refuse_without_rows, runs_of
+from mercer.models.fields import THREADS, SavedEstimator, SavedRecord, finite, instance_of, optional, whole
+from mercer.preimage.base import (
+    Fitted,
+    Method,
+    PreImage,
+    Request,
+    refuse_unprofiled,
+    refuse_without_profile,
+    refuse_without_rows,
+    runs_of,
+)
 from mercer.preimage.frame import Frame
 from mercer.preimage.neighbors import FeatureNeighbors
 from mercer.preimage.ridge import Ridge
@@ -53,6 +63,8 @@ class FixedPoint(Method):
     >>> FixedPoint(tol=1e-8)
     FixedPoint(tol=1e-08)
     """
+
+    _saved = SavedEstimator("method.FixedPoint", root=False)
 
     def __init__(self, max_iter: int = 300, tol: float = 1e-5, start: str = "nearest") -> None:
         self.max_iter = max_iter
@@ -98,6 +110,19 @@ class FixedPointAnswer:
 @dataclass(frozen=True)
 class FixedPointMap(PreImage):
     """The search, ready for scores; `solve` tells more of it than the call does."""
+
+    _saved = SavedRecord(
+        "preimage.FixedPointMap",
+        {
+            "fitted": instance_of("Fitted", n="n", d="d", k="k"),
+            "neighbors": instance_of("FeatureNeighbors", n="n", k="k"),
+            "ridge": optional(instance_of("preimage.RidgeMap", d="d", k="k")),
+            "max_iter": whole(1, 10**7),
+            "tol": finite,
+            "n_jobs": THREADS,
+        },
+        also=lambda parts: refuse_unprofiled(parts.fitted.kernel, parts.fitted.expansion.kernel),
+    )
 
     fitted: Fitted
     neighbors: FeatureNeighbors

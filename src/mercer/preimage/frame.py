@@ -14,7 +14,9 @@ import scipy.sparse as sp
 
 from mercer.kernels.distances import RBF
 from mercer.kernels.kernel import Points
+from mercer.kernels.kernel_fields import bound_kernel
 from mercer.kernels.vector import VectorKernel
+from mercer.models.fields import SavedRecord, finite
 from mercer.preimage.base import Fitted
 
 _HALVINGS = 60
@@ -91,6 +93,8 @@ class InverseProfile:
 
     By halving, so that any monotone profile will do: 60 evaluations.
     """
+
+    _saved = SavedRecord("InverseProfile", {"kernel": bound_kernel, "low": finite, "high": finite})
 
     kernel: VectorKernel
     low: float

@@ -12,7 +12,17 @@ import scipy.sparse as sp
 from mercer.backends import backend_of
 from mercer.kernels.kernel import Kernel
 from mercer.kernels.vector import VectorKernel
-from mercer.preimage.base import Fitted, Method, PreImage, Request, refuse_without_profile, refuse_without_rows, runs_of
+from mercer.models.fields import THREADS, Mismatch, SavedEstimator, SavedRecord, finite, floats, instance_of, whole
+from mercer.preimage.base import (
+    Fitted,
+    Method,
+    PreImage,
+    Request,
+    refuse_unprofiled,
+    refuse_without_profile,
+    refuse_without_rows,
+    runs_of,
+)
 from mercer.preimage.frame import Frame, InverseProfile, inverse_profile
 from mercer.preimage.neighbors import FeatureNeighbors
 
@@ -44,6 +54,8 @@ class LocalMDS(Method):
     LocalMDS(n_neighbors=20)
     """
 
+    _saved = SavedEstimator("method.LocalMDS", root=False)
+
     def __init__(self, n_neighbors: int = 10) -> None:
         self.n_neighbors = n_neighbors
 
@@ -73,6 +85,20 @@ class LocalMDS(Method):
 @dataclass(frozen=True)
 class LocalMDSMap(PreImage):
     """The neighbours and the profile turned round, ready for scores."""
+
+    _saved = SavedRecord(
+        "preimage.LocalMDSMap",
+        {
+            "fitted": instance_of("Fitted", n="n", d="d", k="k"),
+            "neighbors": instance_of("FeatureNeighbors", n="n", k="k"),
+            "inverse": instance_of("InverseProfile"),
+            "lengths": floats("n"),
+            "floor": finite,
+            "q": whole(1),
+            "n_jobs": THREADS,
+        },
+        also=lambda parts: _refuse_unusable(parts),
+    )
 
     fitted: Fitted
     neighbors: FeatureNeighbors
@@ -135,3 +161,9 @@ def _located(rows: np.ndarray, squares: np.ndarray, floor: float = 0.0) -> np.nd
     inverse = np.where(alive, 0.5 / np.where(alive, values, 1.0), 0.0)
     beta = V @ (inverse * (V.transpose(0, 2, 1) @ wanted[:, :, None])[:, :, 0])[:, :, None]
     return mean[:, 0] + (beta.transpose(0, 2, 1) @ rows)[:, 0]
+
+
+def _refuse_unusable(parts: Any) -> None:
+    refuse_unprofiled(parts.fitted.kernel, parts.fitted.expansion.kernel, parts.inverse.kernel)
+    if parts.q > len(parts.fitted.Z):
+        raise Mismatch(f"{parts.q} neighbours are needed, and there are {len(parts.fitted.Z)} rows")

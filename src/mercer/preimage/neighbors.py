@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer.backends import backend_of
+from mercer.models.fields import THREADS, SavedRecord, floats
 from mercer.preimage.base import Fitted, runs_of
 
 
@@ -16,6 +17,8 @@ class FeatureNeighbors:
 
     Cost of a call on m rows: 2 m n k flops and a tile of distances a thread.
     """
+
+    _saved = SavedRecord("FeatureNeighbors", {"Z": floats("n", "k"), "excess": floats("n"), "n_jobs": THREADS})
 
     Z: np.ndarray  # (n, k)
     excess: np.ndarray  # (n,)

@@ -20,6 +20,7 @@ from mercer.linalg.eigen import as_generator
 from mercer.linalg.gram import Gram
 from mercer.linalg.lowrank import factor_spectrum, rpcholesky
 from mercer.memory import format_bytes
+from mercer.models.fields import SavedEstimator, SavedRecord, floats, instance_of
 from mercer.preimage.base import Fitted, Method, PreImage, Request, refuse_without_rows
 from mercer.preimage.loo import PENALTIES, RidgeSpectrum, best_penalty, column_mean, dense_rows, ridge_spectrum
 from mercer.preimage.widths import width_of
@@ -56,6 +57,8 @@ class Ridge(Method):
     Ridge(gamma=0.5)
     """
 
+    _saved = SavedEstimator("method.Ridge", root=False)
+
     def __init__(self, gamma: float | str = "loo") -> None:
         self.gamma = gamma
 
@@ -86,6 +89,11 @@ class RidgeMap(PreImage):
     factor_error : the share of the trace of that matrix that the factor leaves out
     dual_coef : scikit-learn's (n, d) where the fit is exact, else the coefficients on the landmarks
     """
+
+    _saved = SavedRecord(
+        "preimage.RidgeMap",
+        {"expansion": instance_of("KernelExpansion", n="z", d="k", k="d"), "dual_coef": floats("rows", "d")},
+    )
 
     expansion: KernelExpansion
     alpha: float

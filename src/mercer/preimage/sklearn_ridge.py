@@ -11,6 +11,7 @@ from mercer.exceptions import MemoryLimitError
 from mercer.expansion import KernelExpansion
 from mercer.kernels.kernel import Kernel
 from mercer.memory import format_bytes
+from mercer.models.fields import SavedEstimator
 from mercer.preimage.base import Fitted, Method, Request, refuse_without_rows
 from mercer.preimage.loo import dense_rows
 from mercer.preimage.ridge import RidgeMap
@@ -22,6 +23,8 @@ class SklearnRidge(Method):
     The width is that of the input space, though scores live on another scale, and no mean is restored, so every
     pre-image is drawn towards the origin. Cost: n² numbers and n³/3 flops.
     """
+
+    _saved = SavedEstimator("method.SklearnRidge", root=False)
 
     def check(self, kernel: Kernel, X: Any, request: Request) -> None:
         refuse_without_rows(kernel)

@@ -9,6 +9,7 @@ from typing import Any
 from mercer.exceptions import MemoryLimitError
 from mercer.linalg.eigen import SMALL, choose_solver
 from mercer.memory import format_bytes, parse_bytes
+from mercer.models.fields import SavedRecord
 
 DEFAULT_SHARE = 0.5  # of what is free: the rest of the machine has work to do as well
 
@@ -32,6 +33,8 @@ class Plan:
 @dataclass(frozen=True)
 class SolverReport:
     """What a fit did: the solver and why it was chosen, passes over the kernel matrix, bytes, tolerance, seconds."""
+
+    _saved = SavedRecord("SolverReport")
 
     name: str
     reason: str

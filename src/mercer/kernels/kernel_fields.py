@@ -1,0 +1,65 @@
+"""What model files ask of kernels, wherever one is a field: see `mercer.models.fields`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.models.fields import Mismatch, Scope, declaration_of, either, instance_of, number, optional, text
+
+KERNEL = instance_of("kernel")
+WIDTH = optional(either(number, text))  # gamma, length_scale: a number, or a rule that `bind` turns into one
+_WIDTHS = ("gamma", "length_scale")
+_METRIC_PARAMETERS = ("p", "V", "VI", "w")
+
+
+def bound_kernel(value: Any, scope: Scope) -> None:
+    """A kernel whose widths are numbers."""
+    KERNEL(value, scope)
+    for kernel in _parts(value):
+        for name in _WIDTHS:
+            if hasattr(kernel, name):
+                try:
+                    number(getattr(kernel, name), scope)
+                except Mismatch as mismatch:
+                    raise Mismatch(f"has a {name} that {mismatch}") from mismatch
+
+
+def _parts(kernel: Any) -> Iterator[Any]:
+    """A kernel and all kernels that it is made of."""
+    yield kernel
+    if is_dataclass(kernel):
+        for field in fields(kernel):
+            part = getattr(kernel, field.name)
+            if hasattr(part, "tile"):
+                yield from _parts(part)
+
+
+def refuse_unsuited(kernel: Any, samples: Any, coefs: Any = None) -> None:
+    """Mismatch unless the kernel compares samples of this kind and width, and coefficients have their precision."""
+    is_text = samples.dtype.kind == "O"
+    for part in _parts(kernel):
+        if (part.accepts == "strings") != is_text:
+            raise Mismatch("the kernel cannot compare samples of this kind")
+        declared = declaration_of(part)
+        if declared is not None and declared.name == "kernel.HalfSquaredDistance":
+            refuse_metric_parameters(part.params, samples.shape[1])
+    shift = getattr(kernel, "shift", None)
+    if shift is not None and len(shift) != samples.shape[1]:
+        raise Mismatch("the kernel's shift is not as wide as the samples")
+    if coefs is not None and not is_text and coefs.dtype != samples.dtype:
+        raise Mismatch(f"samples of {samples.dtype} have coefficients of {coefs.dtype}")
+
+
+def refuse_metric_parameters(params: Any, width: int) -> None:
+    """SciPy's compiled distances read as many variances and weights as rows have columns, however many there are."""
+    if not isinstance(params, dict) or set(params) - set(_METRIC_PARAMETERS):
+        raise Mismatch(f"a metric has the parameters {', '.join(_METRIC_PARAMETERS)} and no others")
+    for name, value in params.items():
+        shape = {"p": (), "V": (width,), "w": (width,), "VI": (width, width)}[name]
+        given = np.asarray(value)
+        if given.shape != shape or given.dtype.kind not in "fiu" or not np.isfinite(given).all():
+            raise Mismatch(f"{name} of a metric on {width} columns must be numbers of the shape {shape}")

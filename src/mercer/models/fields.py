@@ -1,0 +1,562 @@
+"""How a class declares what model files hold of it: one line per field, in the class itself.
+
+    class Cells:
+        _saved = SavedRecord("Cells", {"centres": floats("c", "d"), "order": permutation("n"), …})
+
+    class PCA(Estimator):
+        _saved = SavedEstimator("PCA", {"n_features_in_": size("d"), "mean_": floats("d"), …})
+
+`SavedRecord` is for objects that are rebuilt from the arguments of their constructor, `SavedEstimator` for estimators,
+which have parameters and fitted attributes. The first argument is the name in files: it stays when the class is
+renamed. A line maps an attribute to a check. Models are checked when they are saved and again when a file is read,
+before any object is built from it, so nothing that a file claims is believed.
+
+A check is called with a value and a `Scope`, which gives names to sizes: `floats("n", "k")` and `floats("k")` in one
+object ask for the same k. A check raises `Mismatch`; its message continues a sentence that starts with the field.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from numbers import Integral, Real
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+LARGEST = 2**62  # beyond it sums of sizes could overflow 64 bits
+FARTHEST = 1e12  # coordinates of a map beyond this have diverged
+
+
+class Mismatch(ValueError):
+    """A value is not what its declaration says."""
+
+
+@dataclass
+class Scope:
+    """The named sizes of one object, and those of the objects it contains."""
+
+    sizes: dict[str, int] = field(default_factory=dict)
+    known: dict[int, tuple[str, dict[str, int]]] = field(default_factory=dict)  # id -> name in files, its sizes
+
+    def bind(self, name: str | int, length: int) -> None:
+        """Refuse a length that differs from the one its name got first; "k+1" is one more than k."""
+        base, _, more = (name, "", "") if isinstance(name, int) else name.partition("+")
+        extra = int(more or 0)
+        wanted = base if isinstance(base, int) else self.sizes.setdefault(base, length - extra)
+        if wanted + extra != length or wanted < 0:
+            raise Mismatch(f"has a size of {length} where {wanted + extra} is needed")
+
+
+Check = Callable[[Any, Scope], None]
+Parts = dict[str, Any]
+
+
+# --- combinations --------------------------------------------------------------------------------------------
+
+
+def anything(value: Any, scope: Scope) -> None:
+    """Accept every value that a file can hold."""
+
+
+def none(value: Any, scope: Scope) -> None:
+    if value is not None:
+        raise Mismatch("must be None")
+
+
+def either(*checks: Check) -> Check:
+    """Accept what one of the checks accepts; the first that does binds the sizes."""
+
+    def check(value: Any, scope: Scope) -> None:
+        objections = []
+        for one in checks:
+            before = dict(scope.sizes)
+            try:
+                return one(value, scope)
+            except Mismatch as mismatch:
+                scope.sizes = before
+                objections.append(str(mismatch))
+        raise Mismatch(", or ".join(objections))
+
+    return check
+
+
+def optional(check: Check) -> Check:
+    return either(none, check)
+
+
+def tuple_of(*checks: Check) -> Check:
+    """A tuple with one check per entry."""
+
+    def check(value: Any, scope: Scope) -> None:
+        if not isinstance(value, tuple) or len(value) != len(checks):
+            raise Mismatch(f"must be a tuple of {len(checks)}")
+        for one, entry in zip(checks, value, strict=True):
+            one(entry, scope)
+
+    return check
+
+
+def list_of(check: Check) -> Check:
+    def check_all(value: Any, scope: Scope) -> None:
+        if not isinstance(value, list):
+            raise Mismatch(f"must be a list, not {type(value).__name__}")
+        for entry in value:
+            check(entry, scope)
+
+    return check_all
+
+
+def instance_of(*names: str, **sizes: str | int) -> Check:
+    """An object with one of these names in files, or of a family: "kernel" covers "kernel.RBF".
+
+    sizes : the object's own size on the left, its name in the declaring object on the right
+    """
+
+    def check(value: Any, scope: Scope) -> None:
+        name, own = scope.known.get(id(value), ("", {}))
+        if not any(name == wanted or name.startswith(f"{wanted}.") for wanted in names):
+            raise Mismatch(f"must be one of {', '.join(names)}, not {name or type(value).__name__}")
+        for theirs, here in sizes.items():
+            if theirs in own:
+                scope.bind(here, own[theirs])
+
+    return check
+
+
+# --- numbers and text ----------------------------------------------------------------------------------------
+
+
+def number(value: Any, scope: Scope) -> None:
+    """A real number; infinity and NaN are allowed."""
+    if not isinstance(value, Real) or isinstance(value, (bool, np.bool_)):
+        raise Mismatch(f"must be a number, not {type(value).__name__}")
+
+
+def finite(value: Any, scope: Scope) -> None:
+    number(value, scope)
+    if not np.isfinite(float(value)):
+        raise Mismatch("must be finite")
+
+
+def at_least(least: float) -> Check:
+    """A number of at least `least`; infinity is allowed."""
+
+    def check(value: Any, scope: Scope) -> None:
+        number(value, scope)
+        if not float(value) >= least:
+            raise Mismatch(f"must be at least {least}")
+
+    return check
+
+
+def whole(least: int = 0, most: int = LARGEST) -> Check:
+    """A whole number from `least` to `most`."""
+
+    def check(value: Any, scope: Scope) -> None:
+        if not isinstance(value, Integral) or isinstance(value, (bool, np.bool_)) or not least <= int(value) <= most:
+            upper = f" and at most {most}" if most < LARGEST else ""
+            raise Mismatch(f"must be a whole number of at least {least}{upper}")
+
+    return check
+
+
+def size(name: str, least: int = 0) -> Check:
+    """A whole number that equals the size `name`."""
+
+    def check(value: Any, scope: Scope) -> None:
+        whole(least)(value, scope)
+        scope.bind(name, int(value))
+
+    return check
+
+
+def flag(value: Any, scope: Scope) -> None:
+    if not isinstance(value, (bool, np.bool_)):
+        raise Mismatch("must be true or false")
+
+
+def text(value: Any, scope: Scope) -> None:
+    if not isinstance(value, str):
+        raise Mismatch(f"must be text, not {type(value).__name__}")
+
+
+def one_of(*words: str) -> Check:
+    def check(value: Any, scope: Scope) -> None:
+        if not isinstance(value, str) or value not in words:
+            raise Mismatch(f"must be one of {', '.join(words)}")
+
+    return check
+
+
+THREADS = optional(whole(-(2**31), 2**31))  # n_jobs
+
+
+# --- arrays --------------------------------------------------------------------------------------------------
+
+_KINDS = {"f": "floats", "i": "integers", "u": "integers", "b": "booleans", "U": "text", "O": "strings"}
+
+
+def _shaped(value: Any, kinds: str, shape: tuple[str | int, ...], scope: Scope) -> None:
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in kinds:
+        found = f"one of {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
+        wanted = " or ".join(dict.fromkeys(_KINDS[kind] for kind in kinds))
+        raise Mismatch(f"must be an array of {wanted}, not {found}")
+    if value.ndim != len(shape):
+        raise Mismatch(f"must have {len(shape)} dimensions, not {value.ndim}")
+    for name, length in zip(shape, value.shape, strict=True):
+        scope.bind(name, length)
+
+
+def floats(*shape: str | int, infinite: bool = False, positive: bool = False, most: float = np.inf) -> Check:
+    """An array of float32 or float64. Finite unless `infinite=True`; `positive` and `most` add bounds."""
+
+    def check(value: Any, scope: Scope) -> None:
+        _shaped(value, "f", shape, scope)
+        if value.dtype.itemsize not in (4, 8):
+            raise Mismatch(f"must be float32 or float64, not {value.dtype}")
+        if not infinite and not all_finite(value):
+            raise Mismatch("has entries that are infinite or NaN")
+        if positive and value.size and not value.min() > 0:
+            raise Mismatch("has entries that are not positive")
+        if most < np.inf and value.size and max(float(value.max()), -float(value.min())) > most:
+            raise Mismatch(f"has entries beyond {most:g}")
+
+    return check
+
+
+def all_finite(array: np.ndarray) -> bool:
+    """Whether all entries are finite. A finite sum proves it without a mask as long as the array."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(array.sum(dtype=np.float64))) or bool(np.isfinite(array).all())
+
+
+def integers(name: str, below: str | None = None, increasing: bool = False) -> Check:
+    """(name,) integers ≥ 0, all less than the size `below`. Compiled code may use them as indexes."""
+
+    def check(value: Any, scope: Scope) -> None:
+        _shaped(value, "iu", (name,), scope)
+        if value.size and int(value.min()) < 0:
+            raise Mismatch("has negative entries")
+        if below is not None and value.size and int(value.max()) >= scope.sizes[below]:
+            raise Mismatch(f"has an entry of {int(value.max())}, and there are {scope.sizes[below]} rows")
+        if increasing and not np.all(value[1:] > value[:-1]):
+            raise Mismatch("is not increasing")
+
+    return check
+
+
+def permutation(name: str) -> Check:
+    """(name,) integers in which each of 0 … name − 1 occurs once."""
+
+    def check(value: Any, scope: Scope) -> None:
+        integers(name, below=name)(value, scope)
+        if not np.all(np.bincount(value, minlength=len(value)) == 1):
+            raise Mismatch("is not a permutation of the rows")
+
+    return check
+
+
+def offsets(name: str, total: str) -> Check:
+    """(name + 1,) integers that rise from 0 to the size `total`: where each of `name` runs begins."""
+
+    def check(value: Any, scope: Scope) -> None:
+        _shaped(value, "iu", (f"{name}+1",), scope)
+        if value[0] != 0 or value[-1] != scope.sizes[total] or not np.all(value[1:] >= value[:-1]):
+            raise Mismatch(f"does not rise from 0 to {scope.sizes[total]}")
+
+    return check
+
+
+def booleans(name: str) -> Check:
+    return lambda value, scope: _shaped(value, "b", (name,), scope)
+
+
+def class_labels(name: str) -> Check:
+    """(name,) class labels: numbers, booleans or text."""
+    return lambda value, scope: _shaped(value, "iufbUO", (name,), scope)
+
+
+def strings(name: str) -> Check:
+    return lambda value, scope: _shaped(value, "UO", (name,), scope)
+
+
+def sparse(rows: str | int, columns: str | int, *, canonical: bool = False, infinite: bool = False) -> Check:
+    """A CSR matrix of floats; canonical: sorted columns without duplicates.
+
+    The reader has compared its indexes with its shape already.
+    """
+
+    def check(value: Any, scope: Scope) -> None:
+        if not sp.issparse(value) or value.format != "csr":
+            raise Mismatch(f"must be a CSR matrix, not {type(value).__name__}")
+        floats("", infinite=infinite)(value.data, Scope())
+        for name, length in zip((rows, columns), value.shape, strict=True):
+            scope.bind(name, length)
+        if canonical and not value.has_canonical_format:
+            raise Mismatch("has columns out of order")
+
+    return check
+
+
+def samples(rows: str, columns: str, *, infinite: bool = False) -> Check:
+    """Samples as estimators keep them: dense, CSR, or one string per sample, which counts as one column."""
+    dense, csr = floats(rows, columns, infinite=infinite), sparse(rows, columns, infinite=infinite)
+
+    def check(value: Any, scope: Scope) -> None:
+        if sp.issparse(value):
+            return csr(value, scope)
+        if isinstance(value, np.ndarray) and value.dtype.kind == "O":
+            strings(rows)(value, scope)
+            return scope.bind(columns, 1)
+        return dense(value, scope)
+
+    return check
+
+
+# --- lines that say more than a check ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a declaration; a plain check stands for `Line(check)`.
+
+    key : the field's name in files, where it differs from the attribute's
+    needed : whether the field must be there
+    stored : False for what a file leaves out
+    derive : how to compute a field that is not stored from the restored object; AttributeError means it has none
+    """
+
+    check: Check = anything
+    key: str | None = None
+    needed: bool = True
+    stored: bool = True
+    derive: Callable[[Any], Any] | None = None
+
+
+def if_set(check: Check) -> Line:
+    """An attribute that some fits do not set, or that files of older versions do not have."""
+    return Line(check, needed=False)
+
+
+def under(key: str, check: Check) -> Line:
+    """An attribute whose name in files is `key`: the attribute can then be renamed without a new format."""
+    return Line(check, key=key)
+
+
+def derived(compute: Callable[[Any], Any]) -> Line:
+    """An attribute that follows from the others: not stored, and computed again when a file is read."""
+    return Line(stored=False, needed=False, derive=compute)
+
+
+not_stored = Line(stored=False, needed=False)  # an attribute that only `fit` uses, or a cache
+
+
+# --- declarations --------------------------------------------------------------------------------------------
+
+
+class Declaration:
+    """What model files hold of one class (abstract). Creating the class registers the declaration.
+
+    name : in files, for ever; a prefix such as "kernel." makes it one of a family
+    lines : attribute → check or `Line`
+    also : what must hold between the fields beyond equal sizes; it gets them as attributes and raises Mismatch
+    root : whether a file may hold this by itself
+    """
+
+    owner: type
+    root = False
+    advice = "Fit it again, or delete what was added to it."  # the end of the message when saving fails
+
+    def __init__(
+        self, name: str, lines: Mapping[str, Check | Line] | None = None, *, also: Callable[[Any], None] | None = None
+    ) -> None:
+        self.name, self.also = name, also
+        self.given = {key: line if isinstance(line, Line) else Line(line) for key, line in (lines or {}).items()}
+
+    def __set_name__(self, owner: type, attribute: str) -> None:
+        self.owner = owner
+        DECLARED[self.name] = _BY_CLASS[owner] = self
+
+    def lines(self) -> dict[str, Line]:
+        return self.given
+
+    def take_apart(self, value: Any) -> tuple[Parts, Parts]:
+        """Parameters and fitted state, by attribute."""
+        raise NotImplementedError
+
+    def check(self, params: Parts, state: Parts, scope: Scope) -> None:
+        """Raise Mismatch where parts are missing, unknown, or not what the lines say."""
+        raise NotImplementedError
+
+    def put_together(self, params: Parts, state: Parts) -> Any:
+        """The object, from parts that were checked."""
+        raise NotImplementedError
+
+    def verify(self, value: Any, params: Parts, state: Parts) -> None:
+        """Raise Mismatch, when saving, where an object made of these parts would not do what this one does."""
+
+    def keys(self) -> dict[str, str]:
+        """The name in files of each attribute that is stored."""
+        return {name: line.key or name for name, line in self.lines().items() if line.stored}
+
+
+# The declarations of the modules imported so far.
+DECLARED: dict[str, Declaration] = {}  # by name in files
+_BY_CLASS: dict[type, Declaration] = {}
+
+
+def declaration_of(value: Any) -> Declaration | None:
+    """The declaration of an object's own class: a subclass has none, since it may keep and do anything."""
+    return _BY_CLASS.get(type(value))
+
+
+class SavedRecord(Declaration):
+    """A class whose objects are rebuilt by the constructor, from the declared fields.
+
+    The argument for the attribute `_whole` is `whole`, and so is its name in files. A dataclass need not list fields
+    that are annotated as str, int, float or bool, or as one of these or None; those with a default may be missing in
+    older files.
+
+    parts : the constructor's arguments of an object, where they are not attributes
+    build : makes an object from the parts, where the constructor does not
+    """
+
+    def __init__(
+        self,
+        name: str,
+        lines: Mapping[str, Check | Line] | None = None,
+        *,
+        also: Callable[[Any], None] | None = None,
+        parts: Callable[[Any], Parts] | None = None,
+        build: Callable[..., Any] | None = None,
+    ) -> None:
+        super().__init__(name, lines, also=also)
+        self.parts, self.build = parts, build
+
+    def lines(self) -> dict[str, Line]:
+        if not is_dataclass(self.owner):
+            return self.given
+        found = {}
+        for each in fields(self.owner):
+            if each.name in self.given:
+                found[each.name] = self.given[each.name]
+            elif each.init:
+                found[each.name] = Line(_plain(self.owner, each.name, each.type), needed=not _has_default(each))
+        return found
+
+    def take_apart(self, value: Any) -> tuple[Parts, Parts]:
+        if self.parts is not None:
+            return self.parts(value), {}
+        return {name: getattr(value, name) for name, line in self.lines().items() if line.stored}, {}
+
+    def check(self, params: Parts, state: Parts, scope: Scope) -> None:
+        if state:
+            raise Mismatch("it has a fitted state, and its kind has none")
+        _check_lines(self.lines(), params, scope)
+        if self.also is not None:
+            self.also(SimpleNamespace(**params))
+
+    def put_together(self, params: Parts, state: Parts) -> Any:
+        make: Callable[..., Any] = self.build or self.owner
+        return make(**{name.lstrip("_"): part for name, part in params.items()})
+
+    def keys(self) -> dict[str, str]:
+        return {name: key.lstrip("_") for name, key in super().keys().items()}
+
+
+class SavedEstimator(Declaration):
+    """An estimator: any parameters while it is not fitted, valid ones and the declared attributes once it is.
+
+    root : whether a file may hold one by itself; False for the parts of other estimators
+    """
+
+    def __init__(
+        self,
+        name: str,
+        lines: Mapping[str, Check | Line] | None = None,
+        *,
+        also: Callable[[Any], None] | None = None,
+        root: bool = True,
+    ) -> None:
+        super().__init__(name, lines, also=also)
+        self.root = root
+
+    def take_apart(self, value: Any) -> tuple[Parts, Parts]:
+        params = value.get_params(deep=False)
+        left_out = {name for name, line in self.lines().items() if not line.stored}
+        return params, {k: part for k, part in vars(value).items() if k not in params and k not in left_out}
+
+    def check(self, params: Parts, state: Parts, scope: Scope) -> None:
+        known = inspect.signature(self.owner).parameters
+        if unknown := set(params) - set(known):
+            raise Mismatch(f"{_first(unknown)} is not one of its parameters")
+        fitted = {name: part for name, part in state.items() if name not in _CONFIG}
+        for name in set(state) & set(_CONFIG):
+            _CONFIG[name](state[name], scope)
+        if fitted:
+            _check_lines(self.lines(), fitted, scope)
+            if self.also is not None:
+                defaults = {name: parameter.default for name, parameter in known.items()}
+                self.also(SimpleNamespace(**defaults | params | fitted))
+
+    def put_together(self, params: Parts, state: Parts) -> Any:
+        value = self.owner(**params)
+        if set(state) - set(_CONFIG):
+            value._validate_params()  # scikit-learn's own, with the class's constraints
+        vars(value).update(state)
+        for name, line in self.lines().items() if set(state) - set(_CONFIG) else ():
+            if line.derive is not None:
+                try:
+                    setattr(value, name, line.derive(value))
+                except AttributeError:  # this model does not have it
+                    continue
+        return value
+
+
+def _check_lines(lines: dict[str, Line], parts: Parts, scope: Scope) -> None:
+    stored = {name: line for name, line in lines.items() if line.stored}
+    if unknown := set(parts) - set(stored):
+        raise Mismatch(f"it has {_first(unknown)}, which its kind does not have")
+    if missing := {name for name, line in stored.items() if line.needed} - set(parts):
+        raise Mismatch(f"{_first(missing)} is missing")
+    for name, line in stored.items():
+        if name in parts:
+            try:
+                line.check(parts[name], scope)
+            except Mismatch as mismatch:
+                raise Mismatch(f"{name} {mismatch}") from mismatch
+
+
+def _first(names: set[str]) -> str:
+    return repr(min(names)[:60])
+
+
+_PLAIN: dict[str, Check] = {"str": text, "int": whole(-LARGEST), "float": number, "bool": flag}
+
+
+def _plain(owner: type, name: str, annotation: Any) -> Check:
+    """The check of a dataclass's field that is annotated with a plain type."""
+    words = [part.strip() for part in str(getattr(annotation, "__name__", annotation)).split("|")]
+    if not set(words) <= {*_PLAIN, "None"}:
+        raise TypeError(f"{owner.__name__}.{name} is a {annotation}: add a line for it to {owner.__name__}._saved.")
+    return either(*(none if word == "None" else _PLAIN[word] for word in words))
+
+
+def _has_default(each: Any) -> bool:
+    return each.default is not MISSING or each.default_factory is not MISSING
+
+
+def _output_config(value: Any, scope: Scope) -> None:
+    if not isinstance(value, dict) or set(value) - {"transform"}:
+        raise Mismatch("must say what transform gives")
+    for kind in value.values():
+        one_of("default", "pandas", "polars")(kind, scope)
+
+
+_CONFIG: dict[str, Check] = {"_sklearn_output_config": _output_config}  # what set_output leaves, fitted or not
+
+INPUT: dict[str, Check | Line] = {"n_features_in_": size("d"), "feature_names_in_": if_set(strings("d"))}

@@ -1,0 +1,240 @@
+"""The classes of scikit-learn that a model file may contain: estimators inside `Kernelized`, and kernels of its
+Gaussian processes.
+
+Nothing here depends on how scikit-learn keeps a fitted estimator. `get_params` gives the parameters, and whatever else
+`fit` has left is stored if it is plain data. Saving builds the estimator again from what is stored and compares the
+answers of both, so a release of scikit-learn that keeps its state elsewhere is noticed when a model is saved, not when
+it is needed. Reading checks the sizes of the attributes that scikit-learn documents, refuses names that would hide a
+method, and asks the estimator for an answer, so a file of another release that no longer works is refused.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+import warnings
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from mercer.models.fields import (
+    Check,
+    Declaration,
+    Mismatch,
+    Parts,
+    Scope,
+    class_labels,
+    either,
+    finite,
+    floats,
+    instance_of,
+    integers,
+    list_of,
+    number,
+    size,
+    sparse,
+    strings,
+    whole,
+)
+
+_ESTIMATORS = {
+    "cluster": ("KMeans",),
+    "cross_decomposition": ("CCA", "PLSCanonical", "PLSRegression"),
+    "decomposition": ("PCA",),
+    "discriminant_analysis": ("LinearDiscriminantAnalysis",),
+    "linear_model": ("ElasticNet", "Lasso", "LinearRegression", "LogisticRegression", "Ridge", "RidgeClassifier"),
+    "preprocessing": ("LabelBinarizer",),  # a part of RidgeClassifier
+    "svm": ("LinearSVC", "LinearSVR"),
+}
+_GP_KERNELS = (
+    "ConstantKernel", "DotProduct", "Exponentiation", "ExpSineSquared", "Matern", "Product", "RBF",
+    "RationalQuadratic", "Sum", "WhiteKernel",
+)  # fmt: skip
+
+# Fitted attributes that scikit-learn documents, whatever the class. Compiled code relies on some of these sizes.
+_ATTRIBUTES: dict[str, Check] = {
+    "n_features_in_": size("d"),
+    "feature_names_in_": strings("d"),
+    "classes_": class_labels("classes"),
+    "coef_": either(floats("d"), floats("outputs", "d"), sparse("outputs", "d")),
+    "intercept_": either(finite, floats("outputs"), floats(1)),
+    "priors_": floats("classes"),
+    "means_": floats("classes", "d"),
+    "xbar_": floats("d"),
+    "scalings_": floats("d", "rank"),
+    "covariance_": floats("d", "d"),
+    "cluster_centers_": floats("clusters", "d"),
+    "labels_": integers("n", below="clusters"),
+    "n_components_": size("k"),
+    "components_": floats("k", "d"),
+    "mean_": floats("d"),
+    "explained_variance_": floats("k"),
+    "singular_values_": floats("k"),
+    "x_weights_": floats("d", "k"),
+    "x_loadings_": floats("d", "k"),
+    "x_rotations_": floats("d", "k"),
+    "y_weights_": floats("targets", "k"),
+    "y_loadings_": floats("targets", "k"),
+    "y_rotations_": floats("targets", "k"),
+    "_n_threads": whole(1, 256),  # k-means starts this many threads
+}
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*_|_[A-Za-z][A-Za-z0-9_]*")  # of an attribute that fit sets, or a private one
+_METHODS = ("predict", "transform", "decision_function", "predict_proba", "score_samples")
+_MOST = 1024  # for whole numbers with no documented meaning, unless an array is longer: some become numbers of threads
+
+
+class SklearnEstimator(Declaration):
+    """An estimator of scikit-learn, by the data that its fit left."""
+
+    advice = (
+        "Save its features alone, `model.map_.save(path)`, and fit the estimator again to `map_.transform(X)` after "
+        "loading them."
+    )
+
+    def __init__(self, module: str, name: str) -> None:
+        super().__init__(f"sklearn.{name}")
+        self.module = f"sklearn.{module}"
+
+    @property
+    def cls(self) -> Any:
+        return getattr(import_module(self.module), self.name.partition(".")[2])
+
+    def take_apart(self, value: Any) -> tuple[Parts, Parts]:
+        params = value.get_params(deep=False)
+        made = vars(type(value)(**params))  # some constructors set more than their parameters
+        return params, {name: part for name, part in vars(value).items() if name not in made}
+
+    def check(self, params: Parts, state: Parts, scope: Scope) -> None:
+        _refuse_unknown(self.cls, params)
+        longest = max((max(part.shape, default=0) for part in state.values() if hasattr(part, "shape")), default=0)
+        for name, part in state.items():
+            if not _NAME.fullmatch(name) or _is_method(self.cls, name):
+                raise Mismatch(f"{name[:60]!r} is not an attribute that a fit sets")
+            _refuse_odd(part, max(_MOST, longest), name)
+        for name, check in _ATTRIBUTES.items():
+            if name in state:
+                try:
+                    check(state[name], scope)
+                except Mismatch as mismatch:
+                    raise Mismatch(f"{name} {mismatch}") from mismatch
+        _refuse_other_classes(state)
+
+    def put_together(self, params: Parts, state: Parts) -> Any:
+        value = self._assembled(params, state)
+        for name, answer in _answers(value, state).items():
+            if isinstance(answer, Exception) and not isinstance(answer, (ValueError, NotImplementedError)):
+                raise Mismatch(f"this version of scikit-learn cannot use it: {name} fails with {answer!r}")
+        return value
+
+    def verify(self, value: Any, params: Parts, state: Parts) -> None:
+        before, after = _answers(value, state), _answers(self._assembled(params, state), state)
+        for name, answer in before.items():
+            same = type(answer) is type(after[name])
+            if not same or (isinstance(answer, np.ndarray) and not np.array_equal(answer, after[name], equal_nan=True)):
+                raise Mismatch(f"{name} of one restored from its parameters and attributes answers differently")
+
+    def _assembled(self, params: Parts, state: Parts) -> Any:
+        value = self.cls(**params)
+        for name, part in state.items():
+            if not isinstance(inspect.getattr_static(self.cls, name, None), property):  # a property computes its value
+                setattr(value, name, part)
+        return value
+
+
+class SklearnKernel(Declaration):
+    """A kernel of scikit-learn's Gaussian processes, by its parameters."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"gp.{name}")
+        self.module = "sklearn.gaussian_process.kernels"
+
+    @property
+    def cls(self) -> Any:
+        return getattr(import_module(self.module), self.name.partition(".")[2])
+
+    def take_apart(self, value: Any) -> tuple[Parts, Parts]:
+        return value.get_params(deep=False), {}
+
+    def check(self, params: Parts, state: Parts, scope: Scope) -> None:
+        _refuse_unknown(self.cls, params)
+        if state:
+            raise Mismatch("it has a fitted state, and its kind has none")
+        for name, part in params.items():
+            if not name.endswith("_bounds"):
+                try:
+                    _GP_PARAMETERS.get(name, number)(part, scope)
+                except Mismatch as mismatch:
+                    raise Mismatch(f"{name} {mismatch}") from mismatch
+
+    def put_together(self, params: Parts, state: Parts) -> Any:
+        return self.cls(**params)
+
+
+_GP_PARAMETERS: dict[str, Check] = {
+    **dict.fromkeys(("k1", "k2", "kernel"), instance_of("gp")),
+    "length_scale": either(finite, floats("l"), list_of(finite)),
+}
+SKLEARN: dict[str, SklearnEstimator | SklearnKernel] = {
+    **{f"sklearn.{name}": SklearnEstimator(module, name) for module, names in _ESTIMATORS.items() for name in names},
+    **{f"gp.{name}": SklearnKernel(name) for name in _GP_KERNELS},
+}
+ESTIMATOR_NAMES = sorted({name for names in _ESTIMATORS.values() for name in names} - {"LabelBinarizer"})
+
+
+def sklearn_declaration(value: Any) -> SklearnEstimator | SklearnKernel | None:
+    """The declaration of an object of scikit-learn's; None for others. Nothing is imported."""
+    for family in ("sklearn", "gp"):
+        found = SKLEARN.get(f"{family}.{type(value).__name__}")
+        if found is not None and getattr(sys.modules.get(found.module), type(value).__name__, None) is type(value):
+            return found
+    return None
+
+
+def _refuse_unknown(cls: type, params: Parts) -> None:
+    if unknown := set(params) - set(inspect.signature(cls).parameters):
+        raise Mismatch(f"{min(unknown)[:60]!r} is not one of its parameters")
+
+
+def _is_method(cls: type, name: str) -> bool:
+    found = inspect.getattr_static(cls, name, None)
+    return found is not None and not isinstance(found, property)
+
+
+def _refuse_odd(part: Any, most: int, name: str) -> None:
+    """Refuse whole numbers of a size that no state has, at any depth."""
+    if isinstance(part, (list, tuple)):
+        for entry in part:
+            _refuse_odd(entry, most, name)
+    elif isinstance(part, int) and name.startswith("_") and abs(part) > most:
+        raise Mismatch(f"{name} is {part}, more than any size of it")
+
+
+def _refuse_other_classes(state: Parts) -> None:
+    """A linear classifier has one row of coefficients per class, or one for two classes."""
+    if {"classes_", "coef_", "intercept_"} <= set(state) and np.ndim(state["coef_"]) == 2:
+        classes, rows = len(state["classes_"]), state["coef_"].shape[0]
+        if classes != (2 if rows == 1 else rows) or np.size(state["intercept_"]) != rows:
+            raise Mismatch(f"there are {classes} classes and {rows} rows of coefficients")
+
+
+def _answers(value: Any, state: Parts) -> dict[str, Any]:
+    """What the methods of an estimator answer on three rows: an array, or the exception."""
+    d = state.get("n_features_in_")
+    if not isinstance(d, int):
+        return {}
+    tables = (part for part in state.values() if isinstance(part, np.ndarray) and part.ndim == 2)
+    dtype = next((part.dtype for part in tables if part.dtype.kind == "f"), np.dtype(np.float64))
+    rows = np.array([np.zeros(d), np.ones(d), np.linspace(-1, 1, d)], dtype)
+    found: dict[str, Any] = {}
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        for name in _METHODS:
+            if hasattr(value, name):
+                try:
+                    answer = getattr(value, name)(rows)
+                    found[name] = np.asarray(answer[0] if isinstance(answer, tuple) else answer)
+                except Exception as error:
+                    found[name] = error
+    return found
