@@ -289,7 +289,7 @@ class Reader:
             raise Mismatch(f"{place} has parameters or a state that are not an object")
         attributes = {key: attribute for attribute, key in declaration.keys().items()}
         inside = f"{place}." if place else ""
-        return {attributes.get(key, key): self.value(entry, f"{inside}{key}") for key, entry in entries.items()}
+        return {attributes.get(key) or key: self.value(entry, f"{inside}{key}") for key, entry in entries.items()}
 
 
 # --- numbers -------------------------------------------------------------------------------------------------
