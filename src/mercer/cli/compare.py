@@ -1,32 +1,51 @@
-"""`mercer compare`: several maps of one table side by side."""
+"""`mercer compare`: several maps of one table side by side, read from files or fitted."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass, replace
+from itertools import combinations
+from math import inf, isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from mercer.cli.console import Console, four_digits, print_json, print_table, print_text
+from mercer.cli.errors import STOPPED, Failure
+from mercer.cli.evaluate import sample_size
+from mercer.cli.fit import FitRequest
+from mercer.cli.methods import AUTO, METHODS
 from mercer.cli.options import (
     MAPS,
     OUTPUT,
-    choice_of,
     jobs_option,
     json_option,
     names_option,
     option,
-    others_of,
+    other_options,
     run_options,
     score_options,
     seed_option,
+    table_choice,
     table_options,
+    unknown,
     verb,
 )
+from mercer.cli.outputs import OutputFiles, make_folder, refuse_bad_outputs, refuse_other_than_page
+from mercer.cli.record import json_value, record_path
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from mercer.tables.table import Table
+
+COMPARED = [name for name, method in METHODS.items() if not method.takes_second]
 
 
 @verb("compare")
 @click.argument("table")
 @click.argument("coordinates", nargs=-1)
-@names_option("--methods", "-m", section=MAPS, help="Fit these instead of reading maps: pca,kpca,isomap,sne,tsne,kda.")
+@names_option("--methods", "-m", section=MAPS, help=f"Fit these methods instead of reading maps: {','.join(COMPARED)}.")
 @names_option("--coords", section=MAPS, help="Columns that are coordinates, in files without a run.json.")
 @score_options
 @table_options
@@ -35,11 +54,11 @@ from mercer.cli.options import (
     "-o",
     metavar="FOLDER",
     section=OUTPUT,
-    help="With --methods: where the coordinates of each go, with a run.json.",
+    help="With --methods: where to write the coordinates and run.json of each.",
 )
 @option("--report", metavar="FILE", section=OUTPUT, help="A page with all maps, linked.")
 @json_option
-@seed_option("Of the methods, and of the rows that are sampled.")
+@seed_option("Seeds the methods, and chooses the rows that are sampled.")
 @jobs_option
 @run_options
 @click.pass_context
@@ -50,9 +69,214 @@ def command(context: click.Context, **options: Any) -> None:
       mercer compare table.csv --methods pca,kpca,tsne --label kind
       mercer compare table.csv --methods kpca,tsne -o maps --report maps.html
 
-    Scores of several maps of one table, the best of each marked, and how far the maps agree with one another: the
-    Procrustes disparity of their shapes (0 is the same shape) and the share of neighbours that two maps have in common.
+    Score several maps of one table and mark the best of each score. Then tell how far the maps agree with one another,
+    by the Procrustes disparity of their shapes (0 means the same shape) and the share of neighbours in common.
     """
-    from mercer.cli.comparing import run
+    run(table_choice(context), **other_options(options))
 
-    run(choice_of(context), **others_of(options))
+
+@dataclass(frozen=True)
+class ScoredMap:
+    """A map with a name and its scores."""
+
+    name: str
+    values: np.ndarray  # (n, k)
+    axes: list[str]
+    scores: list[Any]
+    record: dict[str, Any] | None
+    stopped: bool = False
+
+
+def run(
+    choice: dict[str, Any],
+    *,
+    table: str,
+    coordinates: tuple[str, ...],
+    methods: tuple[str, ...],
+    coords: tuple[str, ...],
+    neighbors: int,
+    sample: str,
+    metric: str,
+    output: str | None,
+    report: str | None,
+    as_json: bool,
+    seed: int,
+    jobs: int | None,
+    console: Console,
+) -> None:
+    from mercer.cli.table_input import refuse_metric, source_name
+
+    _refuse(coordinates, methods, choice, output)
+    settings = {"neighbors": neighbors, "sample": sample_size(sample), "seed": seed, "metric": metric}
+    refuse_metric(metric)
+    refuse_other_than_page(report)
+    written = [] if output is None else [Path(output) / f"{method}.csv" for method in methods]
+    if output is not None:
+        make_folder(Path(output))
+    written += [record_path(path) for path in written]
+    refuse_bad_outputs([*map(str, written), *([report] if report else [])], [table, *coordinates])
+    if methods:
+        request = FitRequest(table, AUTO, choice=choice, seed=seed, jobs=jobs)
+        rows, maps = _fitted_maps(request, methods, output, settings, console)
+    else:
+        rows, maps = _read_maps(table, coordinates, coords, choice, settings, console)
+    pairs = [agreement(a, b, neighbors, seed) for a, b in combinations(maps, 2)]
+    if report is not None:
+        _write_page(report, table, maps, rows, choice.get("label"))
+    if as_json:
+        print_json({"table": table, "maps": {m.name: json_value(m.scores) for m in maps}, "agreement": pairs})
+    else:
+        n, d = rows.X.shape
+        print_text(f"{source_name(table)}: {n:,} rows, {d:,} columns", bold=True)
+        print_side_by_side(maps)
+        print_agreement(pairs)
+    if report is not None:
+        console.field("page", report)
+    if methods and (len(maps) < len(methods) or maps[-1].stopped):
+        raise Failure(f"stopped; compared only {', '.join(m.name for m in maps)}", STOPPED)
+
+
+def _refuse(coordinates: tuple[str, ...], methods: tuple[str, ...], choice: dict[str, Any], output: str | None) -> None:
+    if bool(coordinates) == bool(methods):
+        raise click.UsageError("Name either files of coordinates, or methods to fit with --methods.")
+    for name in methods:
+        if name not in COMPARED:
+            raise click.UsageError(unknown("method", name, COMPARED))
+        missing = METHODS[name].missing(label=bool(choice.get("label")), second=False)
+        if missing:
+            raise click.UsageError(missing)
+    if output is not None and not methods:
+        raise click.UsageError("--output is for the maps that --methods fits.")
+    if len(set(methods)) < len(methods) or len(set(coordinates)) < len(coordinates):
+        raise click.UsageError("A map is named twice.")
+
+
+# --- the maps ------------------------------------------------------------------------------------------------
+
+
+def _fitted_maps(
+    request: FitRequest, methods: tuple[str, ...], output: str | None, settings: dict[str, Any], console: Console
+) -> tuple[Table, list[ScoredMap]]:
+    """The table, and a map by each method. Ctrl-C ends with the maps that are done."""
+    from mercer.cli.table_input import as_choice, read, refuse_no_rows
+
+    rows = read(request.table, as_choice(request.choice), console)
+    refuse_no_rows(rows)
+    found: list[ScoredMap] = []
+    for method in methods:
+        place = None if output is None else str(Path(output) / f"{method}.csv")
+        try:
+            found.append(_fit_one(replace(request, method=method, output=place), rows, settings, console))
+        except KeyboardInterrupt:
+            if not found:
+                raise
+            break
+        if found[-1].stopped:
+            break
+    return rows, found
+
+
+def _fit_one(request: FitRequest, rows: Table, settings: dict[str, Any], console: Console) -> ScoredMap:
+    from mercer.cli.fitted import fit_table
+
+    method = METHODS[request.method]
+    fit = fit_table(method, "as requested", rows, None, {}, console, seed=request.seed, jobs=request.jobs)
+    seconds = {"fit": fit.seconds}
+    record = fit.record(request, seconds)
+    if request.output is not None:
+        fit.write(request, record, record_path(request.output), console, seconds)
+        console.field("wrote", request.output)
+    with console.working(f"scoring {method.name}"):
+        scores = method.score(rows, fit.coordinates, **settings).scores
+    return ScoredMap(method.name, fit.coordinates, fit.names, scores, record, fit.stopped)
+
+
+def _read_maps(
+    path: str,
+    files: tuple[str, ...],
+    coords: tuple[str, ...],
+    choice: dict[str, Any],
+    settings: dict[str, Any],
+    console: Console,
+) -> tuple[Table, list[ScoredMap]]:
+    """The table, and the maps of the files, row by row."""
+    from mercer.cli.map_file import map_names, matched, read_map, table_of_map
+    from mercer.cli.pages import quality_report
+
+    maps = matched([read_map(file, coords=coords, id=choice.get("id")) for file in files])
+    rows, first = table_of_map(path, maps[0], choice, console)
+    maps = matched([first, *maps[1:]])
+    found = []
+    for name, each in zip(map_names(maps), maps, strict=True):
+        with console.working(f"scoring {name}"):
+            scores = quality_report(rows, each.values, **settings).scores
+        found.append(ScoredMap(name, each.values, each.names, scores, each.record))
+    return rows, found
+
+
+def _write_page(path: str, table: str, maps: list[ScoredMap], rows: Table, label: str | None) -> None:
+    from mercer.cli.pages import page_writer, title_of
+    from mercer.web.page import Map
+
+    drawn = [Map(m.name, m.values, m.axes, json_value(m.scores), m.record) for m in maps]
+    title = f"{title_of(table)}: {', '.join(m.name for m in maps)}"
+    with OutputFiles() as files:
+        files.add(path, page_writer(title, drawn, rows, label))
+
+
+def agreement(a: ScoredMap, b: ScoredMap, neighbors: int, seed: int = 0) -> dict[str, Any]:
+    """How far two maps agree. The disparity is None if all points of a map coincide."""
+    from mercer.quality import neighborhood_overlap, procrustes_disparity
+
+    k = min(neighbors, len(a.values) - 1)
+    try:
+        disparity = procrustes_disparity(a.values, b.values).value
+    except ValueError:
+        disparity = None
+    overlap = neighborhood_overlap(a.values, b.values, n_neighbors=k, random_state=seed).value
+    return {"maps": [a.name, b.name], "disparity": disparity, "neighbor_overlap": overlap}
+
+
+# --- what is printed -----------------------------------------------------------------------------------------
+
+
+def print_side_by_side(maps: list[ScoredMap]) -> None:
+    """Print scores as rows and maps as columns, with a star for the best of each, ties included."""
+    table = {m.name: {score.name: score for score in m.scores} for m in maps}
+    lines, marks = [], dict[tuple[int, int], str]()
+    for r, score in enumerate(maps[0].scores):
+        scores = [table[m.name].get(score.name) for m in maps]
+        best = best_of(scores)
+        lines.append([score.title, *(_cell(s, i in best) for i, s in enumerate(scores)), four_digits(score.best)])
+        marks |= {(r, i + 1): "bold green" for i in best}
+    print_table(["score", *(m.name for m in maps), "best"], lines, marks=marks)
+
+
+def best_of(scores: list[Any]) -> list[int]:
+    """The maps whose score is nearest to the best value, to the digits shown. Empty if all maps are equally near."""
+    gaps = [inf if s is None or not isfinite(s.value) else abs(s.value - s.best) for s in scores]
+    least = min(gaps)
+    # Four digits are shown: scores that differ by less than half of the last one look the same.
+    found = [i for i, gap in enumerate(gaps) if isfinite(gap) and gap - least < 5e-5]
+    return found if len(found) < len(scores) else []
+
+
+def _cell(score: Any, best: bool) -> str:
+    if score is None:
+        return "- "
+    spread = f" ± {score.error:.3f}" if score.error else ""
+    return f"{four_digits(score.value)}{spread}{'*' if best else ' '}"
+
+
+def print_agreement(pairs: list[dict[str, Any]]) -> None:
+    if pairs:
+        print_text()
+        rows = [
+            [
+                " – ".join(p["maps"]),
+                "-" if p["disparity"] is None else f"{p['disparity']:.4f}",
+                f"{p['neighbor_overlap']:.4f}",
+            ]
+            for p in pairs
+        ]
+        print_table(["maps", "Procrustes disparity", "shared neighbours"], rows)

@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from mercer.cli.messages import Voice
-from mercer.cli.options import OUTPUT, closest, option, run_options, verb
+from mercer.cli.console import Console
+from mercer.cli.options import OUTPUT, option, run_options, unknown, verb
 
 DEMOS = {
     "circles": "two rings that no straight projection tells apart: kernel PCA",
@@ -24,8 +24,7 @@ SHORT = ("circles", "digits")
 def _known(context: click.Context, _: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
     for name in names:
         if name not in (*DEMOS, "all"):
-            hint = closest(name, DEMOS) or f"there are {', '.join(DEMOS)}, and all"
-            raise click.UsageError(f"there is no demo {name}: {hint}", context)
+            raise click.UsageError(unknown("demo", name, [*DEMOS, "all"]), context)
     return names
 
 
@@ -43,7 +42,7 @@ def _known(context: click.Context, _: click.Parameter, names: tuple[str, ...]) -
 )
 @option("--no-page", is_flag=True, section=OUTPUT, help="Pictures alone.")
 @run_options
-def command(names: tuple[str, ...], output: Path, no_page: bool, voice: Voice) -> None:
+def command(names: tuple[str, ...], output: Path, no_page: bool, console: Console) -> None:
     """\b
     Examples:
       mercer demo                     circles and digits
@@ -59,10 +58,10 @@ def command(names: tuple[str, ...], output: Path, no_page: bool, voice: Voice) -
 
     For each: numbers on stdout and pictures as PNG files; for the digits also a page that opens in a browser.
     """
-    run(list(names) or list(SHORT), output, voice, pages=not no_page)
+    run(list(names) or list(SHORT), output, console, pages=not no_page)
 
 
-def run(names: list[str], output: Path, voice: Voice, *, pages: bool = True) -> None:
+def run(names: list[str], output: Path, console: Console, *, pages: bool = True) -> None:
     """Run the demos in `names`, "all" being each of them; those whose data is missing are left out of all."""
     from mercer.cli.demos.faces import NoFaces
     from mercer.cli.demos.stage import Stage
@@ -70,7 +69,7 @@ def run(names: list[str], output: Path, voice: Voice, *, pages: bool = True) -> 
     from mercer.cli.outputs import make_folder
 
     make_folder(output)
-    stage = Stage(output, voice, pages=pages)
+    stage = Stage(output, console, pages=pages)
     wanted = list(DEMOS) if "all" in names else names
     for place, name in enumerate(wanted):
         show: Any = import_module(f"mercer.cli.demos.{name}").show
@@ -81,4 +80,4 @@ def run(names: list[str], output: Path, voice: Voice, *, pages: bool = True) -> 
         except NoFaces as error:
             if "all" not in names:
                 raise unsuitable(str(error)) from error
-            voice.warn(str(error))
+            console.warn(str(error))

@@ -1,4 +1,4 @@
-"""How the command fails: one line, and an exit status that says what kind of failure it was."""
+"""How the command fails: one line on stderr, and an exit status that names the kind of failure."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import click
 
 EXIT_CODES = """\b
 Exit status:
-  0    done
+  0    success
   1    failed while computing or writing
-  2    wrong usage: an option, a value, a name
+  2    wrong usage: an option, a value or a name
   3    the input cannot be read, or does not suit the method
   4    not enough memory; nothing was allocated
-  5    a model file is broken
-  130  stopped by Ctrl-C; of SNE and t-SNE the map so far was kept
+  5    a model file is damaged
+  130  stopped by Ctrl-C; SNE and t-SNE keep the map so far
 """
 FAILED, USAGE, INPUT, MEMORY, MODEL, STOPPED = 1, 2, 3, 4, 5, 130
 
-# By name, so that asking costs no import.
+# Classes by name, so that looking one up imports nothing.
 _STATUS = {
     "ModelFileError": MODEL,
     "TableError": INPUT,
@@ -27,55 +27,54 @@ _STATUS = {
     "KeyboardInterrupt": STOPPED,
     "Abort": STOPPED,
 }
-_OURS = (ValueError, TypeError, OSError, MemoryError, RuntimeError, ArithmeticError)
+# Exceptions that carry a message for the user. Any other exception is a defect of the command.
+_EXPECTED = (ValueError, TypeError, OSError, MemoryError, RuntimeError, ArithmeticError)
 
 
 class Failure(click.ClickException):
-    """A failure with its exit status. That nobody reads on is none: there is nobody to be told."""
+    """A failure and its exit status.
 
-    def __init__(self, message: str, exit_code: int = FAILED, *, reader_left: bool = False) -> None:
+    closed_pipe : whether the reader of stdout has gone. That is not a failure: no one is left to read a message.
+    """
+
+    def __init__(self, message: str, exit_code: int = FAILED, *, closed_pipe: bool = False) -> None:
         super().__init__(message)
         self.exit_code = exit_code  # type: ignore[misc]
-        self.reader_left = reader_left
+        self.closed_pipe = closed_pipe
 
 
 def unsuitable(message: str) -> Failure:
-    """The input does not suit what is asked of it."""
+    """The failure of an input that cannot be used as the user asked."""
     return Failure(message, INPUT)
 
 
 def explain(error: BaseException) -> Failure:
-    """The failure that an exception is."""
+    """Turn any exception into a failure with a message and an exit status."""
     if isinstance(error, Failure):
         return error
     if isinstance(error, click.ClickException):
-        return Failure(_usage(error), error.exit_code)
+        return Failure(_usage_message(error), error.exit_code)
+    if isinstance(error, BrokenPipeError):
+        return Failure("", 0, closed_pipe=True)
     names = [kind.__name__ for kind in type(error).__mro__]
     status = next((_STATUS[name] for name in names if name in _STATUS), FAILED)
-    if isinstance(error, BrokenPipeError):
-        return Failure("", 0, reader_left=True)
     if status == STOPPED:
         return Failure("stopped", status)
     message = _os_message(error) if isinstance(error, OSError) else str(error)
     if status == MEMORY and not message:
-        message = "out of memory; try --dtype float32, fewer rows, or --dry-run to see what is needed"
-    if isinstance(error, _OURS):
+        message = "Out of memory. Try --dtype float32 or fewer rows; --dry-run tells how much is needed."
+    if isinstance(error, _EXPECTED):
         return Failure(message or type(error).__name__, status)
     return Failure(f"{type(error).__name__}: {message} (--debug shows where; please report it)", status)
 
 
-def _usage(error: click.ClickException) -> str:
-    """click's own message, and where the options are listed."""
+def _usage_message(error: click.ClickException) -> str:
+    """Click's message, and the command that lists the options, unless the message already ends with a question."""
     message = error.format_message()
     context = getattr(error, "ctx", None)
-    if (
-        isinstance(error, click.UsageError)
-        and context is not None
-        and "--help" not in message
-        and not message.endswith("?")
-    ):
-        message = f"{message.rstrip('.')}; see {context.command_path} --help"
-    return message
+    if not isinstance(error, click.UsageError) or context is None or "--help" in message or message.endswith("?"):
+        return message
+    return f"{message.rstrip('.')}. See {context.command_path} --help."
 
 
 def _os_message(error: OSError) -> str:

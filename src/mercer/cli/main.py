@@ -1,4 +1,4 @@
-"""`mercer`: the verbs and how they fail. Nothing heavy is imported here, so that --help is there at once."""
+"""`mercer`: the group of verbs, loaded when they are called, so that --help is there at once."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from typing import Any
 
 import click
 
+from mercer.cli.console import one_line_warnings, printable
 from mercer.cli.errors import EXIT_CODES, Failure, explain
-from mercer.cli.messages import one_line_warnings, printable
-from mercer.cli.options import closest
+from mercer.cli.options import unknown
 
 VERBS = {
-    "fit": "Find coordinates of the rows of a table.",
+    "fit": "Find coordinates for the rows of a table.",
     "transform": "Place new rows with a saved model.",
-    "inspect": "Say what a table, a model, coordinates or a run.json hold.",
+    "inspect": "Describe a table, a model, coordinates or a run.json.",
     "evaluate": "Score coordinates against the table they came from.",
     "compare": "Score several maps side by side, or fit several methods.",
     "report": "Make a page of maps that opens offline.",
-    "demo": "See the methods at work on data that is here already.",
+    "demo": "Show the methods at work on built-in data.",
 }
 
 
 class Verbs(click.Group):
-    """A group that loads a verb when it is called, and whose failures are one line on stderr."""
+    """A group that loads a verb when it is called, and reports every failure in one line on stderr."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(VERBS)
@@ -36,8 +36,7 @@ class Verbs(click.Group):
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[Any, Any, list[str]]:
         if args[0] not in VERBS:
-            hint = closest(args[0], VERBS) or f"there are {', '.join(VERBS)}"
-            raise click.UsageError(f"there is no verb {args[0]}: {hint}", ctx)
+            raise click.UsageError(unknown("verb", args[0], VERBS), ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -71,11 +70,12 @@ class Verbs(click.Group):
 
 
 def leave(failure: Failure) -> None:
-    """Say what went wrong in one line and leave."""
+    """Print the message of a failure on one line and exit with its status."""
     if failure.message:
         click.echo(printable(f"mercer: {' '.join(failure.message.split())}"), err=True)
-    if failure.reader_left:
-        with suppress(OSError, ValueError):  # so that nothing is flushed into the void at exit
+    if failure.closed_pipe:
+        # Python flushes stdout at exit. A closed pipe would make that a traceback, so stdout is pointed elsewhere.
+        with suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(failure.exit_code)
 
@@ -99,8 +99,8 @@ def main(context: click.Context) -> None:
       mercer inspect table.csv
       mercer demo digits
 
-    Data in, coordinates out, with their quality and a page to look at: PCA, kernel PCA, kernel discriminants, kernel
-    CCA, Isomap, SNE and t-SNE, exact to a stated tolerance, without the n × n matrix.
+    Turn a table into coordinates, with scores of their quality and a page to look at: PCA, kernel PCA, kernel
+    discriminants, kernel CCA, Isomap, SNE and t-SNE, exact to a stated tolerance, without the n × n matrix.
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())

@@ -1,18 +1,60 @@
-"""The methods that `mercer fit` knows, and what the command sets differently from the estimators."""
+"""The methods of `mercer fit`. Each is an object that knows its estimator, what it needs, and how it is fitted,
+described and scored, so that no verb asks which method it has.
+
+Help reads this module, so that it imports nothing heavy: estimators and NumPy are loaded when a method is used.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from mercer.cli.errors import unsuitable
+from mercer.cli.summary import (
+    Line,
+    correlated,
+    explained,
+    fitted_kernel,
+    left_out,
+    map_divergence,
+    map_neighbors,
+    map_repulsion,
+    residual,
+    solver,
+    unexplained,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from mercer.tables.table import Table
+
+# Parameters that are not options: objects and callbacks, what --seed, --jobs and --quiet set, and what is accepted for
+# scikit-learn's sake but not used.
+HIDDEN = {
+    *("kernel_params", "kernel_params_y", "metric_params", "fixed", "callbacks", "callback_every", "snapshots"),
+    *("random_state", "n_jobs", "verbose", "copy", "copy_X"),
+    *("angle", "path_method"),
+}
 
 
 @dataclass(frozen=True)
-class Method:
-    """module, estimator : where the class is; it is loaded when it is built
-    summary : a line for --help
-    defaults : where a shell wants others than a program
-    documented_by : the class whose docstring describes the parameters
+class FitMethod(ABC):
+    """One method.
+
+    name, title : on the command line, and for people
+    module, estimator : where its class is
+    summary : one line for --help
+    describe : the lines of a fit's summary
+    defaults : parameters whose default on the command line differs from the estimator's
+    growth : the least and greatest power of n by which the time of a fit grows with n rows
+    documented_by : the class whose docstring describes the parameters, if not the estimator
+    turn : the number of rows at which the estimator changes to another algorithm
+    limited_by_shape : whether the default number of components must not exceed the rows and columns of the table
+    replaces : {"radius": "n_neighbors"} if a given radius switches the number of neighbours off
     """
 
     name: str
@@ -20,73 +62,262 @@ class Method:
     module: str
     estimator: str
     summary: str
+    describe: tuple[Callable[[Any], Line | None], ...]
     defaults: dict[str, Any] = field(default_factory=dict)
+    growth: tuple[float, float] = (1.0, 3.0)
     documented_by: str | None = None
+    turn: int = 2048
+    limited_by_shape: bool = False
+    replaces: dict[str, str] = field(default_factory=dict)
 
     def load(self) -> Any:
         """The estimator's class."""
         return getattr(import_module(self.module), self.estimator)
 
+    def build(self, given: dict[str, Any], *, seed: int, jobs: int | None, shape: tuple[int, int] | None = None) -> Any:
+        """The estimator with the command's defaults, the given parameters, the seed and the number of threads."""
+        kind = self.load()
+        known = set(kind().get_params(deep=False))
+        settings = dict(self.defaults)
+        if self.limited_by_shape and shape is not None:
+            settings["n_components"] = min(settings["n_components"], *shape)
+        settings |= {name: value for name, value in given.items() if name in known and name not in HIDDEN}
+        settings |= {name: value for name, value in (("random_state", seed), ("n_jobs", jobs)) if name in known}
+        return kind(**settings)
+
+    def consistent(self, parameters: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+        """Parameters in which one that was given switches off the one that it replaces."""
+        off = {
+            other: None for name, other in self.replaces.items() if given.get(name) is not None and other not in given
+        }
+        return parameters | off
+
+    def missing(self, *, label: bool, second: bool) -> str | None:
+        """What the method needs and does not have, as a message; None if it has all."""
+        return None
+
+    @property
+    def takes_second(self) -> bool:
+        """Whether the method is fitted to two tables."""
+        return False
+
+    @abstractmethod
+    def arguments(self, table: Table, second: Table | None) -> tuple[Any, ...]:
+        """What the estimator's fit and plan are called with."""
+
+    def fit(self, estimator: Any, arguments: tuple[Any, ...], update: Callable[..., None]) -> np.ndarray:
+        """Fit the estimator; the coordinates (n, k)."""
+        import numpy as np
+
+        return np.asarray(estimator.fit_transform(*arguments))
+
+    def steps(self, estimator: Any) -> int | None:
+        """How many steps a fit takes, if it counts them."""
+        return None
+
+    def for_trial(self, estimator: Any, rows: int, steps: int) -> Any:
+        """A copy of the estimator for a trial fit of a few rows, and a few steps if it takes steps."""
+        from sklearn.base import clone
+
+        return clone(estimator)
+
+    def column_names(self, count: int) -> list[str]:
+        """Names for the columns of coordinates: kpca1, kpca2, …"""
+        return [f"{self.name}{i}" for i in range(1, count + 1)]
+
+    def views(self, count: int) -> list[tuple[str, slice]]:
+        """A title and the columns of each map that a fit gives. The first map is that of the table itself."""
+        return [(self.title, slice(0, count))]
+
+    def score(self, table: Table, coordinates: np.ndarray, **settings: Any) -> Any:
+        """The quality of the table's own map, as `mercer.quality.report` gives it."""
+        from mercer.cli.pages import quality_report
+
+        _, columns = self.views(coordinates.shape[1])[0]
+        return quality_report(table, coordinates[:, columns], **settings)
+
+    def summarize(self, estimator: Any) -> list[Line]:
+        """(name, value) of what a fitted estimator can say about itself."""
+        return [line for line in (say(estimator) for say in self.describe) if line is not None]
+
+
+@dataclass(frozen=True)
+class OneTable(FitMethod):
+    """A method of one table and nothing else."""
+
+    def arguments(self, table: Table, second: Table | None) -> tuple[Any, ...]:
+        return (table.X,)
+
+
+@dataclass(frozen=True)
+class LabelledTable(FitMethod):
+    """A method of one table whose rows have classes."""
+
+    def missing(self, *, label: bool, second: bool) -> str | None:
+        return None if label else f"Method {self.name} separates classes. Name the column of classes with --label."
+
+    def arguments(self, table: Table, second: Table | None) -> tuple[Any, ...]:
+        return table.X, as_classes(table.labels)
+
+
+@dataclass(frozen=True)
+class TwoTables(FitMethod):
+    """A method of two tables with the same rows. The coordinates of both stand side by side."""
+
+    @property
+    def takes_second(self) -> bool:
+        return True
+
+    def missing(self, *, label: bool, second: bool) -> str | None:
+        return None if second else f"Method {self.name} compares two tables. Name the other one with --second."
+
+    def arguments(self, table: Table, second: Table | None) -> tuple[Any, ...]:
+        assert second is not None
+        return table.X, second.X
+
+    def fit(self, estimator: Any, arguments: tuple[Any, ...], update: Callable[..., None]) -> np.ndarray:
+        import numpy as np
+
+        estimator.fit(*arguments)
+        return np.hstack([estimator.x_scores_, estimator.y_scores_])
+
+    def column_names(self, count: int) -> list[str]:
+        return [f"{self.name}_{view}{i}" for view in "xy" for i in range(1, count // 2 + 1)]
+
+    def views(self, count: int) -> list[tuple[str, slice]]:
+        k = count // 2
+        return [(f"{self.title}, first table", slice(0, k)), (f"{self.title}, second table", slice(k, count))]
+
+
+@dataclass(frozen=True)
+class NeighborMap(FitMethod):
+    """A method that moves the points of a map step by step, and can say how far it has come."""
+
+    def arguments(self, table: Table, second: Table | None) -> tuple[Any, ...]:
+        return (table.X,)
+
+    def fit(self, estimator: Any, arguments: tuple[Any, ...], update: Callable[..., None]) -> np.ndarray:
+        import numpy as np
+
+        estimator.callbacks = lambda done, divergence, _: update(done, f"KL {divergence:.3f}")
+        coordinates = np.asarray(estimator.fit_transform(*arguments))
+        estimator.callbacks = None
+        return coordinates
+
+    def steps(self, estimator: Any) -> int | None:
+        return int(estimator.max_iter)
+
+    def for_trial(self, estimator: Any, rows: int, steps: int) -> Any:
+        import numpy as np
+
+        # The search looks for three times as many neighbours as the perplexity; there must be that many rows.
+        perplexity = np.minimum(estimator.perplexity, max(1.0, (rows - 2) / 3))
+        return super().for_trial(estimator, rows, steps).set_params(max_iter=steps, perplexity=perplexity.tolist())
+
+
+def as_classes(labels: Any) -> np.ndarray:
+    """Labels as classes: whole numbers stay numbers, anything else becomes text. Fractions and gaps are refused."""
+    import numpy as np
+
+    labels = np.asarray(labels)
+    if labels.dtype.kind == "f" and not np.array_equal(labels, np.floor(labels)):
+        raise unsuitable("The label has fractions or missing values. Classes are needed, one for every row.")
+    if labels.dtype.kind in "iubf":
+        return labels.astype(np.int64)
+    if any(label is None for label in labels.tolist()):
+        raise unsuitable("The label has missing values. Every row needs a class.")
+    return labels.astype(str)
+
 
 _TWO = {"n_components": 2}
-_WIDTH = {"kernel": "rbf", "gamma": "median"}  # scikit-learn's linear kernel would be PCA
+_MEDIAN_WIDTH = {"kernel": "rbf", "gamma": "median"}  # the estimator's default, a linear kernel, would repeat PCA
 
-METHODS = {
+METHODS: dict[str, FitMethod] = {
     method.name: method
     for method in (
-        Method("pca", "PCA", "mercer.estimators.pca", "PCA", "straight directions of greatest variance", _TWO),
-        Method(
+        OneTable(
+            "pca",
+            "PCA",
+            "mercer.estimators.pca",
+            "PCA",
+            "straight directions of greatest variance",
+            describe=(solver, explained),
+            defaults=_TWO,
+            growth=(0.8, 1.1),
+            limited_by_shape=True,
+        ),
+        OneTable(
             "kpca",
             "kernel PCA",
             "mercer.estimators.kernel_pca",
             "KernelPCA",
-            "directions in the feature space of a kernel: curved ones",
-            _TWO | _WIDTH,
+            "directions in the feature space of a kernel, curved in the table's own space",
+            describe=(fitted_kernel, solver, explained, residual),
+            defaults=_TWO | _MEDIAN_WIDTH,
+            growth=(1.4, 2.3),
         ),
-        Method(
+        LabelledTable(
             "kda",
             "kernel discriminants",
             "mercer.estimators.kernel_discriminant",
             "KernelDiscriminantAnalysis",
             "directions that separate the classes of --label",
+            describe=(fitted_kernel, solver, left_out),
+            growth=(1.4, 3.0),
         ),
-        Method(
+        TwoTables(
             "kcca",
             "kernel CCA",
             "mercer.estimators.kernel_cca",
             "KernelCCA",
             "what this table and --second have in common",
-            {"gamma": "median"},
+            describe=(fitted_kernel, solver, correlated),
+            defaults={"gamma": "median"},
+            growth=(2.2, 3.0),
         ),
-        Method(
+        OneTable(
             "isomap",
             "Isomap",
             "mercer.estimators.isomap",
             "Isomap",
             "distances along the graph of neighbours",
+            describe=(fitted_kernel, solver, unexplained, residual),
+            growth=(1.6, 2.4),
+            replaces={"radius": "n_neighbors"},
         ),
-        Method(
+        NeighborMap(
             "sne",
             "SNE",
             "mercer.estimators.tsne",
             "SNE",
             "a map that keeps neighbours together, crowded",
+            describe=(map_divergence, map_repulsion, map_neighbors),
+            growth=(0.9, 1.3),
             documented_by="TSNE",
         ),
-        Method("tsne", "t-SNE", "mercer.estimators.tsne", "TSNE", "a map that keeps neighbours together, with room"),
+        NeighborMap(
+            "tsne",
+            "t-SNE",
+            "mercer.estimators.tsne",
+            "TSNE",
+            "a map that keeps neighbours together, with room between them",
+            describe=(map_divergence, map_repulsion, map_neighbors),
+            growth=(0.9, 1.3),
+        ),
     )
 }
 
-MANY_ROWS = 20_000  # all pairs of so many are visited in about a minute
+AUTO = "auto"
+MANY_ROWS = 20_000  # kernel PCA visits all pairs of this many rows in about a minute
 FEW_ROWS = 10
 
 
-def choose_method(rows: int, *, second: bool) -> tuple[str, str]:
-    """What --method auto is, and why."""
+def choose_method(rows: int, *, second: bool) -> tuple[FitMethod, str]:
+    """The method that --method auto takes, and why."""
     if second:
-        return "kcca", "there is a second table"
+        return METHODS["kcca"], "there is a second table"
     if rows < FEW_ROWS:
-        return "pca", f"fewer than {FEW_ROWS} rows say nothing about curvature"
+        return METHODS["pca"], f"fewer than {FEW_ROWS} rows say nothing about curvature"
     if rows <= MANY_ROWS:
-        return "kpca", f"up to {MANY_ROWS:,} rows all pairs can be visited"
-    return "pca", f"more than {MANY_ROWS:,} rows; --method tsne draws a map of them in minutes"
+        return METHODS["kpca"], f"up to {MANY_ROWS:,} rows, all pairs can be visited"
+    return METHODS["pca"], f"more than {MANY_ROWS:,} rows; --method tsne draws a map of them in minutes"

@@ -1,4 +1,4 @@
-"""Options that verbs share, and how their help is set out: in sections, with examples first."""
+"""Options that several verbs share, and how --help shows them: examples first, then options in sections."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 import click
 
-from mercer.cli.messages import Voice
+from mercer.cli.console import Console
 
 METHOD, MAPS, TABLE, SCORES, OUTPUT, RUN = "The method", "The maps", "The table", "The scores", "Output", "The run"
 _ORDER = (METHOD, MAPS, TABLE, SCORES, OUTPUT, RUN)
 
 
-class Whole(click.ParamType):
-    """A whole number within bounds, which are said where they are left and not in --help."""
+class WholeNumber(click.ParamType):
+    """A whole number within bounds. Messages name the bounds; --help does not."""
 
     name = "whole number"
 
@@ -28,15 +28,12 @@ class Whole(click.ParamType):
         except ValueError:
             number = self.least - 1
         if number < self.least or (self.most is not None and number > self.most):
-            bounds = f"from {self.least} on" if self.most is None else f"from {self.least} to {self.most}"
-            self.fail(f"{value} is no whole number {bounds}", param, ctx)
+            bounds = f"of at least {self.least}" if self.most is None else f"from {self.least} to {self.most}"
+            self.fail(f"{value!r} is not a whole number {bounds}.", param, ctx)
         return number
 
 
-SEED = Whole(0, 2**32 - 1)
-
-
-class Sectioned(click.Option):
+class SectionOption(click.Option):
     """An option that stands in a section of --help."""
 
     def __init__(self, *args: Any, section: str = RUN, **settings: Any) -> None:
@@ -45,7 +42,7 @@ class Sectioned(click.Option):
 
 
 class Verb(click.Command):
-    """A command whose options are listed in sections, and whose wrong options are met with the closest ones."""
+    """A command that lists its options in sections, and answers a misspelt option with the closest ones."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         sections: dict[str, list[tuple[str, str]]] = {}
@@ -68,24 +65,34 @@ class Verb(click.Command):
             raise click.UsageError(self.no_such_option(error.option_name, known), ctx) from error
 
     def no_such_option(self, given: str, known: list[str]) -> str:
-        close = closest(given, known, most=2)
-        return f"there is no option {given}" + (f"; {close}" if close else "")
+        return f"Unknown option {given}. {did_you_mean(given, known, most=2)}".rstrip()
 
 
-def closest(given: str, known: Iterable[str], most: int = 1) -> str:
-    """A question for who nearly named something; empty where nothing is near.
+def did_you_mean(given: str, known: Iterable[str], most: int = 1) -> str:
+    """Suggest the closest known names, if any are close.
 
-    >>> closest("kpac", ["pca", "kpca"]), closest("umap", ["pca", "kpca"])
-    ('did you mean kpca?', '')
+    >>> did_you_mean("kpac", ["pca", "kpca"]), did_you_mean("umap", ["pca", "kpca"])
+    ('Did you mean kpca?', '')
     """
     from difflib import get_close_matches
 
     near = get_close_matches(given, list(known), n=most)
-    return f"did you mean {' or '.join(near)}?" if near else ""
+    return f"Did you mean {' or '.join(near)}?" if near else ""
+
+
+def unknown(kind: str, given: str, known: Iterable[str]) -> str:
+    """The message for a name that is not among the known ones.
+
+    >>> unknown("method", "foo", ["pca", "kpca"])
+    "Unknown method 'foo'. Choose one of: pca, kpca."
+    """
+    names = list(known)
+    hint = did_you_mean(given, names) or f"Choose one of: {', '.join(names)}."
+    return f"Unknown {kind} {given!r}. {hint}"
 
 
 def option(*names: str, **settings: Any) -> Callable[[Any], Any]:
-    return click.option(*names, cls=Sectioned, **settings)
+    return click.option(*names, cls=SectionOption, **settings)
 
 
 def verb(name: str, cls: type[Verb] = Verb) -> Callable[[Any], Any]:
@@ -101,75 +108,78 @@ def _together(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return decorate
 
 
-def _words(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
-    """Several options, or one with commas, or both; a name that has a comma itself stands in double quotes."""
+def _split_names(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+    """Names from several options, or from one with commas. A name that holds a comma stands in double quotes."""
     try:
         words = [word.strip() for line in csv.reader(given, skipinitialspace=True) for word in line]
     except csv.Error as error:
-        raise click.UsageError(f"{' '.join(given)!r} are no names: {error}") from error
+        raise click.UsageError(f"{' '.join(given)!r} is not a list of names: {error}.") from error
     return tuple(word for word in words if word)
 
 
 def names_option(*names: str, **settings: Any) -> Callable[[Any], Any]:
     """An option that takes names, separated by commas or given several times."""
-    return option(*names, multiple=True, callback=_words, metavar="NAMES", **settings)
+    return option(*names, multiple=True, callback=_split_names, metavar="NAMES", **settings)
 
 
 table_options = _together(
-    option("--label", metavar="COLUMN", section=TABLE, help="Column of classes: carried along, not fitted."),
-    option("--id", metavar="COLUMN", section=TABLE, help="Column of names of the rows: carried along."),
-    names_option("--drop", section=TABLE, help="Columns to leave out: a,b or several times."),
-    names_option("--columns", section=TABLE, help="Columns to use, and no others."),
+    option("--label", metavar="COLUMN", section=TABLE, help="Column of classes: kept beside the rows, not fitted."),
+    option("--id", metavar="COLUMN", section=TABLE, help="Column that names the rows: kept beside them, not fitted."),
+    names_option("--drop", section=TABLE, help="Columns to leave out: a,b, or give the option several times."),
+    names_option("--columns", section=TABLE, help="Use these columns and no others."),
     option(
         "--impute",
         type=click.Choice(["mean", "median", "zero", "drop"]),
         section=TABLE,
-        help="What stands for missing values; drop leaves out their rows.",
+        help="How to fill in missing values; drop leaves out their rows.",
     ),
     option(
         "--encode",
         type=click.Choice(["onehot", "ordinal", "drop"]),
         section=TABLE,
-        help="What to make of columns of text; drop leaves them out.",
+        help="How to turn columns of text into numbers; drop leaves them out.",
     ),
     option(
         "--scale",
         type=click.Choice(["standard", "robust", "minmax"]),
         section=TABLE,
-        help="Bring columns to one scale: by deviation, by quartiles, to [0, 1].",
+        help="Scale each column: by its deviation, by its quartiles, or to [0, 1].",
     ),
     option("--dtype", type=click.Choice(["float64", "float32"]), section=TABLE, help="float32 halves the memory."),
-)  # fmt: skip
+)
 
 
 def _set_debug(context: click.Context, _: click.Parameter, value: bool) -> None:
     context.meta["mercer.debug"] = value
 
 
-def _voice(_: click.Context, __: click.Parameter, quiet: bool) -> Voice:
-    return Voice(quiet)
+def _console(_: click.Context, __: click.Parameter, quiet: bool) -> Console:
+    return Console(quiet)
 
 
-quiet_option = option(
-    "--quiet", "-q", "voice", is_flag=True, callback=_voice, help="Say nothing but warnings and errors."
+run_options = _together(
+    option("--quiet", "-q", "console", is_flag=True, callback=_console, help="Print only warnings and errors."),
+    option("--debug", is_flag=True, expose_value=False, callback=_set_debug, help="Show where an error came from."),
 )
-debug_option = option(
-    "--debug", is_flag=True, expose_value=False, callback=_set_debug, help="Show where an error came from."
-)
-jobs_option = option("--jobs", "-j", type=Whole(1), metavar="INT", help="Threads; all cores if not given.")
-json_option = option("--json", "as_json", is_flag=True, section=OUTPUT, help="One JSON document on stdout.")
-run_options = _together(quiet_option, debug_option)
+jobs_option = option("--jobs", "-j", type=WholeNumber(1), metavar="INT", help="Threads; all cores by default.")
+json_option = option("--json", "as_json", is_flag=True, section=OUTPUT, help="Print one JSON document on stdout.")
 
 
 def seed_option(text: str) -> Callable[[Any], Any]:
-    return option("--seed", type=SEED, metavar="INT", default=0, show_default=True, help=text)
+    kind = WholeNumber(0, 2**32 - 1)  # the seeds that NumPy's RandomState takes
+    return option("--seed", type=kind, metavar="INT", default=0, show_default=True, help=text)
 
 
 def neighbors_option(section: str = SCORES) -> Callable[[Any], Any]:
-    text = "How many neighbours count in the scores."
-    kind = Whole(1)
     return option(
-        "--neighbors", "-k", type=kind, metavar="INT", default=15, show_default=True, section=section, help=text
+        "--neighbors",
+        "-k",
+        type=WholeNumber(1),
+        metavar="INT",
+        default=15,
+        show_default=True,
+        section=section,
+        help="How many neighbours the scores look at.",
     )
 
 
@@ -181,22 +191,27 @@ score_options = _together(
         show_default=True,
         metavar="auto|INT|none",
         section=SCORES,
-        help="Rows that are looked at: none is all of them, auto enough for an error of 0.005.",
+        help="How many rows to score: none means all, auto enough for an error of 0.005.",
     ),
     option(
-        "--metric", default="euclidean", show_default=True, metavar="NAME", section=SCORES, help="Of the table's rows."
+        "--metric",
+        default="euclidean",
+        show_default=True,
+        metavar="NAME",
+        section=SCORES,
+        help="How distances between rows of the table are measured.",
     ),
 )
 
 
-_CHOICE = ("label", "id", "drop", "columns", "impute", "encode", "scale", "dtype")
+_TABLE_OPTIONS = ("label", "id", "drop", "columns", "impute", "encode", "scale", "dtype")
 
 
-def choice_of(context: click.Context) -> dict[str, Any]:
-    """The options of the table that were given, as fields of `mercer.tables.table.Choice`."""
-    return {name: context.params[name] for name in _CHOICE if context.params.get(name)}
+def table_choice(context: click.Context) -> dict[str, Any]:
+    """The options about the table that were given, as fields of `mercer.tables.table.Choice`."""
+    return {name: context.params[name] for name in _TABLE_OPTIONS if context.params.get(name)}
 
 
-def others_of(options: dict[str, Any]) -> dict[str, Any]:
-    """The options that are not of the table."""
-    return {name: value for name, value in options.items() if name not in _CHOICE}
+def other_options(options: dict[str, Any]) -> dict[str, Any]:
+    """The options that are not about the table."""
+    return {name: value for name, value in options.items() if name not in _TABLE_OPTIONS}

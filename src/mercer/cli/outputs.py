@@ -1,4 +1,4 @@
-"""Writing: checked before the work, all files or none, never onto an input."""
+"""Writing files: checked before any work, all together or not at all, and never over an input."""
 
 from __future__ import annotations
 
@@ -7,49 +7,49 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from mercer.cli.errors import USAGE, Failure
+
+if TYPE_CHECKING:
+    import numpy as np
 
 STDOUT = "-"
 
 
 def refuse_bad_outputs(outputs: list[str], inputs: list[str]) -> None:
-    """Failure for a file that cannot be written, or that would be written onto an input or another output.
-
-    - is stdout, which takes coordinates alone: what may go there is not asked about here.
-    """
-    seen: dict[Path, str] = {}
+    """Failure if a file cannot be written, or would overwrite an input or another output. Stdout is always fine."""
+    seen: set[Path] = set()
     for name in outputs:
         if name == STDOUT:
             continue
         path = Path(name)
         for given in inputs:
             if given != STDOUT and path.exists() and Path(given).exists() and path.samefile(given):
-                raise Failure(f"{name} is an input: write somewhere else", USAGE)
+                raise Failure(f"{name} is an input. Write to another file.", USAGE)
         if path.resolve() in seen:
-            raise Failure(f"{name} would be written twice", USAGE)
-        seen[path.resolve()] = name
+            raise Failure(f"{name} would be written twice.", USAGE)
+        seen.add(path.resolve())
         _refuse_unwritable(path)
 
 
 def _refuse_unwritable(path: Path) -> None:
     if path.is_dir():
-        raise Failure(f"cannot write {path}: it is a folder")
+        raise Failure(f"Cannot write {path}: it is a folder.")
     try:
         TemporaryFile(dir=path.parent).close()
     except OSError as error:
-        raise Failure(f"cannot write {path}: {path.parent}: {error.strerror}") from error
+        raise Failure(f"Cannot write {path}: {path.parent}: {error.strerror}") from error
 
 
 def refuse_unwritable_table(name: str, columns: dict[str, np.ndarray] | None = None) -> None:
-    """Failure for a suffix that no table, or none with such columns, is written as: found out by writing a row."""
-    from mercer.tables.table import TableError, write_table
-
+    """Failure if no table, or none with such columns, can have this suffix. One row is written to find out."""
     if name == STDOUT:
         return
+    import numpy as np
+
+    from mercer.tables.table import TableError, write_table
+
     row = {key: values[:1] for key, values in (columns or {}).items()} | {"x": np.zeros(1)}
     with TemporaryDirectory() as folder:
         try:
@@ -59,40 +59,40 @@ def refuse_unwritable_table(name: str, columns: dict[str, np.ndarray] | None = N
 
 
 def ending(path: Path) -> str:
-    """What says how a file is written: .csv, or .csv.gz."""
+    """The suffix that decides how a file is written: .csv, or .csv.gz."""
     return "".join(path.suffixes[-2:] if path.suffix.lower() == ".gz" else path.suffixes[-1:])
 
 
 def refuse_other_than_page(name: str | None) -> None:
-    """Failure for a page that is not named as one: it would be opened by something else, or be someone's table."""
+    """Failure if a page has another suffix: some other program would open it, or it may be someone's table."""
     if name is not None and Path(name).suffix.lower() not in (".html", ".htm"):
-        raise Failure(f"{name} would be a page of html: end its name with .html", USAGE)
+        raise Failure(f"{name} would hold an HTML page, so its name must end in .html.", USAGE)
 
 
 def make_folder(folder: Path) -> None:
-    """Make the folder and try it, before anything is computed."""
+    """Make the folder and try writing to it, before anything is computed."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         TemporaryFile(dir=folder).close()
     except OSError as error:
-        raise Failure(f"cannot write to {folder}: {error.strerror}") from error
+        raise Failure(f"Cannot write to {folder}: {error.strerror}") from error
 
 
-class Writing:
+class OutputFiles:
     """Files that appear together: each is written beside its place, and all are moved there at the end.
 
-    >>> with Writing() as files:
+    >>> with OutputFiles() as files:
     ...     pass
     """
 
     def __init__(self) -> None:
         self._moves: list[tuple[Path, Path]] = []
 
-    def __enter__(self) -> Writing:
+    def __enter__(self) -> OutputFiles:
         return self
 
     def add(self, path: str | Path, write: Callable[[Path], Any]) -> Path:
-        """Have `write` write a file; where it stands until the end."""
+        """Have `write` write a file. Returns where the file stands until the end."""
         path = Path(path)
         part = path.with_name(f".mercer-{os.getpid()}-{len(self._moves)}{ending(path)}")
         self._moves.append((part, path))

@@ -1,4 +1,4 @@
-"""`--dry-run`: what a fit would do, and the memory and time it would take, without doing it."""
+"""The memory of a fit, method by method, for `--dry-run`."""
 
 from __future__ import annotations
 
@@ -6,62 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from mercer.cli.data import source_name
-from mercer.cli.fitting import as_classes, build
-from mercer.cli.forecast import forecast_seconds
-from mercer.cli.messages import print_json, print_table
-from mercer.cli.methods import METHODS
-from mercer.cli.parameters import HIDDEN
-from mercer.cli.record import plain
-from mercer.cli.request import Request
+from mercer.cli.methods import as_classes
 from mercer.memory import available_bytes, format_bytes, numbers_per_row
 from mercer.tables.table import Table
-
-
-def tell_plan(
-    request: Request, method: str, why: str, table: Table, second: Table | None, files: list[str], as_json: bool
-) -> None:
-    """Print the plan of a fit; MemoryLimitError, as the fit would raise, where it does not fit."""
-    estimator = build(method, request.parameters, seed=request.seed, jobs=request.jobs, shape=table.X.shape)
-    solver, needed = memory_of(method, estimator, table, second)
-    forecast = forecast_seconds(method, estimator, table, second)
-    n, d = table.X.shape
-    held = size_of(table) + (size_of(second) if second is not None else 0)
-    if as_json:
-        parameters = {name: plain(v) for name, v in estimator.get_params(deep=False).items() if name not in HIDDEN}
-        print_json(
-            {
-                "method": method,
-                "why": why,
-                "solver": solver,
-                "parameters": parameters,
-                "rows": n,
-                "columns": d,
-                "table_bytes": held,
-                "needed_bytes": needed,
-                "available_bytes": available_bytes(),
-                "seconds": {"least": forecast.low, "most": forecast.high, "measured_on_rows": forecast.rows},
-                "outputs": files,
-            }
-        )
-        return
-    lines = [
-        ("table", f"{source_name(request.table)}: {n:,} rows, {d:,} columns, {format_bytes(held)} in memory"),
-        ("method", f"{METHODS[method].title}: {why}"),
-        ("solver", solver),
-        ("memory", f"{format_bytes(needed)} beside the table; {format_bytes(available_bytes())} are free"),
-        ("time", str(forecast)),
-        ("writes", ", ".join(files) or "stdout"),
-    ]
-    print_table(["", ""], [[name, value] for name, value in lines], left=(0, 1))
-
-
-def size_of(table: Table) -> int:
-    X = table.X
-    return int(X.nbytes if hasattr(X, "nbytes") else X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
-
-
-# --- memory --------------------------------------------------------------------------------------------------
 
 
 def memory_of(method: str, estimator: Any, table: Table, second: Table | None) -> tuple[str, int]:

@@ -1,4 +1,4 @@
-"""run.json: all there is to know about a run, and to do it again."""
+"""run.json: everything about a run that is needed to understand it, and to repeat it."""
 
 from __future__ import annotations
 
@@ -6,37 +6,60 @@ import json
 import platform
 import sys
 from dataclasses import asdict, is_dataclass
+from datetime import UTC, datetime
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mercer.cli.errors import unsuitable
 from mercer.cli.methods import METHODS
 
+if TYPE_CHECKING:
+    from mercer.tables.table import Table
+
 FORMAT, VERSION = "mercer run", 1
-PACKAGES = ("mercer", "numpy", "scipy", "scikit-learn", "numba", "pyarrow")
-# What an estimator may know of its fit, without asking it to compute anything.
-FACTS = (
+_PACKAGES = ("mercer", "numpy", "scipy", "scikit-learn", "numba", "pyarrow")
+# What an estimator may know about its fit without computing anything more.
+_FACTS = (
     *("eigenvalues_", "residuals_", "eigenvalue_error_", "explained_variance_ratio_", "total_variance_"),
     *("residual_variance_", "correlations_", "training_correlations_", "kl_divergence_", "n_iter_", "recall_"),
     *("gamma_", "gamma_y_", "reg_", "penalty_", "loo_error_", "rank_", "factor_error_", "learning_rate_"),
     *("n_connected_components_", "solver_", "report_"),
 )
-MOST = 1000  # numbers of a fact that are kept
+_MOST_VALUES = 1000  # of a list: enough for any spectrum that someone reads, and the file stays small
 
 
-def plain(value: Any) -> Any:
-    """A value as JSON has it: arrays as lists, numbers that are none as null."""
+def new_record(verb: str, **facts: Any) -> dict[str, Any]:
+    """The record of a run that ends now. Its outputs are added when they are written."""
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "verb": verb,
+        "command": ["mercer", *sys.argv[1:]],
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        **facts,
+        "versions": versions(),
+        "outputs": [],
+    }
+
+
+def input_entry(path: str, table: Table) -> dict[str, Any]:
+    """A table as a record names it."""
+    return {"path": path, "sha256": table.digest, "rows": table.X.shape[0], "columns": table.X.shape[1]}
+
+
+def json_value(value: Any) -> Any:
+    """A value as JSON can hold it: arrays as lists, NaN and infinities as null."""
     if is_dataclass(value) and not isinstance(value, type):
-        return plain(asdict(value))
+        return json_value(asdict(value))
     if isinstance(value, dict):
-        return {str(name): plain(part) for name, part in value.items()}
+        return {str(name): json_value(part) for name, part in value.items()}
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, list | tuple):
-        return [plain(part) for part in value[:MOST]]
+        return [json_value(part) for part in value[:_MOST_VALUES]]
     if isinstance(value, float):
         return value if isfinite(value) else None
     if value is None or isinstance(value, bool | int | str):
@@ -44,18 +67,18 @@ def plain(value: Any) -> Any:
     return str(value)
 
 
-def facts_of(estimator: Any) -> dict[str, Any]:
-    """What is known of a fit: solver, eigenvalues with their residuals, divergence, recall, as far as there are any."""
-    own = {name.rstrip("_"): plain(vars(estimator)[name]) for name in FACTS if name in vars(estimator)}
+def fit_facts(estimator: Any) -> dict[str, Any]:
+    """What a fitted estimator knows: its solver, eigenvalues with residuals, divergence, recall, if it has them."""
+    own = {name.rstrip("_"): json_value(vars(estimator)[name]) for name in _FACTS if name in vars(estimator)}
     affinities = getattr(estimator, "affinities_", None)
     if affinities is not None and "recall" not in own:
-        own["recall"] = plain(affinities.recall)
+        own["recall"] = json_value(affinities.recall)
     return own
 
 
 def versions() -> dict[str, str]:
     found = {"python": platform.python_version()}
-    for name in PACKAGES:
+    for name in _PACKAGES:
         try:
             found[name] = version(name)
         except PackageNotFoundError:
@@ -64,7 +87,7 @@ def versions() -> dict[str, str]:
 
 
 def digest_of(path: str | Path) -> str:
-    """sha256 of a file."""
+    """The sha256 of a file."""
     found = sha256()
     with open(path, "rb") as file:
         while block := file.read(1 << 20):
@@ -72,9 +95,7 @@ def digest_of(path: str | Path) -> str:
     return found.hexdigest()
 
 
-def command_line() -> list[str]:
-    """The words as they were typed."""
-    return ["mercer", *sys.argv[1:]]
+# --- files -----------------------------------------------------------------------------------------------------
 
 
 def record_path(output: str | Path) -> Path:
@@ -88,25 +109,31 @@ def record_path(output: str | Path) -> Path:
     return path.with_name(f"{name.rpartition('.')[0] or name}.run.json")
 
 
+def write_record(record: dict[str, Any], path: Path) -> None:
+    path.write_text(json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+
+
 def read_record(path: str | Path) -> dict[str, Any]:
-    """A run.json, checked; its faults are faults of the input."""
+    """Read and check a run.json. Whatever is wrong with it is a fault of the input."""
     try:
         found = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise unsuitable(f"{path}: {error.strerror}") from error
     except ValueError as error:
-        raise unsuitable(f"{path} is no run.json: {error}") from error
+        raise unsuitable(f"{path} is not a run.json: {error}") from error
     if not isinstance(found, dict) or found.get("format") != FORMAT:
-        raise unsuitable(f'{path} is no run.json of mercer: "format" is not "{FORMAT}"')
+        raise unsuitable(f'{path} is not a run.json of mercer: its "format" is not "{FORMAT}".')
     if not isinstance(found.get("version"), int) or found["version"] > VERSION:
-        raise unsuitable(f"{path} has version {found.get('version')}; this mercer reads up to {VERSION}: update it")
-    if not _whole(found):
-        raise unsuitable(f"{path} is broken: something that every run.json has is missing, or is of the wrong type")
+        raise unsuitable(
+            f"{path} has version {found.get('version')}, and this mercer reads up to {VERSION}. Update it."
+        )
+    if not _is_complete(found):
+        raise unsuitable(f"{path} is damaged: a field that every run.json has is missing or has the wrong type.")
     return found
 
 
-def _whole(record: dict[str, Any]) -> bool:
-    """Whether what the verbs read is there, as what it should be."""
+def _is_complete(record: dict[str, Any]) -> bool:
+    """Whether every field that the verbs read is there and has the right type."""
     shapes = {"method": str, "parameters": dict, "choice": dict, "input": dict, "outputs": list, "coordinates": list}
     if not all(isinstance(record.get(name), kind) for name, kind in shapes.items()) or record["method"] not in METHODS:
         return False
@@ -124,7 +151,7 @@ def _whole(record: dict[str, Any]) -> bool:
 
 
 def record_beside(output: str | Path) -> dict[str, Any] | None:
-    """The record of an output, if one stands beside it and knows it."""
+    """The record of an output, if one stands beside it and lists that output."""
     path = record_path(output)
     if str(output) == "-" or not path.is_file():
         return None

@@ -2,42 +2,51 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from mercer.cli.console import Console, print_json
 from mercer.cli.options import (
     MAPS,
     OUTPUT,
     TABLE,
-    choice_of,
     json_option,
     names_option,
     neighbors_option,
     option,
-    others_of,
+    other_options,
     run_options,
     seed_option,
+    table_choice,
     table_options,
     verb,
 )
+from mercer.cli.outputs import OutputFiles, refuse_bad_outputs, refuse_other_than_page
+from mercer.cli.record import json_value
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from mercer.cli.map_file import MapFile
+    from mercer.tables.table import Table
 
 
 @verb("report")
 @click.argument("coordinates", nargs=-1, required=True)
-@option("--output", "-o", metavar="FILE", required=True, section=OUTPUT, help="The page, one html file.")
-@option("--title", metavar="TEXT", section=OUTPUT, help="Of the page.")
+@option("--output", "-o", metavar="FILE", required=True, section=OUTPUT, help="The page, one HTML file.")
+@option("--title", metavar="TEXT", section=OUTPUT, help="The title of the page.")
 @option(
     "--data",
     metavar="TABLE",
     section=TABLE,
-    help="The table the maps are of: its columns to colour by, its images, and the quality of the maps.",
+    help="The table of the maps: gives columns to colour by, images, and the quality of the maps.",
 )
 @names_option("--coords", section=MAPS, help="Columns that are coordinates, in files without a run.json.")
 @neighbors_option(MAPS)
 @table_options
 @json_option
-@seed_option("Of the rows that are sampled for the quality.")
+@seed_option("Chooses the rows that are sampled for the scores.")
 @run_options
 @click.pass_context
 def command(context: click.Context, **options: Any) -> None:
@@ -46,9 +55,74 @@ def command(context: click.Context, **options: Any) -> None:
       mercer report coords.csv -o map.html
       mercer report kpca.csv tsne.csv --data table.csv --label kind -o maps.html
 
-    One html file with all maps, linked: pan and zoom, colour by any column, lasso, search, the quality and how each map
-    was made. It needs no network and no server. Maps are matched by id, else by order.
+    Write one HTML file with all maps, linked: pan and zoom, colour by any column, lasso, search, see the quality and
+    how each map was made. It needs no network and no server. Maps are matched by id, or by order if there are no ids.
     """
-    from mercer.cli.reporting import run
+    run(table_choice(context), **other_options(options))
 
-    run(choice_of(context), **others_of(options))
+
+def run(
+    choice: dict[str, Any],
+    *,
+    coordinates: tuple[str, ...],
+    output: str,
+    title: str | None,
+    data: str | None,
+    coords: tuple[str, ...],
+    neighbors: int,
+    as_json: bool,
+    seed: int,
+    console: Console,
+) -> None:
+    refuse_bad_outputs([output], [*coordinates, *([data] if data else [])])
+    refuse_other_than_page(output)
+
+    from mercer.cli.map_file import map_names, matched, read_map, table_of_map
+    from mercer.cli.pages import quality_report, title_of
+    from mercer.memory import format_bytes
+    from mercer.web.page import Map, Page, write_page
+
+    label = choice.get("label") if data is None else None
+    maps = matched([read_map(path, coords=coords, id=choice.get("id"), label=label) for path in coordinates])
+    table = None
+    if data is not None:
+        table, first = table_of_map(data, maps[0], choice, console)
+        maps = matched([first, *maps[1:]])
+    drawn = []
+    for name, found in zip(map_names(maps), maps, strict=True):
+        scores = None
+        if table is not None:
+            with console.working(f"scoring {name}"):
+                scores = json_value(quality_report(table, found.values, seed=seed, neighbors=neighbors).scores)
+        drawn.append(Map(name, found.values, found.names, scores, found.record))
+    columns, color_by = page_columns(maps, table, choice.get("label") or maps[0].choice.get("label"))
+    ids = table.ids if table is not None and table.ids is not None else maps[0].ids
+    images = None if table is None else table.images
+    page = Page(title or ", ".join(title_of(path) for path in coordinates), drawn, ids, columns, color_by, images)
+    sizes = []
+    with OutputFiles() as files:
+        files.add(output, lambda path: sizes.append(write_page(page, path)))
+    console.field("page", f"{output} ({format_bytes(sizes[0])}): open it in a browser; no network is needed")
+    if as_json:
+        shape = {"rows": len(maps[0].values), "maps": [m.name for m in drawn], "columns": list(columns)}
+        print_json({"page": output, "bytes": sizes[0], **shape})
+
+
+def page_columns(
+    maps: list[MapFile], table: Table | None, label: str | None
+) -> tuple[dict[str, np.ndarray], str | None]:
+    """The columns of a page, labels first, then those of the files and of the table; and the one to colour by."""
+    from mercer.cli.pages import columns_shown
+
+    columns: dict[str, np.ndarray] = {}
+    for found in maps:
+        if found.labels is not None and found.label is not None:
+            columns.setdefault(found.label, found.labels)
+    for found in maps:
+        for name, column in found.others.items():
+            columns.setdefault(name, column)
+    if table is not None:
+        columns = columns_shown(table, label) | columns
+    if label in columns:
+        columns = {label: columns[label]} | columns
+    return columns, label if label in columns else next(iter(columns), None) if maps[0].label else None

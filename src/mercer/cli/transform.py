@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Any
+import time
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from mercer.cli.console import Console, print_json
+from mercer.cli.errors import unsuitable
+from mercer.cli.methods import METHODS
 from mercer.cli.options import OUTPUT, TABLE, json_option, option, run_options, verb
+from mercer.cli.outputs import STDOUT, OutputFiles, refuse_bad_outputs, refuse_unwritable_table
+from mercer.cli.record import digest_of, input_entry, json_value, new_record, record_path, write_record
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from mercer.tables.table import Preparation, Table
 
 
 @verb("transform")
 @click.argument("model")
 @click.argument("table")
-@option("--second", metavar="TABLE", section=TABLE, help="New rows of the other view, for a model of kcca.")
-@option("--label", metavar="COLUMN", section=TABLE, help="Column to carry along; the model's own if the table has it.")
-@option(
-    "--id", metavar="COLUMN", section=TABLE, help="Column of names of the rows; the model's own if the table has it."
-)
+@option("--second", metavar="TABLE", section=TABLE, help="For a model of kcca: new rows of its second table.")
+@option("--label", metavar="COLUMN", section=TABLE, help="Column of classes to keep; by default the model's.")
+@option("--id", metavar="COLUMN", section=TABLE, help="Column that names the rows; by default the model's.")
 @option(
     "--output",
     "-o",
     metavar="FILE",
-    default="-",
+    default=STDOUT,
     show_default=True,
     section=OUTPUT,
-    help="Coordinates, by suffix; - is csv on stdout.",
+    help="Coordinates, in the format of the suffix; - is csv on stdout.",
 )
 @json_option
 @run_options
@@ -34,9 +43,137 @@ def command(**options: Any) -> None:
       mercer transform map.mercer new.csv -o more.csv
       mercer transform map.mercer new.csv | head
 
-    Coordinates of new rows. They are prepared as the fitted rows were: the same columns, encoding and scaling, all of
-    which the model file knows. Ids and labels are carried along.
+    Find coordinates for new rows. The model file knows how the fitted rows were prepared, and new rows are prepared
+    in the same way: the same columns, encoding and scaling. Ids and labels are kept.
     """
-    from mercer.cli.placing import run
-
     run(**options)
+
+
+def run(
+    *,
+    model: str,
+    table: str,
+    second: str | None,
+    label: str | None,
+    id: str | None,
+    output: str,
+    as_json: bool,
+    console: Console,
+) -> None:
+    if as_json and output == STDOUT:
+        raise click.UsageError("--json and coordinates cannot both go to stdout. Name a file with -o.")
+    inputs = [model, table, *([second] if second else [])]
+    at = record_path(output)
+    refuse_bad_outputs([output] if output == STDOUT else [output, str(at)], inputs)
+    refuse_unwritable_table(output)
+
+    from mercer.cli.fitted import carried_names, map_columns
+    from mercer.cli.table_input import source_name
+    from mercer.tables.table import write_table
+
+    started = time.perf_counter()
+    estimator, notes = open_model(model)
+    rows = _read_new(table, notes, label=label, id=id, console=console)
+    rows, values = _placed(estimator, notes, rows, second, (table, second or ""), id, console)
+    names = _column_names(notes, values.shape[1])
+    choice = dict(notes.get("choice", {})) | {k: v for k, v in (("label", label), ("id", id)) if v}
+    columns = map_columns(rows, names, values, choice)
+    if output == STDOUT:
+        write_table(STDOUT, columns)
+        return
+    record = _record(estimator, notes, model, table, rows, choice, names, carried_names(rows, choice))
+    record["seconds"]["all"] = time.perf_counter() - started
+    with OutputFiles() as files:
+        part = files.add(output, lambda path: write_table(path, columns))
+        record["outputs"] = [{"what": "coordinates", "path": output, "sha256": digest_of(part)}]
+        files.add(at, lambda path: write_record(record, path))
+    console.field("table", f"{source_name(table)}: {len(values):,} rows")
+    console.field("model", f"{model}: {type(estimator).__name__}")
+    console.field("coordinates", output)
+    console.field("record", str(at))
+    if as_json:
+        print_json(record)
+
+
+def open_model(path: str) -> tuple[Any, dict[str, Any]]:
+    """The model of a file and its notes. A missing file is a fault of the input, not of the model."""
+    from mercer.models.registry import load_model
+
+    try:
+        return load_model(path)
+    except OSError as error:
+        raise unsuitable(f"{path}: {error.strerror or error}") from error
+
+
+def preparation_in(notes: dict[str, Any], name: str) -> Preparation | None:
+    """The preparation that the notes of a model hold under this name."""
+    from mercer.tables.table import Preparation
+
+    return Preparation.from_dict(notes[name]) if notes.get(name) else None
+
+
+def _read_new(path: str, notes: dict[str, Any], *, label: str | None, id: str | None, console: Console) -> Table:
+    """New rows, prepared as the model's rows were. Its label and id are kept if the new table has them."""
+    from mercer.cli.table_input import read
+    from mercer.tables.table import Choice
+
+    return read(path, Choice(label=label, id=id), console, preparation=preparation_in(notes, "preparation"))
+
+
+def _placed(
+    estimator: Any,
+    notes: dict[str, Any],
+    rows: Table,
+    second: str | None,
+    names: tuple[str, str],
+    id: str | None,
+    console: Console,
+) -> tuple[Table, np.ndarray]:
+    """The rows that were placed, and their coordinates."""
+    import numpy as np
+
+    if not hasattr(estimator, "transform"):
+        raise unsuitable(f"A model of {type(estimator).__name__} cannot place new rows.")
+    if second is None:
+        with console.working(f"placing {rows.X.shape[0]:,} rows"):
+            return rows, np.asarray(estimator.transform(rows.X))
+    if not hasattr(estimator, "transform_y"):
+        raise unsuitable(f"--second is for models of kernel CCA, not of {type(estimator).__name__}.")
+    from mercer.cli.table_input import match, read
+    from mercer.tables.table import Choice
+
+    other = read(second, Choice(id=id), console, preparation=preparation_in(notes, "second"))
+    rows, other = match(rows, other, names, console)
+    return rows, np.hstack([estimator.transform(rows.X), estimator.transform_y(other.X)])
+
+
+def _column_names(notes: dict[str, Any], count: int) -> list[str]:
+    """Names for the coordinates: those of the fit, or axis1, axis2, … for a model that was saved from Python."""
+    if notes.get("coordinates"):
+        return list(notes["coordinates"])[:count]
+    method = METHODS.get(str(notes.get("method")))
+    return method.column_names(count) if method else [f"axis{i}" for i in range(1, count + 1)]
+
+
+def _record(
+    estimator: Any,
+    notes: dict[str, Any],
+    model: str,
+    table: str,
+    rows: Table,
+    choice: dict[str, Any],
+    names: list[str],
+    carried: tuple[str | None, str | None],
+) -> dict[str, Any]:
+    return new_record(
+        "transform",
+        method=str(notes.get("method", type(estimator).__name__.lower())),
+        parameters=json_value(estimator.get_params(deep=False)),
+        model={"path": model, "sha256": digest_of(model)},
+        input=input_entry(table, rows),
+        choice=json_value(choice),
+        id=carried[0],
+        label=carried[1],
+        coordinates=names,
+        seconds={},
+    )

@@ -19,7 +19,7 @@ from mercer.plots import FEW, INK, EmbeddingDisplay, new_figure
 
 def show(stage: Stage) -> None:
     stage.say("Crowding: 1797 digits by SNE and by t-SNE", bold=True)
-    with stage.voice.working("SNE and t-SNE of the digits"):
+    with stage.console.working("SNE and t-SNE of the digits"):
         figure = crowd(1797, 1000, stage.say)
     stage.picture("crowding", figure)
 

@@ -10,9 +10,9 @@ from PIL import Image
 from sklearn.datasets import load_digits
 
 from mercer import TSNE, KernelPCA
-from mercer.cli.comparing import Scored, agreement, print_agreement, print_side_by_side
+from mercer.cli.compare import ScoredMap, agreement, print_agreement, print_side_by_side
 from mercer.cli.demos.stage import Stage, title
-from mercer.cli.record import facts_of, plain
+from mercer.cli.record import fit_facts, json_value
 from mercer.plots import INK, EmbeddingDisplay, ScreeDisplay, new_figure
 from mercer.quality import report
 from mercer.web.page import Map, Page, write_page
@@ -26,20 +26,20 @@ def show(stage: Stage) -> None:
     stage.spectrum(f"Handwritten digits, {len(X)} images of 64 pixels", kpca, rows=10)
     stage.picture("digits", _draw_map(X, y, kpca))
     stage.picture("digits-scree", _draw_spectrum(kpca))
-    with stage.voice.working("t-SNE of the digits"):
+    with stage.console.working("t-SNE of the digits"):
         tsne = TSNE(max_iter=STEPS, random_state=0).fit(X)
     found = {"kernel PCA": (kpca.transform(X)[:, :2], kpca), "t-SNE": (tsne.embedding_, tsne)}
-    with stage.voice.working("scoring the maps"):
+    with stage.console.working("scoring the maps"):
         maps = [
-            Scored(name, Y, _axes(name), report(X, Y, labels=y, random_state=0).scores, plain(_run(model)))
+            ScoredMap(name, Y, _axes(name), report(X, Y, labels=y, random_state=0).scores, json_value(_run(model)))
             for name, (Y, model) in found.items()
         ]
-    if not stage.voice.quiet:
+    if not stage.console.quiet:
         stage.say()
         stage.say("How faithful the two maps of the digits are", bold=True)
         print_side_by_side(maps)
         print_agreement([agreement(maps[0], maps[1], 15)])
-    drawn = [Map(m.name, m.values, m.axes, plain(m.scores), m.record) for m in maps]
+    drawn = [Map(m.name, m.values, m.axes, json_value(m.scores), m.record) for m in maps]
     page = Page("Handwritten digits", drawn, None, {"digit": y.astype(str)}, "digit", images_of(X))
     stage.page("digits", lambda path: write_page(page, path))
 
@@ -50,7 +50,7 @@ def _axes(name: str) -> list[str]:
 
 def _run(model: object) -> dict:
     parameters = model.get_params(deep=False)  # type: ignore[attr-defined]
-    return {"estimator": type(model).__name__, "parameters": parameters, "fit": facts_of(model)}
+    return {"estimator": type(model).__name__, "parameters": parameters, "fit": fit_facts(model)}
 
 
 def images_of(X: np.ndarray) -> list[bytes]:

@@ -43,7 +43,7 @@ QUICK = Grid((1.0,), (2, 5), (40,))
 def show(stage: Stage) -> None:
     faces = find_faces()
     stage.say("Eigenfaces: 200 patches, half of them faces, and 400 portraits of 40 people", bold=True)
-    with stage.voice.working("face spaces in five folds"):
+    with stage.console.working("face spaces in five folds"):
         figure = look(faces, QUICK, stage.say)
     stage.picture("eigenfaces", figure)
 

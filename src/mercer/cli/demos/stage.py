@@ -13,8 +13,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from PIL import Image
 
-from mercer.cli.messages import Voice, print_table, print_text
-from mercer.cli.outputs import Writing
+from mercer.cli.console import Console, print_table, print_text
+from mercer.cli.outputs import OutputFiles
 from mercer.plots import INK
 
 
@@ -23,17 +23,17 @@ class Stage:
     pages : whether pages are written too
     """
 
-    def __init__(self, folder: Path, voice: Voice, *, pages: bool = True) -> None:
-        self.folder, self.voice, self.pages = folder, voice, pages
+    def __init__(self, folder: Path, console: Console, *, pages: bool = True) -> None:
+        self.folder, self.console, self.pages = folder, console, pages
 
     def say(self, text: str = "", *, bold: bool = False) -> None:
         """A sentence, in lines of at most 80 columns."""
-        if not self.voice.quiet:
+        if not self.console.quiet:
             for line in wrap(text, 80, subsequent_indent="  ") or [""]:
                 print_text(line, bold=bold)
 
     def table(self, headings: Sequence[str], rows: Sequence[Sequence[str]], **settings: Any) -> None:
-        if not self.voice.quiet:
+        if not self.console.quiet:
             print_table(headings, rows, **settings)
 
     def picture(self, name: str, figure: Figure) -> None:
@@ -49,9 +49,9 @@ class Stage:
 
     def _write(self, name: str, write: Callable[[Path], Any], what: str) -> None:
         path = self.folder / name
-        with Writing() as files:
+        with OutputFiles() as files:
             files.add(path, write)
-        self.voice.field(what, str(path))
+        self.console.field(what, str(path))
 
     def spectrum(self, title: str, kpca: Any, rows: int | None = None) -> None:
         """Of kernel PCA: eigenvalues with their certificate, and what the fit did."""

@@ -6,8 +6,8 @@ import click
 import pytest
 
 from mercer.cli.fit import FitVerb, command, method_options
-from mercer.cli.methods import METHODS, choose_method
-from mercer.cli.parameters import HIDDEN, Parameter, owners, parameters_of
+from mercer.cli.methods import HIDDEN, METHODS
+from mercer.cli.parameters import Parameter, option_owners, parameters_of
 
 EVERY = [(method, parameter) for method in METHODS for parameter in parameters_of(method)]
 
@@ -34,8 +34,8 @@ def test_every_default_can_be_typed(method, parameter):
 
 @pytest.mark.parametrize(("method", "parameter"), EVERY, ids=lambda v: getattr(v, "name", v))
 def test_every_option_is_taken_by_the_command_and_reaches_the_estimator(method, parameter):
+
     from mercer.cli.fit import given_parameters
-    from mercer.cli.fitting import build
 
     typed = "none" if parameter.default is None else str(parameter.default)
     words = [parameter.option] if parameter.is_flag else [parameter.option, typed]
@@ -43,14 +43,14 @@ def test_every_option_is_taken_by_the_command_and_reaches_the_estimator(method, 
     given = given_parameters(context)
     expected = True if parameter.is_flag else parameter.default
     assert given == {parameter.name: expected}
-    assert getattr(build(method, given, seed=3, jobs=None), parameter.name) == expected
+    assert getattr(METHODS[method].build(given, seed=3, jobs=None), parameter.name) == expected
 
 
 @pytest.mark.parametrize(("method", "parameter"), EVERY, ids=lambda v: getattr(v, "name", v))
 def test_the_estimator_s_own_rules_allow_what_the_option_offers(method, parameter):
     """Every word that --help offers passes the estimator's validation, apart from what only data can tell."""
     estimator = METHODS[method].load()()
-    for word in [*parameter.names, *(["none"] if parameter.takes("None") else [])]:
+    for word in [*parameter.choices, *(["none"] if "none" in parameter.types else [])]:
         estimator.set_params(**{parameter.name: parameter.parse(word)})
         estimator._validate_params()
 
@@ -91,7 +91,7 @@ def test_other_words_are_refused_with_what_is_wanted(kind, text):
 
 
 def test_the_method_of_tsne_is_called_repulsion():
-    assert "--repulsion" in owners() and "--method" not in owners()
+    assert "--repulsion" in option_owners() and "--method" not in option_owners()
 
 
 def test_without_a_method_only_what_all_have_is_offered():
@@ -112,11 +112,4 @@ def test_without_a_method_only_what_all_have_is_offered():
     ],
 )
 def test_the_method_is_found_before_parsing(args, method):
-    assert FitVerb._method(click.Context(command), args) == method
-
-
-def test_what_auto_chooses_is_a_rule():
-    assert choose_method(5, second=False)[0] == "pca"
-    assert choose_method(1000, second=False)[0] == "kpca"
-    assert choose_method(10**6, second=False)[0] == "pca"
-    assert choose_method(1000, second=True)[0] == "kcca"
+    assert FitVerb.method_in(args, click.Context(command)) == method

@@ -1,4 +1,4 @@
-"""What the command says: messages and progress on stderr, data on stdout."""
+"""What the command says: data on stdout, messages and progress on stderr."""
 
 from __future__ import annotations
 
@@ -9,20 +9,16 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from math import isfinite
 from typing import Any
 
 import click
 
-STRONG, FAINT, GOOD, WARN = "bold", "bright_black", "green", "yellow"
-
-
-def colourful(stream: Any) -> bool:
-    """Whether a stream is a terminal that wants colour (https://no-color.org)."""
-    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+FAINT, WARN = "bright_black", "yellow"
 
 
 def printable(text: str) -> str:
-    """Text of a file as it may be shown: control characters could rewrite what a terminal shows.
+    """Text from a file, safe to show: control characters could rewrite what is on the terminal.
 
     >>> printable("a\\x1b[2Jb\\tc")
     'a�[2Jb c'
@@ -30,19 +26,20 @@ def printable(text: str) -> str:
     return re.sub(r"[\x00-\x1f\x7f-\x9f]", "�", text.replace("\t", " "))
 
 
-class Voice:
-    """Says things on stderr, unless it is to be quiet; warnings are always said."""
+class Console:
+    """Messages and progress on stderr. A quiet console still shows warnings."""
 
     def __init__(self, quiet: bool = False) -> None:
         self.quiet = quiet
         self._busy = False
 
-    def say(self, message: str, *, style: str | None = None) -> None:
+    def note(self, message: str) -> None:
+        """Something worth knowing that is not a problem."""
         if not self.quiet:
-            _echo(printable(message), style)
+            _echo(f"mercer: note: {printable(message)}")
 
     def field(self, name: str, value: str) -> None:
-        """A line of a summary: its name in a column of its own."""
+        """One line of a summary, with its name in a column of its own."""
         if not self.quiet:
             _echo(f"{click.style(f'{name:<11}', fg=FAINT)} {printable(value)}")
 
@@ -51,36 +48,41 @@ class Voice:
 
     @contextmanager
     def working(self, what: str, total: int | None = None) -> Iterator[Callable[..., None]]:
-        """Show that something is being done, on a terminal alone; yields update(done, note)."""
+        """Show progress while the block runs, on a terminal only. Yields update(done, note)."""
+        # A second bar inside a first one would garble both, so only the outer one is drawn.
         if self.quiet or self._busy or not sys.stderr.isatty():
             yield lambda done=None, note="": None
             return
         self._busy = True
         try:
-            with self._progress(what, total) as update:
+            with _progress_bar(what, total) as update:
                 yield update
         finally:
             self._busy = False
 
-    @staticmethod
-    @contextmanager
-    def _progress(what: str, total: int | None) -> Iterator[Callable[..., None]]:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-        bar = [BarColumn(24), TextColumn("{task.completed}/{task.total}")] if total else []
-        rest = [TextColumn("[bright_black]{task.fields[note]}"), TimeElapsedColumn()]
-        columns = [SpinnerColumn(), TextColumn("{task.description}"), *bar, *rest]
-        if total:
-            columns += [TextColumn("[bright_black]left"), TimeRemainingColumn()]
-        with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-            task = progress.add_task(what, total=total, note="")
-            yield lambda done=None, note="": progress.update(task, completed=done, note=note)
+@contextmanager
+def _progress_bar(what: str, total: int | None) -> Iterator[Callable[..., None]]:
+    from rich.console import Console as Terminal
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    bar = [BarColumn(24), TextColumn("{task.completed}/{task.total}")] if total else []
+    rest = [TextColumn("[bright_black]{task.fields[note]}"), TimeElapsedColumn()]
+    columns = [SpinnerColumn(), TextColumn("{task.description}"), *bar, *rest]
+    if total:
+        columns += [TextColumn("[bright_black]left"), TimeRemainingColumn()]
+    with Progress(*columns, console=Terminal(stderr=True), transient=True) as progress:
+        task = progress.add_task(what, total=total, note="")
+        yield lambda done=None, note="": progress.update(task, completed=done, note=note)
 
 
-def _echo(message: str, style: str | None = None) -> None:
-    text = click.style(message, fg=style) if style else message
-    click.echo(text, err=True, color=None if colourful(sys.stderr) else False)
+def _wants_color(stream: Any) -> bool:
+    """Whether a stream is a terminal that wants colour (https://no-color.org)."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def _echo(message: str) -> None:
+    click.echo(message, err=True, color=None if _wants_color(sys.stderr) else False)
 
 
 def _warn(message: str) -> None:
@@ -89,12 +91,13 @@ def _warn(message: str) -> None:
 
 @contextmanager
 def one_line_warnings() -> Iterator[None]:
-    """Warnings as one line each, said once."""
-    said = set()
+    """Show each warning once, on one line."""
+    shown = set()
 
     def show(message: Any, category: type[Warning], *_: Any, **__: Any) -> None:
-        if str(message) not in said and not issubclass(category, DeprecationWarning | FutureWarning):
-            said.add(str(message))
+        # Deprecations are for those who write code, not for those who run a command.
+        if str(message) not in shown and not issubclass(category, DeprecationWarning | FutureWarning):
+            shown.add(str(message))
             _warn(str(message))
 
     with warnings.catch_warnings():
@@ -107,13 +110,18 @@ def one_line_warnings() -> Iterator[None]:
 
 
 def print_json(document: Any) -> None:
-    """One JSON document."""
+    """Print one JSON document."""
     click.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def print_text(text: str = "", *, bold: bool = False) -> None:
     styled = click.style(printable(text), bold=True) if bold else printable(text)
-    click.echo(styled, color=None if colourful(sys.stdout) else False)
+    click.echo(styled, color=None if _wants_color(sys.stdout) else False)
+
+
+def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
+    """Print names and their values in two columns."""
+    print_table(["", ""], [list(pair) for pair in pairs], left=(0, 1))
 
 
 def print_table(
@@ -123,9 +131,9 @@ def print_table(
     left: Sequence[int] = (0,),
     marks: dict[tuple[int, int], str] | None = None,
 ) -> None:
-    """An aligned table; on a terminal the heading is set off, long text wraps, and marked cells have a colour.
+    """Print an aligned table. On a terminal the heading stands out, long text wraps, and marked cells have a style.
 
-    left : columns that are text; the others are numbers and stand to the right
+    left : the columns of text; the others hold numbers and are aligned on the right
     marks : (row, column) -> style
     """
     headings, rows = [printable(cell) for cell in headings], [[printable(cell) for cell in row] for row in rows]
@@ -144,22 +152,31 @@ def print_table(
 
 def _print_rich(headings: Any, rows: Any, left: Any, marks: dict[tuple[int, int], str]) -> None:
     from rich import box
-    from rich.console import Console
+    from rich.console import Console as Terminal
     from rich.table import Table
     from rich.text import Text
 
-    # Two blanks between columns, so that the scores of a map fit 80 of them.
+    # Two blanks between columns: the widest table, the scores of a map, then fits into 80 columns.
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     table.show_header = any(headings)
     for i, heading in enumerate(headings):
         table.add_column(heading, justify="left" if i in left else "right", no_wrap=i not in left, overflow="fold")
     for r, row in enumerate(rows):
         table.add_row(*(Text(cell, style=marks.get((r, c), "")) for c, cell in enumerate(row)))
-    console = Console(highlight=False)
-    console.print(table, width=max(console.width, _least_width(headings, rows, left)), crop=False)
+    terminal = Terminal(highlight=False)
+    terminal.print(table, width=max(terminal.width, _least_width(headings, rows, left)), crop=False)
 
 
 def _least_width(headings: Any, rows: Any, left: Any) -> int:
-    """What a table needs at least: numbers are never cut, text may be folded to a few letters."""
+    """The narrowest a table can be: numbers are never cut, text may fold down to 12 letters."""
     widths = [max(len(line[i]) for line in [headings, *rows]) for i in range(len(headings))]
     return sum(2 + (min(width, 12) if i in left else width) for i, width in enumerate(widths))
+
+
+def four_digits(value: float | None) -> str:
+    """A score for people: four digits after the point, or `-` if there is none.
+
+    >>> four_digits(0.95), four_digits(1.0), four_digits(None)
+    ('0.9500', '1', '-')
+    """
+    return "-" if value is None or not isfinite(value) else f"{value:.4f}" if value % 1 else f"{value:.0f}"

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from mercer.cli.console import Console
 from PIL import Image
 from sklearn.datasets import load_digits, make_circles
 
@@ -16,7 +17,6 @@ from mercer.cli.demos.digits import images_of
 from mercer.cli.demos.faces import NoFaces, find_faces
 from mercer.cli.demos.stage import Stage
 from mercer.cli.main import main
-from mercer.cli.messages import Voice
 
 ROOT = Path(__file__).parents[2]
 FILES = {
@@ -95,7 +95,7 @@ def test_no_line_is_wider_than_80_columns(runs):
 
 
 def test_long_sentences_of_a_demo_are_wrapped(tmp_path, capsys):
-    stage = Stage(tmp_path, Voice())
+    stage = Stage(tmp_path, Console())
     stage.say("  short, and set in")
     stage.say()
     stage.say("word " * 30)
@@ -141,5 +141,5 @@ def test_a_folder_that_cannot_be_is_one_line_before_any_work(tmp_path, place):
     (tmp_path / "taken").write_text("a file")
     result = CliRunner().invoke(main, ["demo", "--output", str(tmp_path / place)])
     assert result.exit_code == 1
-    assert result.stderr.startswith(f"mercer: cannot write to {tmp_path / place}: ")
+    assert result.stderr.startswith(f"mercer: Cannot write to {tmp_path / place}: ")
     assert result.stderr.count("\n") == 1 and result.stdout == ""

@@ -1,4 +1,4 @@
-"""Tables as the verbs need them: read with the notes said, matched with others, cut to rows."""
+"""Tables as the verbs need them: read, with notes shown, and matched row by row with other tables."""
 
 from __future__ import annotations
 
@@ -8,53 +8,58 @@ from typing import Any
 import click
 import numpy as np
 
+from mercer.cli.console import Console
 from mercer.cli.errors import unsuitable
-from mercer.cli.messages import Voice
-from mercer.cli.options import closest
+from mercer.cli.options import unknown
 from mercer.tables.table import Choice, Table, open_source, read_table
 
 
 def as_choice(given: dict[str, Any]) -> Choice:
-    """The choice that options or a record describe; unknown fields of a record are left out."""
+    """The choice that options or a record describe. Fields that this version does not know are ignored."""
     known = {part.name for part in fields(Choice)}
     settings: dict[str, Any] = {name: value for name, value in given.items() if name in known}
     return Choice(**settings)
 
 
-def read(path: str, choice: Choice, voice: Voice, *, preparation: Any = None) -> Table:
-    """A table, and its notes said."""
-    with voice.working(f"reading {path}"):
+def read(path: str, choice: Choice, console: Console, *, preparation: Any = None) -> Table:
+    """Read a table and show its notes."""
+    with console.working(f"reading {path}"):
         table = read_table(path, choice, preparation=preparation)
     for note in table.notes:
-        voice.say(f"mercer: note: {note}")
+        console.note(note)
     return table
 
 
-def read_second(path: str, choice: Choice, voice: Voice) -> Table:
-    """The other view: prepared in the same way; its columns are its own, and it need not have the label or the id."""
+def read_second(path: str, choice: Choice, console: Console) -> Table:
+    """Read the other table of a pair: prepared like the first, with its own columns, label and id optional."""
     names = set() if path == "-" else columns_in(path)
     label, id_ = (name if name in names else None for name in (choice.label, choice.id))
-    return read(path, replace(choice, drop=(), columns=None, label=label, id=id_), voice)
+    return read(path, replace(choice, drop=(), columns=None, label=label, id=id_), console)
 
 
 def columns_in(path: str) -> set[str]:
-    """The names of the columns of a file, without reading it all."""
+    """The names of the columns of a file, without reading its rows."""
     source = open_source(path)
     return {*source.names, *source.extras}
 
 
 def source_name(path: str) -> str:
-    """What a table is called: its path, or stdin."""
+    """What messages call a table: its path, or stdin."""
     return "stdin" if path == "-" else path
 
 
 def refuse_metric(name: Any) -> None:
-    """UsageError for a metric that is none, before anything is read."""
+    """UsageError for a metric that does not exist, before anything is read."""
     from sklearn.neighbors import VALID_METRICS
 
     known = sorted(VALID_METRICS["brute"])
     if isinstance(name, str) and name not in known:
-        raise click.UsageError(f"--metric {name} is none: {closest(name, known) or 'there are ' + ', '.join(known)}")
+        raise click.UsageError(unknown("metric", name, known))
+
+
+def refuse_no_rows(table: Table) -> None:
+    if table.X.shape[0] < 2:
+        raise unsuitable("The table has a single row. At least 2 are needed.")
 
 
 def rows_of(table: Table, rows: np.ndarray) -> Table:
@@ -69,38 +74,37 @@ def rows_of(table: Table, rows: np.ndarray) -> Table:
     )
 
 
-def match(first: Table, second: Table, names: tuple[str, str], voice: Voice) -> tuple[Table, Table]:
-    """Rows of two tables that belong together: of the same id, else of the same place."""
+def match(first: Table, second: Table, names: tuple[str, str], console: Console) -> tuple[Table, Table]:
+    """The rows of two tables that belong together: those with the same id, or in the same place if there are no ids."""
     if first.ids is None or second.ids is None:
         refuse_lengths(first.X.shape[0], second.X.shape[0], names)
         return first, second
     mine, theirs = common_rows(first.ids, second.ids, names)
     lost = first.X.shape[0] + second.X.shape[0] - 2 * len(mine)
     if lost:
-        voice.say(f"mercer: note: {len(mine)} rows have the same id in both tables; {lost} others are left out")
+        console.note(f"{len(mine)} rows have the same id in both tables; {lost} others are left out.")
     return rows_of(first, mine), rows_of(second, theirs)
 
 
 def refuse_lengths(here: int, there: int, names: tuple[str, str]) -> None:
     if here != there:
         raise unsuitable(
-            f"{names[0]} has {here} rows and {names[1]} has {there}: they are matched by order, unless both have ids "
-            "(--id COLUMN)"
+            f"{names[0]} has {here} rows and {names[1]} has {there}. Rows are matched by order unless both files have "
+            "ids (--id COLUMN)."
         )
 
 
 def common_rows(first: np.ndarray, second: np.ndarray, names: tuple[str, str]) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of the same id, in the order of the first."""
+    """The rows with the same id, in the order of the first."""
     places: list[dict[str, int]] = []
     for ids, name in zip((first, second), names, strict=True):
         found = {str(key): row for row, key in enumerate(ids.tolist())}
         if len(found) < len(ids):
-            twice = _repeated(ids)
-            raise unsuitable(f"{name} has the id {twice!r} more than once: rows cannot be matched by it")
+            raise unsuitable(f"{name} has the id {_repeated(ids)!r} more than once, so ids cannot match its rows.")
         places.append(found)
     keys = [key for key in places[0] if key in places[1]]
     if not keys:
-        raise unsuitable(f"{names[0]} and {names[1]} have no id in common")
+        raise unsuitable(f"{names[0]} and {names[1]} have no id in common.")
     return tuple(np.array([found[key] for key in keys]) for found in places)  # type: ignore[return-value]
 
 

@@ -4,9 +4,9 @@ import json
 
 import numpy as np
 import pytest
+from mercer.cli.dry_run import Forecast, spoken
 
 import mercer
-from mercer.cli.forecast import Forecast, spoken
 from mercer.cli.methods import METHODS
 from mercer.tables.table import write_table
 
@@ -35,7 +35,7 @@ def test_the_plan_of_a_map_says_how_points_repel(shell, words, way):
 def test_the_plan_in_words(shell):
     said = shell("fit", *FLOWERS, "--dry-run", "-o", "c.csv").stdout
     assert [line.split()[0] for line in said.splitlines()] == ["table", "method", "solver", "memory", "time", "writes"]
-    assert "kernel PCA: up to 20,000 rows" in said
+    assert "kernel PCA: up to 20,000 rows," in said
 
 
 def test_memory_is_what_the_estimator_plans(shell):
@@ -56,4 +56,4 @@ def test_what_does_not_fit_is_refused_as_the_fit_would(shell, method):
 
 def test_seconds_are_spoken():
     assert [spoken(s) for s in (0.002, 0.5, 7.44, 90, 7200)] == ["0.01 s", "0.5 s", "7.4 s", "1.5 min", "2 h"]
-    assert str(Forecast(1, 2, 500)) == "1 s to 2 s, from small fits of up to 500 rows"
+    assert str(Forecast(1, 2, 500)) == "1 s to 2 s, from trial fits of up to 500 rows"

@@ -219,7 +219,7 @@ def test_a_failure_while_writing_leaves_the_old_files(shell, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("mercer.cli.fitting.save_model", full)
+    monkeypatch.setattr("mercer.cli.fitted.save_model", full)
     shell("fit", *FLOWERS, "-m", "kpca", "-o", "c.csv", "--save", "m.mercer", status=1)
     assert {path.name: path.read_bytes() for path in shell.folder.iterdir()} == before
 
@@ -244,7 +244,7 @@ def test_a_stopped_map_is_kept_and_says_so(shell, monkeypatch):
     assert shell.coordinates("c.csv").shape == (90, 2)
 
 
-@pytest.mark.parametrize("where", ["mercer.cli.data.read_table", "mercer.KernelPCA.fit_transform"])
+@pytest.mark.parametrize("where", ["mercer.cli.table_input.read_table", "mercer.KernelPCA.fit_transform"])
 def test_ctrl_c_before_there_is_a_map_leaves_nothing(shell, monkeypatch, where):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
@@ -260,16 +260,16 @@ def test_ctrl_c_while_a_map_is_scored_keeps_the_map(shell, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("mercer.cli.pages.quality_of", interrupted)
+    monkeypatch.setattr("mercer.cli.pages.quality_report", interrupted)
     said = shell("fit", *FLOWERS, "-m", "pca", "-o", "c.csv", "--report", "map.html", status=130).stderr
-    assert "warning: stopped while the map was scored" in said
+    assert "warning: Stopped while scoring the map" in said
     np.testing.assert_array_equal(shell.coordinates("c.csv"), expected("pca"))
     assert shell.record("c.run.json")["stopped"] is True and "pca1" in (shell.folder / "map.html").read_text()
 
 
 def test_one_row_is_too_few_and_three_have_a_page_without_scores(shell):
     write_table("one.csv", {"a": np.ones(1), "b": np.ones(1)})
-    assert "a single row" in shell("fit", "one.csv", status=3).stderr
+    assert "has a single row" in shell("fit", "one.csv", status=3).stderr
     write_table("three.csv", {"a": np.array([1.0, 2, 4]), "b": np.array([2.0, 3, 9])})
     assert "no scores" in shell("fit", "three.csv", "-o", "c.csv", "--report", "map.html").stderr
     assert shell.coordinates("c.csv").shape == (3, 2)

@@ -1,0 +1,171 @@
+"""A method fitted to a table: its coordinates, and the files that are made of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mercer.cli.console import Console
+from mercer.cli.methods import HIDDEN, FitMethod
+from mercer.cli.outputs import STDOUT, OutputFiles
+from mercer.cli.pages import page_writer, title_of
+from mercer.cli.record import digest_of, fit_facts, input_entry, json_value, new_record, write_record
+from mercer.models.model_file import save_model
+from mercer.tables.table import Table, write_table
+from mercer.web.page import Map
+
+if TYPE_CHECKING:
+    from mercer.cli.fit import FitRequest
+
+
+@dataclass(frozen=True)
+class FittedTable:
+    """A fitted method.
+
+    why : why this method was chosen
+    coordinates : (n, k); with a second table those of both, side by side
+    names : (k,)
+    seconds : how long the fit took
+    stopped : whether Ctrl-C ended it early
+    """
+
+    method: FitMethod
+    why: str
+    estimator: Any
+    table: Table
+    second: Table | None
+    coordinates: np.ndarray
+    names: list[str]
+    seconds: float
+    stopped: bool
+
+    def record(self, request: FitRequest, seconds: dict[str, float]) -> dict[str, Any]:
+        """The run.json of the fit, without the outputs."""
+        from mercer.backends.cpu import workers
+
+        id_, label = carried_names(self.table, request.choice)
+        return new_record(
+            "fit",
+            method=self.method.name,
+            why=self.why,
+            estimator=f"mercer.{self.method.estimator}",
+            parameters=shown_parameters(self.estimator),
+            seed=request.seed,
+            jobs=request.jobs,
+            threads=workers(request.jobs),
+            input=input_entry(request.table, self.table),
+            second=None if self.second is None else input_entry(str(request.second), self.second),
+            choice=json_value(request.choice),
+            id=id_,
+            label=label,
+            coordinates=self.names,
+            fit=fit_facts(self.estimator),
+            stopped=self.stopped,
+            seconds=seconds,
+        )
+
+    def notes(self, request: FitRequest) -> dict[str, Any]:
+        """What a model file keeps beside the model: how rows are prepared, and what coordinates are called."""
+        notes = {
+            "method": self.method.name,
+            "choice": json_value(request.choice),
+            "preparation": self.table.preparation.to_dict(),
+            "coordinates": self.names,
+            "input": input_entry(request.table, self.table),
+        }
+        if self.second is not None:
+            notes["second"] = self.second.preparation.to_dict()
+        return notes
+
+    def page(self, request: FitRequest, record: dict[str, Any]) -> Callable[[Path], int]:
+        """The function that writes the page of the fit. The scores are those of its first map."""
+        maps = [
+            Map(title, self.coordinates[:, part], self.names[part], record.get("quality") if i == 0 else None, record)
+            for i, (title, part) in enumerate(self.method.views(len(self.names)))
+        ]
+        title = f"{title_of(request.table)}: {self.method.title}"
+        return page_writer(title, maps, self.table, request.choice.get("label"))
+
+    def write(
+        self,
+        request: FitRequest,
+        record: dict[str, Any],
+        record_at: Path | None,
+        console: Console,
+        seconds: dict[str, float],
+    ) -> None:
+        """Write all files or none. Coordinates for stdout come last, when nothing else can fail."""
+        started = time.perf_counter()
+        columns = map_columns(self.table, self.names, self.coordinates, request.choice)
+        with OutputFiles() as files, console.working("writing"):
+            parts = {}
+            if request.output not in (None, STDOUT):
+                parts["coordinates"] = files.add(request.output, lambda path: write_table(path, columns))
+            if request.save is not None:
+                notes = self.notes(request)
+                parts["model"] = files.add(request.save, lambda path: save_model(self.estimator, path, notes))
+            if request.report is not None:
+                parts["page"] = files.add(request.report, self.page(request, record))
+            seconds["write"] = time.perf_counter() - started
+            record["outputs"] = [
+                {"what": what, "path": request.files[what], "sha256": digest_of(part)} for what, part in parts.items()
+            ]
+            if record_at is not None:
+                files.add(record_at, lambda path: write_record(record, path))
+        if request.output == STDOUT:
+            write_table(STDOUT, columns)
+
+
+def fit_table(
+    method: FitMethod,
+    why: str,
+    table: Table,
+    second: Table | None,
+    given: dict[str, Any],
+    console: Console,
+    *,
+    seed: int = 0,
+    jobs: int | None = None,
+) -> FittedTable:
+    """Fit a method to a table, with progress on a terminal."""
+    estimator = method.build(given, seed=seed, jobs=jobs, shape=table.X.shape)
+    started = time.perf_counter()
+    with console.working(f"{method.title} of {table.X.shape[0]:,} rows", method.steps(estimator)) as update:
+        coordinates = method.fit(estimator, method.arguments(table, second), update)
+    names = method.column_names(coordinates.shape[1])
+    stopped = getattr(getattr(estimator, "report_", None), "ended", "") == "interrupted"
+    seconds = time.perf_counter() - started
+    return FittedTable(method, why, estimator, table, second, coordinates, names, seconds, stopped)
+
+
+def shown_parameters(estimator: Any) -> dict[str, Any]:
+    """The parameters of an estimator that are options of the command."""
+    return {name: json_value(value) for name, value in estimator.get_params(deep=False).items() if name not in HIDDEN}
+
+
+def map_columns(
+    table: Table, names: list[str], coordinates: np.ndarray, choice: dict[str, Any]
+) -> dict[str, np.ndarray]:
+    """The columns of a file of coordinates: id, label, coordinates."""
+    columns = carried_columns(table, choice)
+    for name, values in zip(names, coordinates.T, strict=True):
+        columns[name if name not in columns else f"{name}_"] = np.ascontiguousarray(values)
+    return columns
+
+
+def carried_columns(table: Table, choice: dict[str, Any]) -> dict[str, np.ndarray]:
+    """The columns of ids and labels, if there are any."""
+    found = zip(carried_names(table, choice), (table.ids, table.labels), strict=True)
+    return {name: values for name, values in found if name is not None and values is not None}
+
+
+def carried_names(table: Table, choice: dict[str, Any]) -> tuple[str | None, str | None]:
+    """The names of the columns of ids and labels, or None for a column that the table does not have."""
+    id_ = choice.get("id") or table.preparation.id or "id"
+    label = choice.get("label") or table.preparation.label or "label"
+    return (None if table.ids is None else id_), (None if table.labels is None else label)

@@ -1,0 +1,181 @@
+"""Files of coordinates: which columns are coordinates, which name or label the rows, and which run made them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mercer.cli.console import Console
+from mercer.cli.errors import unsuitable
+from mercer.cli.methods import METHODS
+from mercer.cli.record import digest_of, record_beside
+from mercer.cli.table_input import as_choice, common_rows, read, refuse_lengths, rows_of
+from mercer.tables.table import Table, read_columns
+
+
+@dataclass(frozen=True)
+class MapFile:
+    """A map read from a file.
+
+    values : (n, k), finite
+    names : (k,), the columns that are coordinates
+    ids, labels : (n,) or None; `label` names the column of labels
+    others : the remaining columns
+    record : the run.json beside the file, if there is one
+    """
+
+    path: str
+    values: np.ndarray
+    names: list[str]
+    ids: np.ndarray | None
+    labels: np.ndarray | None
+    label: str | None
+    others: dict[str, np.ndarray]
+    record: dict[str, Any] | None
+
+    @property
+    def choice(self) -> dict[str, Any]:
+        """The options about the table in the run that made the map, if it is known."""
+        return dict(self.record["choice"]) if self.record else {}
+
+    @property
+    def method(self) -> str | None:
+        return str(self.record["method"]) if self.record else None
+
+    def rows(self, rows: np.ndarray) -> MapFile:
+        """Some rows, in this order."""
+        return replace(
+            self,
+            values=self.values[rows],
+            ids=None if self.ids is None else self.ids[rows],
+            labels=None if self.labels is None else self.labels[rows],
+            others={name: column[rows] for name, column in self.others.items()},
+        )
+
+
+def read_map(path: str, *, coords: tuple[str, ...] = (), id: str | None = None, label: str | None = None) -> MapFile:
+    """Read coordinates. Roles that are not given come from the run.json beside the file, then from names and types."""
+    columns, record = read_columns(path), record_beside(path)
+    known = record or {}
+    id = _present(id, columns, path) or _if_in(known.get("id"), columns) or _if_in("id", columns)
+    label = _present(label, columns, path) or _if_in(known.get("label"), columns) or _if_in("label", columns)
+    names = list(coords) or _recorded_names(record, columns) or _numeric(columns, (id, label))
+    for name in names:
+        _present(name, columns, path)
+    if not names:
+        raise unsuitable(f"{path} has no columns of numbers. Name the coordinates with --coords a,b.")
+    values = _as_numbers(path, names, columns)
+    others = {name: column for name, column in columns.items() if name not in (*names, id, label)}
+    ids, labels = (None if name is None else columns[name] for name in (id, label))
+    return MapFile(path, values, names, ids, labels, label, others, record)
+
+
+def _present(name: str | None, columns: dict[str, np.ndarray], path: str) -> str | None:
+    if name is not None and name not in columns:
+        raise unsuitable(f"{path} has no column {name!r}. Its columns are {_first_few(list(columns))}.")
+    return name
+
+
+def _if_in(name: Any, columns: dict[str, np.ndarray]) -> str | None:
+    return name if isinstance(name, str) and name in columns else None
+
+
+def _first_few(names: list[str], most: int = 8) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def _recorded_names(record: dict[str, Any] | None, columns: dict[str, np.ndarray]) -> list[str]:
+    """The coordinates of the run's first map, the one whose rows are those of its table."""
+    if record is None:
+        return []
+    recorded = [str(name) for name in record["coordinates"]]
+    views = METHODS[record["method"]].views(len(recorded))
+    # A model of two tables may have placed rows of the first table only: then all its columns are of one map.
+    whole = set(METHODS[record["method"]].column_names(len(recorded))) <= set(recorded)
+    names = recorded[views[0][1]] if whole else recorded
+    return names if all(name in columns for name in names) else []
+
+
+def _numeric(columns: dict[str, np.ndarray], taken: tuple[str | None, ...]) -> list[str]:
+    """The columns of fractions. Whole numbers, which may be classes, count only if there are no fractions."""
+    kinds = {name: column.dtype.kind for name, column in columns.items() if name not in taken}
+    return [name for name, kind in kinds.items() if kind == "f"] or [
+        name for name, kind in kinds.items() if kind in "iu"
+    ]
+
+
+def _as_numbers(path: str, names: list[str], columns: dict[str, np.ndarray]) -> np.ndarray:
+    for name in names:
+        if columns[name].dtype.kind not in "iufb":
+            raise unsuitable(f"{path}: column {name!r} holds text, not coordinates.")
+    values = np.column_stack([columns[name] for name in names])
+    values = values if values.dtype.kind == "f" else values.astype(np.float64)
+    if not np.isfinite(values).all():
+        row, column = np.argwhere(~np.isfinite(values))[0]
+        raise unsuitable(f"{path}: row {row + 1} has no number in column {names[column]!r}.")
+    if not len(values):
+        raise unsuitable(f"{path} has no rows.")
+    return values
+
+
+def matched(maps: list[MapFile]) -> list[MapFile]:
+    """Maps cut to the same rows: by id if all have ids, otherwise by order."""
+    first = maps[0]
+    if any(found.ids is None for found in maps):
+        for other in maps[1:]:
+            refuse_lengths(len(first.values), len(other.values), (first.path, other.path))
+        return maps
+    for other in maps[1:]:
+        first = first.rows(common_rows(_ids(first), _ids(other), (first.path, other.path))[0])
+    return [first, *(o.rows(common_rows(_ids(first), _ids(o), (first.path, o.path))[1]) for o in maps[1:])]
+
+
+def _ids(found: MapFile) -> np.ndarray:
+    assert found.ids is not None
+    return found.ids
+
+
+def map_names(maps: list[MapFile]) -> list[str]:
+    """A name for each map: its method if no two share one, otherwise its file."""
+    methods = [found.method for found in maps]
+    if None not in methods and len(set(methods)) == len(methods):
+        return [str(method) for method in methods]
+    stems = [Path(found.path).name for found in maps]
+    return stems if len(set(stems)) == len(stems) else [found.path for found in maps]
+
+
+def table_of_map(
+    path: str, found: MapFile, choice: dict[str, Any], console: Console, *, model: str | None = None
+) -> tuple[Table, MapFile]:
+    """A table and its map, row by row. The table is prepared as the map's run did, unless options say otherwise."""
+    preparation = None
+    if model is None and not choice:
+        model = _model_of(found, console)
+    if model is not None:
+        from mercer.cli.transform import open_model, preparation_in
+
+        preparation = preparation_in(open_model(model)[1], "preparation")
+    table = read(path, as_choice(found.choice | choice), console, preparation=preparation)
+    if table.ids is not None and found.ids is not None:
+        mine, theirs = common_rows(table.ids, found.ids, (path, found.path))
+        return rows_of(table, mine), found.rows(theirs)
+    refuse_lengths(table.X.shape[0], len(found.values), (path, found.path))
+    return table, found
+
+
+def _model_of(found: MapFile, console: Console) -> str | None:
+    """The model that placed the rows of a map, if it is still there: it knows how they were prepared."""
+    record = found.record or {}
+    placed = record.get("model") if record.get("verb") == "transform" else None
+    if not isinstance(placed, dict):
+        return None
+    path = Path(str(placed.get("path")))
+    if path.is_file() and digest_of(path) == placed.get("sha256"):
+        return str(path)
+    console.warn(
+        f"{path}, which placed {found.path}, is gone or has changed, so the table is prepared anew (see --model)."
+    )
+    return None

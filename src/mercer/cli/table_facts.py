@@ -1,0 +1,115 @@
+"""What a table holds, column by column, and which options of `mercer fit` it calls for."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+import numpy as np
+
+from mercer.tables.table import read_columns
+
+_CLASS_NAMES = ("label", "target", "class", "kind", "species", "y", "digit")
+_NEVER = 1e300  # stands for NaN when rows are compared: two missing values count as equal
+
+
+def table_facts(path: str) -> dict[str, Any]:
+    """The rows and columns of a table, what is missing or repeated, and suggestions."""
+    columns = read_columns(path)
+    n = len(next(iter(columns.values()))) if columns else 0
+    described = {name: column_facts(values) for name, values in columns.items()}
+    return {
+        "path": path,
+        "rows": n,
+        "columns": described,
+        "duplicate_rows": duplicate_rows(columns, n),
+        "suggestions": suggestions(described, n),
+    }
+
+
+def column_facts(values: np.ndarray) -> dict[str, Any]:
+    """The kind of a column, its missing values, and its range or most common values."""
+    if values.dtype.kind in "iufb":
+        numbers = values.astype(np.float64)
+        missing = ~np.isfinite(numbers)
+        known = numbers[~missing]
+        whole = bool(known.size) and bool(np.all(known == np.floor(known)))
+        facts: dict[str, Any] = {"kind": "yes/no" if values.dtype.kind == "b" else "whole" if whole else "number"}
+        distinct = int(np.unique(known).size)
+        if known.size:
+            facts |= {"least": float(known.min()), "median": float(np.median(known)), "most": float(known.max())}
+            facts |= {"deviation": float(known.std())}
+    else:
+        missing = np.array([value is None or value == "" or value != value for value in values.tolist()], bool)
+        texts = np.array([str(value) for value in values[~missing].tolist()], dtype=object)
+        names, counts = np.unique(texts.astype(str), return_counts=True) if texts.size else (np.array([]), np.array([]))
+        order = np.argsort(-counts, kind="stable")[:3]
+        distinct = len(names)
+        facts = {"kind": "text", "commonest": {str(names[i]): int(counts[i]) for i in order}}
+    return facts | {"missing": int(missing.sum()), "distinct": distinct}
+
+
+def duplicate_rows(columns: dict[str, np.ndarray], n: int) -> int:
+    """How many rows equal an earlier one, judged by a 64-bit hash of their values."""
+    if not columns or not n:
+        return 0
+    hashes = np.zeros(n, np.uint64)
+    for values in columns.values():
+        if values.dtype.kind in "iufb":
+            own = np.nan_to_num(values.astype(np.float64) + 0.0, nan=_NEVER).view(np.uint64)
+        else:
+            own = np.array([hash(str(value)) & 0xFFFFFFFFFFFFFFFF for value in values.tolist()], np.uint64)
+        # Multiplying by an odd constant and folding the high bits down spreads every input bit over the hash.
+        hashes = (hashes ^ own) * np.uint64(0x9E3779B97F4A7C15)
+        hashes ^= hashes >> np.uint64(29)
+    return n - len(np.unique(hashes))
+
+
+def suggestions(columns: dict[str, dict[str, Any]], n: int) -> list[str]:
+    """Options of `mercer fit` that suit this table, each with its reason."""
+    text = [name for name, facts in columns.items() if facts["kind"] == "text"]
+    ids = [name for name in text if columns[name]["distinct"] == n > 1]
+    label = _label_in(columns, n, ids)
+    other_text = [name for name in text if name not in ids and name != label]
+    missing = [name for name, facts in columns.items() if facts["missing"] and facts["kind"] != "text"]
+    constant = [name for name, facts in columns.items() if facts["distinct"] <= 1] if n > 1 else []
+    deviations = sorted(facts["deviation"] for facts in columns.values() if facts.get("deviation"))
+    found = []
+    if ids:
+        found.append(f"--id {shlex.quote(ids[0])}: its values are all different")
+    if label is not None:
+        found.append(f"--label {shlex.quote(label)}: {columns[label]['distinct']} different values")
+    if other_text:
+        found.append(f"--encode onehot, or --drop {as_typed(*other_text)}: text must become numbers or go")
+    if missing:
+        shown = f"{', '.join(missing[:4])}{' …' if len(missing) > 4 else ''}"
+        found.append(f"--impute median: values are missing in {shown}")
+    if 0 < len(constant) < len(columns):
+        found.append(f"--drop {as_typed(*constant)}: {'they are' if len(constant) > 1 else 'it is'} constant")
+    if deviations and deviations[-1] > 100 * deviations[(len(deviations) - 1) // 2]:
+        found.append("--scale standard: one column varies a hundred times as much as most, and would drown them")
+    return found
+
+
+def _label_in(columns: dict[str, dict[str, Any]], n: int, ids: list[str]) -> str | None:
+    """The column that most likely holds classes: one with few values and a telling name, or one of text."""
+    few = max(2, min(50, n // 4))
+    classes = [
+        name
+        for name, facts in columns.items()
+        if name not in ids and 1 < facts["distinct"] <= few and facts["kind"] in ("text", "whole", "yes/no")
+    ]
+    named = [name for name in classes if name.lower() in _CLASS_NAMES]
+    return next(iter(named or [name for name in classes if columns[name]["kind"] == "text"]), None)
+
+
+def as_typed(*names: str) -> str:
+    """Names of columns as one types them after --drop in a shell; only the first few if there are many.
+
+    >>> as_typed("a", "b"), as_typed("petal width"), as_typed(*"abcdefghi")
+    ('a,b', "'petal width'", 'a,b,c,d,e,f,… (9 columns)')
+    """
+    many = len(names) > 8
+    quoted = [f'"{name}"' if "," in name else name for name in names[: 6 if many else None]]
+    text = shlex.quote(",".join(quoted))
+    return f"{text},… ({len(names):,} columns)" if many else text

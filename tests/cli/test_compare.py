@@ -1,0 +1,60 @@
+"""`mercer compare`: maps read or fitted, scored side by side."""
+
+import json
+
+import mercer
+from mercer.cli.compare import best_of
+from mercer.quality import Score
+
+FLOWERS = ["flowers.csv", "--label", "species", "--id", "name"]
+
+
+def test_the_best_is_nearest_to_the_ideal_and_ties_are_shared():
+    def scores(ideal, *values):
+        return [Score("s", value, 0.0, 10, ideal, "") for value in values]
+
+    assert best_of(scores(1.0, 0.9, 0.95, 0.95)) == [1, 2]
+    assert best_of(scores(0.0, 0.9, 0.1)) == [1]
+    assert best_of(scores(1.0, 0.5, 0.5)) == []
+
+
+def test_methods_are_fitted_written_and_compared(shell):
+    result = shell("compare", *FLOWERS, "--methods", "pca,kpca,kda", "-o", "maps", "--report", "maps.html")
+    assert sorted(path.name for path in (shell.folder / "maps").iterdir()) == [
+        *("kda.csv", "kda.run.json", "kpca.csv", "kpca.run.json", "pca.csv", "pca.run.json"),
+    ]
+    again = shell("compare", *FLOWERS, "maps/pca.csv", "maps/kpca.csv", "maps/kda.csv")
+    assert again.stdout == result.stdout
+    heading = result.stdout.splitlines()[1].split()
+    assert heading == ["score", "pca", "kpca", "kda", "best"]
+    purity = next(line for line in result.stdout.splitlines() if line.startswith("class purity  "))
+    assert purity.split()[4].endswith("*")  # discriminants keep classes best
+    assert "kda" in (shell.folder / "maps.html").read_text()
+    shell("fit", "--config", "maps/kpca.run.json", "-o", "again.csv")
+    assert (shell.folder / "again.csv").read_bytes() == (shell.folder / "maps" / "kpca.csv").read_bytes()
+
+
+def test_compare_never_writes_onto_its_table(shell):
+    (shell.folder / "flowers.csv").rename("pca.csv")
+    before = (shell.folder / "pca.csv").read_bytes()
+    said = shell("compare", "pca.csv", "--label", "species", "--id", "name", "-m", "kpca,pca", "-o", ".", status=2)
+    assert "pca.csv is an input" in said.stderr and (shell.folder / "pca.csv").read_bytes() == before
+    assert not (shell.folder / "kpca.csv").exists()
+
+
+def test_compare_shows_what_there_is_when_it_is_stopped(shell, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(mercer.Isomap, "fit_transform", interrupted)
+    result = shell("compare", *FLOWERS, "--methods", "pca,isomap,kpca", "-o", "maps", status=130)
+    assert result.stdout.splitlines()[1].split() == ["score", "pca", "best"]
+    assert result.stderr.splitlines()[-1] == "mercer: stopped; compared only pca"
+    assert sorted(path.name for path in (shell.folder / "maps").iterdir()) == ["pca.csv", "pca.run.json"]
+    assert shell("compare", *FLOWERS, "--methods", "isomap", status=130).stdout == ""
+
+
+def test_compare_as_json(shell):
+    found = json.loads(shell("compare", *FLOWERS, "--methods", "pca,kpca", "--json", "-q").stdout)
+    assert set(found["maps"]) == {"pca", "kpca"} and found["agreement"][0]["maps"] == ["pca", "kpca"]
+    assert 0 <= found["agreement"][0]["neighbor_overlap"] <= 1
