@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from mercer.cli.console import Console
 from PIL import Image
 from sklearn.datasets import load_digits, make_circles
 
 from mercer import KernelPCA
+from mercer.cli.console import Console
 from mercer.cli.demos.circles import best_cut
 from mercer.cli.demos.digits import images_of
 from mercer.cli.demos.faces import NoFaces, find_faces

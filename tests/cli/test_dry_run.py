@@ -4,9 +4,9 @@ import json
 
 import numpy as np
 import pytest
-from mercer.cli.dry_run import Forecast, spoken
 
 import mercer
+from mercer.cli.dry_run import Forecast, spoken
 from mercer.cli.methods import METHODS
 from mercer.tables.table import write_table
 

@@ -43,7 +43,8 @@ def _of_discriminants(estimator: Any, table: Table, _: Any) -> tuple[str, int]:
     block = block_width(len(np.unique(as_classes(table.labels))))
     bits = table.X.dtype.itemsize
     limit = estimator.memory_limit
-    plan = plan_fit(n, d, block, bits, solver="krylov", rank=None, limit=limit, **_machine(estimator))
+    tries = ["rank='auto' or a rank of a few hundred"]
+    plan = plan_fit(n, d, block, bits, solver="krylov", rank=None, limit=limit, tries=tries, **_machine(estimator))
     small = n <= 2048
     solver = "one Cholesky factor of the kernel matrix" if small else "conjugate gradients over streamed tiles"
     return solver, max(plan.needed_bytes, 5 * 8 * n * n if small else 0)

@@ -63,8 +63,9 @@ def run(
     if as_json and output == STDOUT:
         raise click.UsageError("--json and coordinates cannot both go to stdout. Name a file with -o.")
     inputs = [model, table, *([second] if second else [])]
+    refuse_bad_outputs([output], inputs)
     at = record_path(output)
-    refuse_bad_outputs([output] if output == STDOUT else [output, str(at)], inputs)
+    refuse_bad_outputs([] if output == STDOUT else [output, str(at)], inputs)
     refuse_unwritable_table(output)
 
     from mercer.cli.fitted import carried_names, map_columns
