@@ -1,4 +1,4 @@
-"""Files that are whole or not there: written beside their place, and moved there when all is on the disk."""
+"""Files that are complete or not there: written beside their place, and moved there once they are on the disk."""
 
 from __future__ import annotations
 
@@ -12,17 +12,27 @@ from pathlib import Path
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A new file beside `path` that takes its place, with its permissions, when all went well, and is gone when not.
+    """Give the path of a new file, which takes the place of `path` if all goes well and is deleted if not.
 
-    Where `path` is a link, the file that it leads to is replaced.
+    The new file has the suffixes of `path`, and in the end its permissions. If `path` is a link, the file it leads to
+    is replaced. A pipe or a device takes bytes but cannot be replaced, so its own path is given. For several files
+    that should appear together, enter one of these per file in a `contextlib.ExitStack`.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder, replacing(Path(folder) / "a.csv") as part:
+    ...     size = part.write_text("x,y")
     """
     path = Path(os.path.realpath(path))
-    temporary = path.with_name(f".{secrets.token_hex(8)}.part")
+    if path.exists() and not path.is_file() and not path.is_dir():
+        yield path
+        return
+    # Writers choose a format by the suffixes; the name stays far below the limit of file systems.
+    temporary = path.with_name(f".{secrets.token_hex(8)}.part{''.join(path.suffixes[-2:])[-40:]}")
     os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
     try:
         mode = stat.S_IMODE((path if path.exists() else temporary).stat().st_mode)
         yield temporary
-        temporary.chmod(mode)  # whoever wrote may have put a file of its own in this one's place
+        temporary.chmod(mode)  # a writer may have replaced the temporary file by one of its own
         with temporary.open("rb+") as file:
             os.fsync(file.fileno())
         os.replace(temporary, path)

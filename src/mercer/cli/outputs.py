@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import TYPE_CHECKING, Any
 
+from mercer.atomic_write import replacing
 from mercer.cli.errors import USAGE, Failure
 
 if TYPE_CHECKING:
@@ -78,31 +78,15 @@ def make_folder(folder: Path) -> None:
         raise Failure(f"Cannot write to {folder}: {error.strerror}") from error
 
 
-class OutputFiles:
+class OutputFiles(ExitStack):
     """Files that appear together: each is written beside its place, and all are moved there at the end.
 
     >>> with OutputFiles() as files:
     ...     pass
     """
 
-    def __init__(self) -> None:
-        self._moves: list[tuple[Path, Path]] = []
-
-    def __enter__(self) -> OutputFiles:
-        return self
-
     def add(self, path: str | Path, write: Callable[[Path], Any]) -> Path:
         """Have `write` write a file. Returns where the file stands until the end."""
-        path = Path(path)
-        part = path.with_name(f".mercer-{os.getpid()}-{len(self._moves)}{ending(path)}")
-        self._moves.append((part, path))
+        part = self.enter_context(replacing(path))
         write(part)
         return part
-
-    def __exit__(self, kind: type[BaseException] | None, *_: Any) -> None:
-        if kind is None:
-            for part, path in self._moves:
-                os.replace(part, path)
-        for part, _path in self._moves:
-            with suppress(FileNotFoundError):
-                part.unlink()

@@ -10,8 +10,8 @@ list of classes: an object brings its declaration along. Reading does, and `regi
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,9 @@ def save_model(estimator: Any, path: str | os.PathLike[str], notes: dict[str, An
         raise ModelFileError("The parameters or the notes contain themselves, or are nested too deeply.") from error
     if writer.named_bytes > most_named_bytes(writer.tensors):
         raise ModelFileError("The parameters or the notes hold the same arrays too often; give copies of them.")
-    document = {"format": FORMAT, "mercer": _version(), "model": model, "notes": kept}
+    document = {"format": FORMAT, "mercer": _version("mercer"), "model": model, "notes": kept}
+    if any(name.startswith("sklearn.") for name in writer.classes):
+        document["sklearn"] = _version("sklearn")  # to name, should a later release not understand its own state
     write_container(path, writer.tensors, document)
 
 
@@ -69,8 +71,8 @@ def read_model(path: str | os.PathLike[str], find: Callable[[Any], Declaration])
     try:
         return _decoded(tensors, document, find)
     except Exception as error:  # whatever the contents of a file lead to, the file is at fault
-        hint = "" if writer == _version() else f" (written by Mercer {writer}, this is {_version()})"
-        raise ModelFileError(f"{Path(path)} does not hold a valid model{hint}: {one_line(error)}.") from error
+        said = one_line(error)
+        raise ModelFileError(f"{Path(path)} does not hold a valid model{_origin(document)}: {said}.") from error
 
 
 def _decoded(
@@ -125,5 +127,15 @@ def _refusal(value: Any, place: str = "") -> str:
     return f"an object of {kind}. A model file holds plain values, arrays and Mercer's own classes."
 
 
-def _version() -> str:
-    return sys.modules["mercer"].__version__  # importing the package from here would close a circle
+def _origin(document: dict[str, Any]) -> str:
+    """Which versions wrote a file, where they differ from those that read it."""
+    wrote, read = [], []
+    for key, name in (("mercer", "Mercer"), ("sklearn", "scikit-learn")):
+        if key in document and document[key] != _version(key):
+            wrote.append(f"{name} {str(document[key])[:20]}")
+            read.append(f"{name} {_version(key)}")
+    return f" (written by {' and '.join(wrote)}, this is {' and '.join(read)})" if wrote else ""
+
+
+def _version(package: str) -> str:
+    return import_module(package).__version__  # by name: importing mercer from here would close a circle

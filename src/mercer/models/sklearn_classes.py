@@ -15,6 +15,7 @@ import re
 import sys
 import warnings
 from importlib import import_module
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -66,7 +67,7 @@ _ATTRIBUTES: dict[str, Check] = {
     "scalings_": floats("d", "rank"),
     "covariance_": floats("d", "d"),
     "cluster_centers_": floats("clusters", "d"),
-    "labels_": integers("n", below="clusters"),
+    "labels_": integers("n"),
     "n_components_": size("k"),
     "components_": floats("k", "d"),
     "mean_": floats("d"),
@@ -203,12 +204,11 @@ def _is_method(cls: type, name: str) -> bool:
 
 
 def _refuse_odd(part: Any, most: int, name: str) -> None:
-    """Refuse whole numbers of a size that no state has, at any depth."""
-    if isinstance(part, (list, tuple)):
-        for entry in part:
-            _refuse_odd(entry, most, name)
-    elif isinstance(part, int) and name.startswith("_") and abs(part) > most:
-        raise Mismatch(f"{name} is {part}, more than any size of it")
+    """Refuse a private whole number, at any depth, that is larger than every size."""
+    for entry in part.values() if isinstance(part, dict) else part if isinstance(part, (list, tuple)) else ():
+        _refuse_odd(entry, most, name)
+    if isinstance(part, Integral) and name.startswith("_") and abs(int(part)) > most:
+        raise Mismatch(f"{name} is {part}, more than every size that it could be")
 
 
 def _refuse_other_classes(state: Parts) -> None:

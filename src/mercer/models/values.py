@@ -47,6 +47,7 @@ class Writer:
     def __init__(self, find: Callable[[Any, str], Declaration]) -> None:
         self.tensors: dict[str, np.ndarray] = {}
         self.named_bytes = 0  # of the arrays, counted at every use
+        self.classes: set[str] = set()  # names in files of the objects written
         self.find = find
         self._scope = Scope()
         self._places: dict[Any, str] = {}  # of arrays by where they lie in memory, of shared objects by identity
@@ -156,6 +157,7 @@ class Writer:
         if id(value) in self._open:
             raise ModelFileError(f"{place} contains itself.")
         self._open.add(id(value))
+        self.classes.add(declaration.name)
         params, state = ({key: self.on_cpu(v) for key, v in part.items()} for part in declaration.take_apart(value))
         node: dict[str, Any] = {"object": declaration.name}
         keys = declaration.keys()

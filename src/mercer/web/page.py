@@ -12,8 +12,6 @@ import dataclasses
 import hashlib
 import html
 import json
-import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
@@ -22,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.atomic_write import replacing
 from mercer.web.columns import Column, add_column
 from mercer.web.payload import Payload, add_coordinates
 
@@ -83,26 +82,10 @@ def write_page(page: Page, path: str | Path) -> int:
     >>> size > 10_000
     True
     """
-    content, target = page_bytes(page), Path(path).resolve()  # through a link, to the file that it names
-    if target.exists() and not target.is_file():  # a pipe or a device takes bytes, but must not be replaced
-        target.write_bytes(content)
-        return len(content)
-    handle, partial = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        os.chmod(partial, target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())
-        os.replace(partial, target)
-    except BaseException:
-        os.unlink(partial)
-        raise
+    content = page_bytes(page)
+    with replacing(path) as part:
+        part.write_bytes(content)
     return len(content)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def page_bytes(page: Page) -> bytes:
