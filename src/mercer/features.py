@@ -18,14 +18,17 @@ import scipy.sparse as sp
 from mercer.backends import backend_of, is_foreign, namespace, placement
 from mercer.exceptions import AsymmetricKernelWarning, IndefiniteKernelWarning, MemoryLimitError, warn
 from mercer.expansion import KernelExpansion
+from mercer.footprints import Workload
+from mercer.footprints import factor as factor_footprint
 from mercer.kernels.discrete import Precomputed, symmetric_part
-from mercer.kernels.kernel import Kernel
+from mercer.kernels.kernel import Kernel, simple_kernels
 from mercer.linalg.cholesky import complete_cholesky
 from mercer.linalg.eigen import as_generator
 from mercer.linalg.gram import Gram
 from mercer.linalg.lowrank import Factor, rpcholesky
 from mercer.linalg.operators import Dense, Operator
-from mercer.memory import format_bytes, parse_bytes
+from mercer.memory import format_bytes, numbers_per_row
+from mercer.planning import limit_of
 
 AUTO_RANK = 2000  # at most, for rank="auto"
 AUTO_TOL = 1e-3  # of the variance that rank="auto" may leave out
@@ -33,7 +36,6 @@ AUTO_LEAST = 256  # rank="auto" takes as many columns as X has, up to this, so t
 SIGNIFICANT = {64: 1e-5, 32: 5e-3}  # relative to the largest eigenvalue: below its negative nothing is rounding
 _ROUNDING = {64: 1e-12, 32: 1e-6}  # of the trace: so much below zero is what rounding leaves of a rank that is used up
 _INDEFINITE = "Take another kernel, or KernelPCA with eigen_solver='krylov', which needs no factor."
-_SHARE = 0.5  # of the free memory that may be taken where no limit is given
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,7 @@ def kernel_features(
     """
     n, given = X.shape[0], isinstance(kernel, Precomputed)
     single = X.ndim == 2 and X.dtype == namespace(X).float32
-    refuse_large_factor(X, rank, memory_limit, single)
+    refuse_large_factor(X, rank, memory_limit, n_jobs)
     A: Operator = Dense(symmetric(X)) if given else Gram(kernel, X, n_jobs=n_jobs)
     refuse_overflow(A, kernel)
     trace = float(A.xp.sum(A.diagonal(), dtype=A.xp.float64))
@@ -115,11 +117,12 @@ def _in_double(kernel: Kernel, X: Any, n_jobs: int | None) -> np.ndarray:
     return Gram(kernel, X, precision=np.float64, n_jobs=n_jobs).to_dense()
 
 
-def refuse_large_factor(X: Any, rank: int | str | None, memory_limit: Any, single: bool) -> None:
+def refuse_large_factor(X: Any, rank: int | str | None, memory_limit: Any, n_jobs: int | None) -> None:
     """MemoryLimitError where the factor, its coefficients and what they are made of exceed the limit."""
     n = X.shape[0]
     limit = memory_to_use(X, memory_limit)
-    m, need = most_columns(n, rank), factor_bytes(n, rank, single)
+    m = most_columns(n, rank)
+    need = factor_footprint(workload_of(X, n_jobs), None if rank is None else m).peak
     if need > limit:
         less = "rank='auto' or a number of columns" if rank is None else f"a rank below {m}"
         raise MemoryLimitError(
@@ -130,9 +133,7 @@ def refuse_large_factor(X: Any, rank: int | str | None, memory_limit: Any, singl
 
 def memory_to_use(X: Any, memory_limit: Any) -> int:
     """The limit in bytes; where none is given, half of what is free where X lives."""
-    if memory_limit is not None:
-        return parse_bytes(memory_limit)
-    return int(_SHARE * backend_of(X if X.ndim == 2 else np.empty(0)).free_bytes(X))
+    return limit_of(memory_limit, backend_of(X if X.ndim == 2 else np.empty(0)).free_bytes(X))
 
 
 def most_columns(n: int, rank: int | str | None) -> int:
@@ -140,10 +141,21 @@ def most_columns(n: int, rank: int | str | None) -> int:
     return n if rank is None else min(n, AUTO_RANK if rank == "auto" else int(rank))
 
 
-def factor_bytes(n: int, rank: int | str | None, single: bool) -> int:
-    """What a factor, its coefficients and what they are made of take at most."""
-    m = most_columns(n, rank)
-    return n * m * (4 if single else 8) + 3 * 8 * m * m + (2 * 8 * n * n if rank is None else 0)
+def workload_of(X: Any, n_jobs: int | None, kernel: Kernel | None = None, *, copied: bool = False) -> Workload:
+    """The sizes that the memory model reads off samples and their kernel."""
+    backend = backend_of(X if X.ndim == 2 else np.empty(0))
+    single = X.ndim == 2 and X.dtype == namespace(X).float32
+    return Workload(
+        n=X.shape[0],
+        d=X.shape[1] if X.ndim == 2 else 1,
+        width=numbers_per_row(X),
+        itemsize=4 if single else 8,
+        threads=backend.workers(n_jobs),
+        tile=backend.TILE,
+        kernels=1 if kernel is None else len(simple_kernels(kernel)),
+        fused=getattr(kernel, "fused", None) in backend.FUSED,
+        copied=copied,
+    )
 
 
 def refuse_overflow(A: Operator, kernel: Kernel) -> None:

@@ -18,7 +18,6 @@ from mercer.cli.console import print_json, print_pairs
 from mercer.cli.fit import FitRequest
 from mercer.cli.fitted import shown_parameters
 from mercer.cli.methods import FitMethod
-from mercer.cli.plan import memory_of
 from mercer.cli.table_input import source_name
 from mercer.memory import available_bytes, format_bytes
 from mercer.tables.table import Table
@@ -65,8 +64,10 @@ def tell_plan(
 ) -> None:
     """Print the plan of a fit. If it does not fit into memory, raise MemoryLimitError as the fit would."""
     estimator = method.build(request.parameters, seed=request.seed, jobs=request.jobs, shape=table.X.shape)
-    solver, needed = memory_of(method.name, estimator, table, second)
-    forecast = forecast_seconds(method, estimator, method.arguments(table, second))
+    arguments = method.arguments(table, second)
+    plan = estimator.plan(*arguments)
+    plan.refuse()
+    forecast = forecast_seconds(method, estimator, arguments)
     n, d = table.X.shape
     held = _bytes_of(table) + (_bytes_of(second) if second is not None else 0)
     if as_document:
@@ -74,12 +75,13 @@ def tell_plan(
             {
                 "method": method.name,
                 "why": why,
-                "solver": solver,
+                "solver": f"{plan.method}: {plan.reason}",
                 "parameters": shown_parameters(estimator),
                 "rows": n,
                 "columns": d,
                 "table_bytes": held,
-                "needed_bytes": needed,
+                "needed_bytes": plan.needed_bytes,
+                "peak_bytes": plan.peak_bytes,
                 "available_bytes": available_bytes(),
                 "seconds": {"least": forecast.low, "most": forecast.high, "measured_on_rows": forecast.rows},
                 "outputs": files,
@@ -90,8 +92,8 @@ def tell_plan(
         [
             ("table", f"{source_name(request.table)}: {n:,} rows, {d:,} columns, {format_bytes(held)} in memory"),
             ("method", f"{method.title}: {why}"),
-            ("solver", solver),
-            ("memory", f"{format_bytes(needed)} besides the table; {format_bytes(available_bytes())} are free"),
+            ("solver", f"{plan.method}: {plan.reason}"),
+            ("memory", f"{format_bytes(plan.peak_bytes)} besides the table; {format_bytes(available_bytes())} are free"),
             ("time", str(forecast)),
             ("writes", ", ".join(files) or "stdout"),
         ]

@@ -18,11 +18,11 @@ import scipy.sparse as sp
 from mercer.backends.cpu import for_each, workers
 from mercer.embedding.laws import Law, Perplexity, runs
 from mercer.exceptions import MemoryLimitError
+from mercer.footprints import neighbor_affinities
 from mercer.memory import available_bytes, format_bytes
 from mercer.models.fields import THREADS, Mismatch, SavedRecord, floats, instance_of, optional, sparse
 
-_BYTES = 36  # a neighbour: index and distance, weight, the transpose, and both in the sum
-_SHARE = 0.8  # of the free memory that P and what it is made of may take
+FREE_SHARE = 0.8  # of the free memory that P and what it is made of may take
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ def _heads(lengths: np.ndarray) -> np.ndarray:
 
 
 def _refuse_large(n: int, k: int, everyone: bool) -> None:
-    need, free = _BYTES * n * k, int(_SHARE * available_bytes())
+    need, free = neighbor_affinities(n, k).peak, int(FREE_SHARE * available_bytes())
     if need > free:
         less = "method='auto', which looks at near neighbours only" if everyone else "a smaller perplexity"
         raise MemoryLimitError(

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+from abc import abstractmethod
 from collections.abc import Callable
+from copy import copy
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -13,6 +16,7 @@ from sklearn.utils.validation import validate_data
 
 from mercer.backends import adopt, is_foreign, namespace
 from mercer.kernels.discrete import as_strings
+from mercer.planning import Alternative, Plan
 
 FLOATS = (np.float64, np.float32)
 
@@ -32,7 +36,59 @@ class Saved:
         save_model(self, path)
 
 
-class Estimator(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class Planned:
+    """`plan(X)`: what a fit would do and how much memory it would take (abstract: never built itself)."""
+
+    def plan(self, X: Any, y: Any = None) -> Plan:
+        """What `fit` would do with this data: the method and why, the memory it takes, and what to change if too much.
+
+        Nothing is fitted, and nothing large is allocated. `fit` makes the same plan and raises MemoryLimitError where
+        `plan(X).fits` is False.
+        """
+        X = stand_in(X)
+        return self._with_alternatives(self._draft(X, y), X, y)
+
+    @abstractmethod
+    def _draft(self, X: Any, y: Any = None) -> Plan:
+        """The plan for data of this shape and type, without alternatives."""
+
+    def _lighter(self, plan: Plan) -> list[dict[str, Any]]:
+        """Changes of parameters that take less memory than the plan does, the smallest change first."""
+        return []
+
+    def _with_alternatives(self, plan: Plan, X: Any, y: Any = None) -> Plan:
+        """The plan itself where it fits; else with those of `_lighter` that fit."""
+        found = []
+        for change in [] if plan.fits else self._lighter(plan):
+            other = copy(self)
+            other.set_params(**change)  # type: ignore[attr-defined]
+            draft = other._draft(X, y)
+            if draft.fits:
+                found.append(Alternative(change, draft.needed_bytes))
+        return replace(plan, alternatives=tuple(found))
+
+    def _checked(self, plan: Plan, X: Any, y: Any = None) -> Plan:
+        """The plan; MemoryLimitError where it does not fit."""
+        self._with_alternatives(plan, X, y).refuse()
+        return plan
+
+
+def stand_in(X: Any) -> Any:
+    """X itself where it is an array; else an array of its shape that takes no memory, for whatever reads shapes only.
+
+    Data frames and integers become floats in a fit, so they are planned as float64.
+    """
+    if is_foreign(X) or hasattr(X, "indptr") or (type(X) is np.ndarray and X.dtype in FLOATS):
+        return X
+    shape = X.shape if hasattr(X, "shape") else np.asarray(X, object if _are_strings(X) else None).shape
+    return np.broadcast_to(np.float64(0), shape)
+
+
+def _are_strings(X: Any) -> bool:
+    return isinstance(X, list | tuple) and bool(X) and isinstance(X[0], str)
+
+
+class Estimator(Planned, Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """The base of Mercer's transformers (abstract: never built itself)."""
 
     @classmethod

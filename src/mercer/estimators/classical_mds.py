@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -14,11 +15,15 @@ from sklearn.utils.validation import check_is_fitted, check_symmetric
 
 from mercer.estimators.base import Estimator
 from mercer.estimators.kernel_pca import KernelPCA
+from mercer.footprints import scaled_matrix
 from mercer.kernels import Kernel
 from mercer.kernels.metric import HalfSquaredDistance
 from mercer.kernels.products import Linear
+from mercer.linalg.eigen import choose_solver
+from mercer.memory import available_bytes
 from mercer.models.fields import INPUT, SavedEstimator, derived, floats, instance_of, samples
-from mercer.spectral.scaling import distance_settings, plan_unfolding, unfold_matrix
+from mercer.planning import Plan, code_bytes, limit_of
+from mercer.spectral.scaling import distance_settings, unfold_matrix
 
 _SPECTRUM = ("eigenvalues_", "residuals_", "eigenvalue_error_", "solver_")  # those of the kernel PCA that it is
 
@@ -120,10 +125,11 @@ class ClassicalMDS(Estimator):
         self._refuse_foreign(X)
         X, _ = self._read(X, reset=True, ensure_min_samples=2, accept_sparse=False if self._precomputed() else "csr")
         self._X = X
+        plan = self._checked(self._draft(X), X)
         if self._precomputed():
-            self._scale_matrix(X, time.perf_counter())
+            self._scale_matrix(X, plan, time.perf_counter())
         else:
-            self._scale_rows(X)
+            self._scale_rows(X, plan.limit)
         self._set_spectrum()
         return self.embedding_
 
@@ -131,23 +137,37 @@ class ClassicalMDS(Estimator):
         for name in _SPECTRUM:
             setattr(self, name, getattr(self.kernel_pca_, name))
 
-    def _scale_rows(self, X: Any) -> None:
-        self.kernel_pca_ = KernelPCA(
+    def _draft(self, X: Any, y: Any = None) -> Plan:
+        n, k = X.shape[0], min(self.n_components, X.shape[0])
+        if not self._precomputed():
+            return replace(self._kernel_pca(X, self.memory_limit)._draft(X), estimator=type(self).__name__)
+        solver, reason = choose_solver(n, k) if self.eigen_solver == "auto" else (self.eigen_solver, "asked for")
+        limit = limit_of(self.memory_limit, available_bytes())
+        given = self.memory_limit is not None
+        footprint = scaled_matrix(n, k, solver)
+        return Plan(type(self).__name__, n, solver, reason, footprint, limit, given, code_bytes=code_bytes(False))
+
+    def _lighter(self, plan: Plan) -> list[dict[str, Any]]:
+        return [{"eigen_solver": "krylov"}] if plan.method == "dense" else []
+
+    def _kernel_pca(self, X: Any, limit: Any) -> KernelPCA:
+        return KernelPCA(
             n_components=min(self.n_components, X.shape[0]),
             kernel=self._kernel(),
-            memory_limit=self.memory_limit,
+            memory_limit=limit,
             copy_X=False,
             **self._given(),
         )
-        self.embedding_ = self.kernel_pca_.fit_transform(X)
 
-    def _scale_matrix(self, D: np.ndarray, started: float) -> None:
+    def _scale_rows(self, X: Any, limit: int) -> None:
+        self.kernel_pca_ = self._kernel_pca(X, limit)
+        self.embedding_ = self.kernel_pca_.fit_transform(X)
+        self.kernel_pca_.memory_limit = self.memory_limit
+
+    def _scale_matrix(self, D: np.ndarray, plan: Plan, started: float) -> None:
         _refuse_no_distances(D)
         D = check_symmetric(D, raise_exception=True)
         k, bits = min(self.n_components, len(D)), 32 if D.dtype == np.float32 else 64
-        plan = plan_unfolding(
-            len(D), k, solver=self.eigen_solver, limit=self.memory_limit, n_jobs=self.n_jobs, itemsize=16
-        )
         settings = distance_settings(
             k, bits, tol=self.tol, random_state=self.random_state, n_jobs=self.n_jobs, may_be_indefinite=False
         )

@@ -22,7 +22,7 @@ from mercer.graph.neighbors import build_index
 from mercer.kernels import Kernel
 from mercer.kernels.metric import bound_metric
 from mercer.linalg.eigen import SMALL
-from mercer.memory import format_bytes
+from mercer.memory import available_bytes, format_bytes
 from mercer.models.fields import (
     INPUT,
     Mismatch,
@@ -40,13 +40,13 @@ from mercer.models.fields import (
     tuple_of,
     whole,
 )
+from mercer.planning import Plan, limit_of
 from mercer.spectral.components import Settings
 from mercer.spectral.connection import WAYS, connect
 from mercer.spectral.landmarks import choose_landmarks, landmark_count
 from mercer.spectral.scaling import (
     Scaling,
     distance_settings,
-    memory_bound,
     place_links,
     plan_unfolding,
     refuse_units,
@@ -260,7 +260,7 @@ class Isomap(Estimator):
         X = self._rows_of(X, reset=True)
         self._X, self._links = X, (self.n_neighbors, self.radius)
         self._metric = bound_metric(self.metric, self.metric_params, X)
-        self._planned(X.shape[0])  # what does not fit is refused before neighbours are looked for
+        self._checked(self._draft(X), X)  # what does not fit is refused before neighbours are looked for
         self.index_ = self._index(X)
         self._say(f"neighbours by {self.index_.method} ({self.index_.reason})")
         graph = self._neighborhood()
@@ -290,20 +290,31 @@ class Isomap(Estimator):
         self.landmarks_ = choose_landmarks(self.landmarks, m, self._geodesics, rows, self.random_state)
         return unfold_landmarks(self._geodesics, self._local(self.landmarks_), self._plan, self._settings(count))
 
-    def _planned(self, n: int, itemsize: int = 4) -> tuple[int, int | None]:
-        """How many components and landmarks for n rows, once it is known that their distances fit into memory."""
-        count = min(self.n_components, n)
-        m = landmark_count(self.landmarks, n, self._X.shape[0], self.n_components)
-        self._plan = plan_unfolding(
+    def _draft(self, X: Any, y: Any = None) -> Plan:
+        return self._drafted(X.shape[0], X.shape[0], 5 * X.shape[0] if self.n_neighbors is None else None)
+
+    def _drafted(self, n: int, rows: int, edges: int | None = None, itemsize: int = 4) -> Plan:
+        """The plan for a graph of n of the data's rows."""
+        return plan_unfolding(
             n,
-            count,
+            min(self.n_components, n),
             solver=self.eigen_solver,
-            landmarks=m,
+            landmarks=landmark_count(self.landmarks, n, rows, self.n_components),
             limit=self.memory_limit,
             n_jobs=self.n_jobs,
             itemsize=itemsize,
+            edges=n * (self.n_neighbors or 0) if edges is None else edges,
         )
-        return count, m
+
+    def _lighter(self, plan: Plan) -> list[dict[str, Any]]:
+        return [{"landmarks": m} for m in (500, 100) if 2 * self.n_components < m < plan.rows and m != self.landmarks]
+
+    def _planned(self, n: int, itemsize: int = 4) -> tuple[int, int | None]:
+        """How many components and landmarks for n rows, once it is known that their distances fit into memory."""
+        rows = self._X.shape[0]
+        self._plan = self._drafted(n, rows, itemsize=itemsize)
+        self._checked(self._plan, self._X)
+        return min(self.n_components, n), landmark_count(self.landmarks, n, rows, self.n_components)
 
     def _settings(self, count: int) -> Settings:
         return distance_settings(
@@ -434,7 +445,7 @@ class Isomap(Estimator):
         """(n, n), computed anew, in the precision of the data."""
         check_is_fitted(self)
         graph, dtype = self._geodesics.graph, np.dtype(np.float32 if self._X.dtype == np.float32 else np.float64)
-        need, bound = graph.shape[0] ** 2 * dtype.itemsize, memory_bound(self.memory_limit)
+        need, bound = graph.shape[0] ** 2 * dtype.itemsize, limit_of(self.memory_limit, available_bytes())
         if need > bound:
             raise MemoryLimitError(
                 f"All distances between {graph.shape[0]} points are {format_bytes(need)}, more than "

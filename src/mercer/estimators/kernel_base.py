@@ -6,13 +6,19 @@ from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
+import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from mercer.backends import is_foreign, namespace, placement
+from mercer.backends import backend_of, is_foreign, namespace, placement
 from mercer.estimators.base import Estimator
+from mercer.features import workload_of
+from mercer.footprints import Workload
 from mercer.kernels import KERNEL_NAMES, Kernel, resolve_kernel
 from mercer.kernels.discrete import Precomputed
+from mercer.kernels.kernel import simple_kernels
 from mercer.kernels.resolve import LENGTH_NAMES
+from mercer.linalg.eigen import SMALL
+from mercer.planning import Footprint, Plan, code_bytes, limit_of
 
 
 class KernelEstimator(Estimator):
@@ -37,6 +43,8 @@ class KernelEstimator(Estimator):
     degree: float
     coef0: float
     kernel_params: dict[str, Any] | None
+    n_jobs: int | None
+    memory_limit: int | float | str | None
     kernel_: Kernel
     X_fit_: Any
 
@@ -81,12 +89,31 @@ class KernelEstimator(Estimator):
                 "convert one of them."
             )
 
+    def _workload(self, X: Any, *, copied: bool = False) -> Workload:
+        """The sizes that a plan reads; `copied` where the fit keeps a copy of X."""
+        return workload_of(X, self.n_jobs, self._resolved(1), copied=copied)
+
+    def _plan_of(
+        self, X: Any, method: str, reason: str, footprint: Footprint, *, compiled: bool = True, **more: Any
+    ) -> Plan:
+        """A plan under this estimator's limit; `compiled=False` where no tile is computed, `more` fields of Plan."""
+        backend = backend_of(X if X.ndim == 2 else np.empty(0))
+        limit = limit_of(self.memory_limit, backend.free_bytes(X))
+        compiled = compiled and not is_foreign(X) and X.shape[0] > SMALL and needs_compiled_code(self._resolved(1))
+        fields = {"limit": limit, "limit_given": self.memory_limit is not None, "code_bytes": code_bytes(compiled)}
+        return Plan(type(self).__name__, X.shape[0], method, reason, footprint, **{**fields, **more})
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         tags.input_tags.pairwise = self.kernel == "precomputed" or isinstance(self.kernel, Precomputed)
         return tags
+
+
+def needs_compiled_code(kernel: Kernel) -> bool:
+    """Whether large tiles of the kernel are computed by compiled loops, as distances and sums over columns are."""
+    return any(not getattr(leaf, "reads", "dot").startswith("dot") for leaf in simple_kernels(kernel))
 
 
 def bits_of(X: Any) -> int:

@@ -12,16 +12,17 @@ from sklearn.utils._set_output import _wrap_data_with_container
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from mercer.backends import beside, column_signs, is_foreign, placement, to_numpy
-from mercer.estimators.kernel_base import KernelEstimator, bits_of
+from mercer.estimators.base import stand_in
+from mercer.estimators.kernel_base import KernelEstimator
 from mercer.estimators.second_view import SecondView
-from mercer.exceptions import DegenerateDataWarning, ForcedCorrelationWarning, MemoryLimitError, warn
+from mercer.exceptions import DegenerateDataWarning, ForcedCorrelationWarning, warn
 from mercer.expansion import KernelExpansion
-from mercer.features import Features, factor_bytes, kernel_features, memory_to_use, most_columns
+from mercer.features import Features, kernel_features, most_columns, workload_of
+from mercer.footprints import canonical
 from mercer.kernels import KERNEL_NAMES, Kernel
 from mercer.kernels.kernel_fields import bound_kernel
 from mercer.linalg.canonical import CanonicalPairs, View, canonical_pairs
 from mercer.linalg.crossproducts import times
-from mercer.memory import format_bytes
 from mercer.models.fields import (
     INPUT,
     SavedEstimator,
@@ -34,6 +35,7 @@ from mercer.models.fields import (
     tuple_of,
     whole,
 )
+from mercer.planning import Plan
 
 
 class KernelCCA(KernelEstimator):
@@ -215,7 +217,7 @@ class KernelCCA(KernelEstimator):
         check_consistent_length(X, Y)
         _refuse_too_few(X)
         _refuse_apart(X, Y)
-        limit = self._refuse_large(X, Y)
+        limit = self._checked(self._draft(X, Y), X, Y).limit
         self._bind(X)
         other._bind(Y)
         first, second = self._features(self.kernel_, X, limit), self._features(other.kernel_, Y, limit)
@@ -248,19 +250,19 @@ class KernelCCA(KernelEstimator):
             n_jobs=self.n_jobs,
         )
 
-    def _refuse_large(self, X: Any, Y: Any) -> int:
-        """The memory that may be used; MemoryLimitError where the factors of both views do not fit together."""
-        n, limit = X.shape[0], memory_to_use(X, self.memory_limit)
-        between = 3 * 8 * most_columns(n, self.rank) ** 2
-        need = between + sum(factor_bytes(n, self.rank, bits_of(data) == 32) for data in (X, Y))
-        if need > limit:
-            less = "rank='auto' or a number of columns" if self.rank is None else "a smaller rank"
-            raise MemoryLimitError(
-                f"KernelCCA of {n} samples with rank={self.rank!r} needs {format_bytes(need)} for the factors of its "
-                f"two views, more than the limit of {format_bytes(limit)}. Nothing was allocated. Try {less}, or a "
-                "larger memory_limit."
-            )
-        return limit
+    def _draft(self, X: Any, y: Any = None) -> Plan:
+        if y is None:
+            raise ValueError("KernelCCA plans for two views of the samples: call plan(X, y).")
+        y = stand_in(y)
+        other, rank = self._second_view(), None if self.rank is None else most_columns(X.shape[0], self.rank)
+        works = self._workload(X), workload_of(y, self.n_jobs, other._resolved(1))
+        name, reason = "factors", f"at most {rank} columns for each view, as rank={self.rank!r} asks"
+        if rank is None:
+            name, reason = "whole matrices", "rank=None forms and factors the kernel matrix of each view"
+        return self._plan_of(X, name, reason, canonical(works, rank, int(self.n_components)))
+
+    def _lighter(self, plan: Plan) -> list[dict[str, Any]]:
+        return [{"rank": rank} for rank in ("auto", 500, 100) if rank != self.rank]
 
     def _warn(self, pairs: CanonicalPairs, n: int, regs: tuple[float, float]) -> None:
         found = len(pairs.correlations)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -13,14 +14,16 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from mercer.backends import backend_of, beside, to_numpy
+from mercer.backends import beside, to_numpy
 from mercer.estimators.kernel_base import KernelEstimator, bits_of
 from mercer.exceptions import DegenerateDataWarning, warn
+from mercer.features import most_columns
+from mercer.footprints import factor_discriminants, kept_tiles, stored_discriminants, streamed_discriminants
 from mercer.kernels.kernel_fields import bound_kernel
 from mercer.linalg.discriminant import Classes
 from mercer.linalg.discriminant_rule import fit_rule
-from mercer.linalg.eigen import default_tol
-from mercer.memory import numbers_per_row
+from mercer.linalg.eigen import SMALL, default_tol
+from mercer.linalg.krylov import SINGLE_FLOOR
 from mercer.models.fields import (
     INPUT,
     SavedEstimator,
@@ -35,8 +38,9 @@ from mercer.models.fields import (
     tuple_of,
     whole,
 )
-from mercer.spectral.discriminants import Settings, block_width, find_discriminants, start_bytes
-from mercer.spectral.plan import SolverReport, plan_fit
+from mercer.planning import Plan
+from mercer.spectral.discriminants import TILE, Settings, block_width, find_discriminants, start_rank
+from mercer.spectral.plan import SolverReport
 
 
 class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
@@ -199,7 +203,7 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
         X, _ = self._samples(X, reset=True, copy=True)
         classes = self._classes(X, y)
         self._bind(X)
-        plan = self._plan(X, block_width(len(self.classes_))) if self.rank is None else None
+        plan = self._checked(self._draft(X, y), X, y)
         tol = float(self.tol) or default_tol(bits_of(X))
         found = find_discriminants(
             self.kernel_.centered_form(X),
@@ -210,8 +214,8 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
                 self.rank,
                 tol,
                 self.max_iter,
-                max(0, plan.keep_bytes - start_bytes(X.shape[0], self.reg)) if plan else 0,
-                self.memory_limit,
+                plan.room_bytes,
+                plan.limit,
                 self.random_state,
                 self.n_jobs,
             ),
@@ -219,26 +223,27 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
         self._keep(found, classes)
         seconds = time.perf_counter() - started
         converged = bool(found.residuals.max() <= 2 * tol)
-        needed = plan.needed_bytes if plan else 0
-        self.solver_ = SolverReport("discriminant", found.reason, found.passes, needed, tol, converged, seconds)
+        used = plan.needed_bytes + plan.keep_bytes
+        self.solver_ = SolverReport("discriminant", found.reason, found.passes, used, tol, converged, seconds)
         return self
 
-    def _plan(self, X, columns: int):
-        """The plan of passes over K with a block of `columns` vectors, so that too large a fit is refused."""
-        backend = backend_of(X if X.ndim == 2 else np.empty(0))
-        return plan_fit(
-            X.shape[0],
-            numbers_per_row(X),
-            columns,
-            bits_of(X) // 8,
-            solver="krylov",
-            rank=None,
-            limit=self.memory_limit,
-            free=backend.free_bytes(X),
-            threads=backend.workers(self.n_jobs),
-            tile=backend.TILE,
-            tries=["rank='auto' or a rank of a few hundred"],
-        )
+    def _draft(self, X, y=None) -> Plan:
+        work, n = self._workload(X, copied=True), X.shape[0]
+        classes = 2 if y is None else len(np.unique(to_numpy(y)))
+        if self.rank is not None:
+            columns = most_columns(n, self.rank)
+            reason = f"a factor of at most {columns} columns, as rank={self.rank!r} asks"
+            return self._plan_of(X, "factor", reason, factor_discriminants(work, columns, classes))
+        if n <= SMALL:
+            return self._plan_of(X, "cholesky", "the kernel matrix is small", stored_discriminants(work, classes))
+        footprint = streamed_discriminants(work, block_width(classes), start_rank(n, self.reg))
+        plan = self._plan_of(X, "conjugate gradients", f"the matrix of {n:,} rows is streamed in tiles", footprint)
+        tol = float(self.tol) or default_tol(bits_of(X))
+        kept = kept_tiles(n, TILE, 4 if tol >= 2 * SINGLE_FLOOR else 8)
+        return replace(plan, keep_bytes=min(kept, plan.room_bytes), tile=TILE)
+
+    def _lighter(self, plan: Plan) -> list[dict[str, Any]]:
+        return [{"rank": rank} for rank in ("auto", 500, 100) if rank != self.rank]
 
     def _classes(self, X, y) -> Classes:
         if y is None:

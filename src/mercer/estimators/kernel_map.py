@@ -11,10 +11,11 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.backends import namespace, placement
-from mercer.estimators.kernel_base import KernelEstimator, bits_of
+from mercer.estimators.kernel_base import KernelEstimator
 from mercer.exceptions import DegenerateDataWarning, warn
 from mercer.expansion import KernelExpansion
-from mercer.features import kernel_features, refuse_large_factor, rows_of
+from mercer.features import kernel_features, most_columns, rows_of
+from mercer.footprints import factor, fourier_features
 from mercer.kernels.kernel_fields import bound_kernel
 from mercer.linalg.eigen import as_generator
 from mercer.linalg.lowrank import FourierFeatures, orthogonal_random_features
@@ -30,6 +31,7 @@ from mercer.models.fields import (
     samples,
     size,
 )
+from mercer.planning import Plan
 
 AUTO_FOURIER = 1000  # columns of method="fourier" with rank="auto": an error of about 0.03 at most on entries up to 1
 
@@ -158,19 +160,36 @@ class KernelMap(KernelEstimator):
         X, restore = self._new_samples(X)
         return restore(self._map(X))
 
+    def _draft(self, X, y=None) -> Plan:
+        work = self._workload(X)
+        if self.method == "fourier":
+            count = AUTO_FOURIER if self.rank in ("auto", None) else int(self.rank)
+            return self._plan_of(
+                X, "fourier", f"{count} random features", fourier_features(work, count), compiled=False
+            )
+        if self.rank is None:
+            return self._plan_of(X, "cholesky", "rank=None forms and factors all of K", factor(work, None))
+        columns = most_columns(X.shape[0], self.rank)
+        reason = f"at most {columns} columns, as rank={self.rank!r} asks"
+        return self._plan_of(X, "cholesky", reason, factor(work, columns))
+
+    def _lighter(self, plan: Plan) -> list[dict[str, Any]]:
+        return [{"rank": rank} for rank in ("auto", 500, 100) if rank != self.rank]
+
     def _fit(self, X):
         X, restore = self._samples(X, reset=True)
+        plan = self._checked(self._draft(X), X)
         self._bind(X)
-        F = self._fit_fourier(X) if self.method == "fourier" else self._fit_cholesky(X)
+        F = self._fit_fourier(X) if self.method == "fourier" else self._fit_cholesky(X, plan.limit)
         self.n_components_ = F.shape[1]
         return F, restore
 
-    def _fit_cholesky(self, X):
+    def _fit_cholesky(self, X, limit: int):
         features = kernel_features(
             self.kernel_,
             X,
             rank=self.rank,
-            memory_limit=self.memory_limit,
+            memory_limit=limit,
             random_state=self.random_state,
             n_jobs=self.n_jobs,
         )
@@ -204,7 +223,6 @@ class KernelMap(KernelEstimator):
                 f"method='fourier' needs a kernel with a spectral density (RBF, Matern, RationalQuadratic), and "
                 f"{self.kernel_!r} has none here. Take method='cholesky'."
             )
-        refuse_large_factor(X, count, self.memory_limit, bits_of(X) == 32)
         features = orthogonal_random_features(self.kernel_, X, count, as_generator(self.random_state))
         self.error_, self.error_se_ = features.error, features.error_se
         self.landmarks_, self.X_fit_ = None, rows_of(X, np.zeros(1, np.int64))

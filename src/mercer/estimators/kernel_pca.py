@@ -8,7 +8,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import _fit_context
 from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
@@ -18,11 +17,12 @@ from mercer.backends import adopt, backend_of, beside, is_foreign, namespace, to
 from mercer.estimators.kernel_base import KernelEstimator, bits_of
 from mercer.exceptions import DegenerateDataWarning, warn
 from mercer.expansion import Eigenfunction, KernelExpansion
+from mercer.footprints import eigenpairs, kept_tiles
 from mercer.kernels.discrete import Precomputed
-from mercer.kernels.kernel import leaves
 from mercer.kernels.kernel_fields import bound_kernel
-from mercer.linalg.eigen import default_tol
-from mercer.memory import numbers_per_row
+from mercer.linalg.eigen import SMALL, choose_solver, default_tol
+from mercer.linalg.krylov import SINGLE_FLOOR
+from mercer.memory import format_bytes
 from mercer.models.fields import (
     INPUT,
     Mismatch,
@@ -37,13 +37,14 @@ from mercer.models.fields import (
     optional,
     samples,
 )
+from mercer.planning import Plan, limit_of
 from mercer.preimage import METHODS, Fitted, Method, resolve_method
 from mercer.preimage.base import Request, refuse_without_rows, scores_like
 from mercer.preimage.ridge import RidgeMap
 from mercer.spectral.components import Components, Settings, exact_components, factor_components
 from mercer.spectral.contributions import feature_contributions
 from mercer.spectral.parallel_analysis import parallel_analysis, refuse_no_columns, refuse_one_column
-from mercer.spectral.plan import Plan, SolverReport, plan_fit
+from mercer.spectral.plan import SolverReport
 from mercer.spectral.scaling import Scaling
 
 
@@ -241,10 +242,16 @@ class KernelPCA(KernelEstimator):
         restore = self._fit(X)
         return restore(self._scores())
 
-    def plan(self, X) -> Plan:
-        """What `fit(X)` would do: the solver and why, the memory it needs and the tiles it may keep."""
-        X = X if is_foreign(X) or sp.issparse(X) else np.asarray(X)
+    def _draft(self, X, y=None) -> Plan:
         return self._plan(X, self._count(X.shape[0]))
+
+    def _lighter(self, plan: Plan) -> list[dict[str, Any]]:
+        few = [] if self.n_components == 2 else [{"n_components": 2}]
+        if plan.method == "rpcholesky":
+            rank = self._rank(plan.rows, self._count(plan.rows))
+            return [{"rank": smaller} for smaller in (rank // 2, rank // 4, rank // 16) if smaller >= 1]
+        krylov = [{"eigen_solver": "krylov"}] if plan.method == "dense" and self.n_components is not None else []
+        return [*krylov, {"eigen_solver": "rpcholesky"}, {"eigen_solver": "rpcholesky", "rank": 100}, *few]
 
     def _fit(self, X):
         if self.fit_inverse_transform:
@@ -261,13 +268,13 @@ class KernelPCA(KernelEstimator):
             resolve_method(self.inverse_method).check(self.kernel_, X, self._request(X))
         working = self.kernel_.centered_form(X)
         k = self._count_parallel(X) if self.n_components == "parallel" else self._count(X.shape[0])
-        plan, settings = self._plan(X, k), self._settings(k)
+        plan, settings = self._checked(self._plan(X, k), X), self._settings(k)
         if self.verbose:
             _say(str(plan))
         if plan.solver == "rpcholesky":
             found = factor_components(working, X, plan, settings)
         else:
-            found = exact_components(working, X, plan, settings, lambda k: self._plan(X, k))
+            found = exact_components(working, X, plan, settings, lambda k: self._checked(self._plan(X, k), X))
         self._keep(found)
         if self.n_components == "parallel":
             self.null_eigenvalues_ = self._like(self.null_eigenvalues_)
@@ -321,28 +328,30 @@ class KernelPCA(KernelEstimator):
         )
 
     def _plan(self, X, k: int) -> Plan:
-        numeric = X.ndim == 2
-        backend = backend_of(X if numeric else np.empty(0))
-        return plan_fit(
-            X.shape[0],
-            numbers_per_row(X),
-            k,
-            bits_of(X) // 8,
-            solver=self.eigen_solver,
-            rank=self._rank(X.shape[0], k),
-            limit=self.memory_limit,
-            free=backend.free_bytes(X),
-            threads=backend.workers(self.n_jobs),
-            tile=backend.TILE,
-            parts=leaves(self._resolved(1)),
-            numpy=not is_foreign(X),
-        )
+        work, rank = self._workload(X, copied=self.copy_X), self._rank(X.shape[0], k)
+        solver, reason = self.eigen_solver, "asked for"
+        limit = limit_of(self.memory_limit, backend_of(X if X.ndim == 2 else np.empty(0)).free_bytes(X))
+        if solver == "auto":
+            solver, reason = choose_solver(work.n, k, numpy=not is_foreign(X))
+            if solver == "dense" and k < work.n // 2 and eigenpairs(work, k, "dense", 0, 0).peak > limit:
+                solver, reason = "krylov", f"the dense matrix of {format_bytes(8 * work.n**2)} does not fit the limit"
+        tile = work.tile_within(limit // 4)
+        footprint = eigenpairs(work, k, solver, tile, rank)
+        kept = 0
+        if work.n > SMALL and solver not in ("dense", "rpcholesky"):
+            # float32 tiles alone reach a coarse tolerance; a finer one is finished on float64 tiles.
+            kept = kept_tiles(work.n, tile, 4 if self._tolerance_for(X) >= 2 * SINGLE_FLOOR else 8)
+        room = max(0, limit - footprint.peak)
+        return self._plan_of(X, solver, reason, footprint, limit=limit, keep_bytes=min(kept, room), tile=tile)
 
     def _rank(self, n: int, k: int) -> int:
         return min(n, self.rank or max(100, 10 * k))
 
     def _tolerance(self) -> float:
-        return float(self.tol) or default_tol(bits_of(self.X_fit_))
+        return self._tolerance_for(self.X_fit_)
+
+    def _tolerance_for(self, X) -> float:
+        return float(self.tol) or default_tol(bits_of(X))
 
     def _keep(self, found: Components) -> None:
         self.eigenvectors_ = found.vectors

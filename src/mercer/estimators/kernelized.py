@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -15,10 +16,11 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.estimators.base import Saved
+from mercer.estimators.base import Planned, Saved
 from mercer.estimators.kernel_base import KernelEstimator
 from mercer.estimators.kernel_map import KernelMap
 from mercer.models.fields import INPUT, SavedEstimator, instance_of
+from mercer.planning import Footprint, Plan
 
 _ROUTED = (
     "fit",
@@ -44,7 +46,7 @@ def _inner_has(name: str) -> Callable[[Any], bool]:
     return check
 
 
-class Kernelized(Saved, MetaEstimatorMixin, BaseEstimator):
+class Kernelized(Planned, Saved, MetaEstimatorMixin, BaseEstimator):
     """A linear method with a kernel: `estimator` fitted to F with F Fᵀ ≈ K in place of X.
 
     A method that sees its rows through inner products alone does then what it would do in the feature space of the
@@ -146,6 +148,14 @@ class Kernelized(Saved, MetaEstimatorMixin, BaseEstimator):
     def fit_predict(self, X, y=None, **params):
         """Fit, and return what the estimator's own `fit_predict` does."""
         return self._fitted_by("fit_predict", X, y, params)
+
+    def _draft(self, X: Any, y: Any = None) -> Plan:
+        plan = self._new_map()._draft(X)
+        own = {**plan.footprint.held, "the estimator's copy of the features": plan.footprint.held.get("factor", 0)}
+        return replace(plan, estimator=type(self).__name__, footprint=Footprint(own, plan.footprint.steps))
+
+    def _lighter(self, plan: Plan) -> list[dict[str, Any]]:
+        return self._new_map()._lighter(plan)
 
     def _fitted_by(self, method: str, X: Any, y: Any, params: dict[str, Any]) -> Any:
         self.map_ = self._new_map()

@@ -20,6 +20,8 @@ from mercer.backends import is_foreign, namespace, placement, to_numpy
 from mercer.estimators.kernel_pca import KernelPCA
 from mercer.estimators.pca import PCA
 from mercer.expansion import KernelExpansion
+from mercer.features import workload_of
+from mercer.footprints import left_out_rows
 from mercer.kernels import Kernel, Linear
 from mercer.linalg.covariance import moments
 from mercer.linalg.downdate import exact_distances, lumped_distances
@@ -27,6 +29,7 @@ from mercer.linalg.gram import Gram
 from mercer.linalg.inner import power_of_two
 from mercer.linalg.lowrank import inverse_root
 from mercer.linalg.operators import Centered
+from mercer.planning import Footprint
 
 _WHOLE = 2000  # of rows or features, up to which all eigenpairs are computed
 _EXACT_WORK = 1e8  # rows × pairs × components up to which every root is searched: some seconds
@@ -44,6 +47,17 @@ def left_out_distances(model: PCA | KernelPCA, X: Any) -> np.ndarray:
         return _of_factor(model, kernel, X)
     values, scores = to_numpy(model.eigenvalues_), to_numpy(model._scores())
     return _of_gram(kernel, X, values.astype(np.float64), scores.astype(np.float64), model.n_jobs)
+
+
+def left_out_footprint(model: PCA | KernelPCA, X: Any) -> Footprint:
+    """The memory of `left_out_distances` for rows such as X."""
+    kernel = model._resolved(1) if isinstance(model, KernelPCA) else None
+    work = workload_of(X, getattr(model, "n_jobs", None), kernel)
+    if isinstance(model, PCA) and work.d <= min(work.n, _WHOLE):
+        step = min(work.n, max(1, _BLOCK_ENTRIES // work.d))
+        return Footprint({}, {"rows": {"blocks of rows": 6 * 8 * step * work.d, "covariance": 5 * 8 * work.d**2}})
+    k = model.n_components if isinstance(model.n_components, int) else 16
+    return left_out_rows(work, k, _WHOLE, _BLOCK_ENTRIES)
 
 
 def _of_pca(pca: PCA, X: Any) -> np.ndarray:

@@ -14,19 +14,22 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.backends.cpu import workers
 from mercer.embedding import optimize as descent
-from mercer.embedding.affinities import Affinities, affinities_of, given_affinities
+from mercer.embedding.affinities import FREE_SHARE, Affinities, affinities_of, given_affinities
 from mercer.embedding.laws import Law, Perplexity
 from mercer.embedding.loss import Loss
 from mercer.embedding.placing import place
-from mercer.embedding.repulsion import make_repulsion
+from mercer.embedding.repulsion import GRID_ABOVE, make_repulsion
 from mercer.embedding.similarity import Similarity
 from mercer.estimators.map_input import MapInput
 from mercer.estimators.map_start import given, start
 from mercer.exceptions import NotConvergedWarning, warn
+from mercer.footprints import neighbor_map
 from mercer.graph.neighbors import EXACT_FLOPS, build_index
 from mercer.kernels.kernel import Kernel
 from mercer.linalg.eigen import as_generator
+from mercer.memory import available_bytes, numbers_per_row
 from mercer.models.fields import (
     FARTHEST,
     INPUT,
@@ -44,6 +47,7 @@ from mercer.models.fields import (
     tuple_of,
     whole,
 )
+from mercer.planning import Plan, code_bytes, limit_of
 
 _MOMENTUM = 0.8
 _LATE_MOMENTUM, _MANY = 0.9, 5000  # after the exaggeration, for so many points: a thousand steps do not settle them
@@ -152,11 +156,35 @@ class NeighborEmbedding(MapInput):
         self._descend(self._loss(), phases, started)
         return self
 
+    def _draft(self, X, y=None) -> Plan:
+        n, law = X.shape[0], self._law()
+        everyone = self.method == "exact" and isinstance(law, Perplexity)
+        given = self.affinities is not None and not isinstance(self.affinities, Law)
+        k = n - 1 if everyone or given else law.neighbors(n - 1)
+        if given and hasattr(X, "indptr"):
+            k = -(-X.nnz // max(1, n))
+        large = n >= GRID_ABOVE.get(self.n_components, n + 1)
+        grid = self.method == "grid" or (self.method != "exact" and large)
+        reason = f"{k:,} neighbours per row, repulsion by {'a grid' if grid else 'all pairs'}"
+        width = 0 if self._square() or X.ndim != 2 else numbers_per_row(X)
+        footprint = neighbor_map(n, k, self.n_components, width, X.dtype.itemsize if width else 8, workers(self.n_jobs))
+        limit = limit_of(None, available_bytes(), FREE_SHARE)
+        method = "grid" if grid else "exact"
+        return Plan(type(self).__name__, n, method, reason, footprint, limit, code_bytes=code_bytes(True))
+
+    def _lighter(self, plan: Plan) -> list[dict[str, Any]]:
+        near = [{"method": "auto"}] if self.method == "exact" else []
+        fewer = [{"perplexity": 10.0}, {"perplexity": 5.0}] if self.affinities is None else []
+        return [*near, *fewer]
+
     def _fit(self, X) -> None:
         started = time.perf_counter()
         self._refuse_dimensions()
         X = self._samples(X, reset=True)
         n, c = X.shape[0], self.n_components
+        if self.affinities is None or isinstance(self.affinities, Law):
+            self._law().refuse(n)
+        self._checked(self._draft(X), X)
         free = self._free(n)  # refused before the work, if it must be
         if not isinstance(self.init, str):
             given(self.init, n, c)

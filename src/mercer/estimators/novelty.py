@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -12,18 +13,19 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.backends import namespace
-from mercer.estimators.base import Saved
+from mercer.estimators.base import Planned, Saved, stand_in
 from mercer.estimators.kernel_pca import KernelPCA
-from mercer.estimators.leave_one_out import left_out_distances
+from mercer.estimators.leave_one_out import left_out_distances, left_out_footprint
 from mercer.estimators.pca import PCA
 from mercer.exceptions import DegenerateDataWarning, warn
 from mercer.kernels.discrete import Precomputed
 from mercer.models.fields import INPUT, SavedEstimator, finite, floats, instance_of
+from mercer.planning import Footprint, Plan
 
 AUTO_CONTAMINATION = 0.05
 
 
-class NoveltyDetector(Saved, OutlierMixin, MetaEstimatorMixin, BaseEstimator):
+class NoveltyDetector(Planned, Saved, OutlierMixin, MetaEstimatorMixin, BaseEstimator):
     """Rows that lie far from the subspace of a PCA or a KernelPCA are new.
 
         distance(x) = ‖φ̃(x)‖² − ‖z‖²,    new where distance(x) > threshold_
@@ -96,6 +98,8 @@ class NoveltyDetector(Saved, OutlierMixin, MetaEstimatorMixin, BaseEstimator):
     def fit(self, X, y=None):
         """Find the subspace of the rows of X, and the threshold; y is ignored."""
         model = self._subspace()
+        rows = stand_in(X)
+        self._checked(self._draft(rows), rows)
         self.estimator_ = clone(model).fit(X)
         self.n_features_in_ = self.estimator_.n_features_in_
         if hasattr(self.estimator_, "feature_names_in_"):
@@ -112,6 +116,17 @@ class NoveltyDetector(Saved, OutlierMixin, MetaEstimatorMixin, BaseEstimator):
                 DegenerateDataWarning,
             )
         return self
+
+    def _draft(self, X: Any, y: Any = None) -> Plan:
+        model = self._subspace()
+        plan = model._draft(X)
+        after = left_out_footprint(model, X)
+        steps = {**plan.footprint.as_steps("subspace"), **after.as_steps("rows left out")}
+        return replace(plan, estimator=type(self).__name__, footprint=Footprint({}, steps))
+
+    def _lighter(self, plan: Plan) -> list[dict[str, Any]]:
+        model = self._subspace()
+        return [{"estimator": clone(model).set_params(**change)} for change in model._lighter(plan)]
 
     def _subspace(self) -> PCA | KernelPCA:
         model = KernelPCA(0.9, kernel="rbf", gamma="median") if self.estimator is None else self.estimator

@@ -14,10 +14,12 @@ from sklearn.utils import assert_all_finite, check_array, check_random_state
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.backends import Array, adopt, device_of, is_foreign, namespace, to_numpy
+from mercer.backends import Array, adopt, backend_of, device_of, is_foreign, namespace, to_numpy
 from mercer.estimators.base import Estimator
 from mercer.exceptions import DegenerateDataWarning, warn
+from mercer.footprints import axes as principal_axes
 from mercer.linalg.covariance import (
+    ONE_MATRIX_ABOVE,
     Axes,
     Chunk,
     arpack_svd,
@@ -28,9 +30,17 @@ from mercer.linalg.covariance import (
     wide_dtype,
     working_dtype,
 )
+from mercer.memory import numbers_per_row
 from mercer.models.fields import INPUT, SavedEstimator, finite, floats, size, text, whole
+from mercer.planning import Plan, code_bytes
 from mercer.spectral.intrinsic_dimension import Gaussian, choose_dimension, noise_variance
 
+_REASONS = {
+    "covariance_eigh": "the rows are many and narrow, so one pass over them gives the covariance",
+    "full": "the data is small, or most components are wanted",
+    "randomized": "few components of a large matrix are wanted",
+    "arpack": "the rows are sparse, and stay so",
+}
 _SPARSE_SOLVERS = ("auto", "arpack", "covariance_eigh")
 
 
@@ -290,7 +300,7 @@ class PCA(Estimator):
         if is_foreign(X) and self.svd_solver == "arpack":
             raise ValueError("PCA with svd_solver='arpack' is not supported for Array API inputs.")
         X, restore = self._data(X, reset=True)
-        solver = self._fit_svd_solver = self.solver_ = self._choose_solver(X)
+        solver = self._fit_svd_solver = self.solver_ = self._checked(self._draft(X), X).method
         wanted = self._wanted(X.shape, solver)
         if solver == "covariance_eigh":
             axes = axes_of_covariance(X)
@@ -298,6 +308,31 @@ class PCA(Estimator):
             axes = axes_of_svd(X, self._svd(solver, wanted), copy=self.copy)
         self._keep(axes, wanted, X.shape)
         return X, restore, axes
+
+    def _draft(self, X: Array, y: Any = None) -> Plan:
+        (n, d), solver = X.shape, self._choose_solver(X)
+        wanted = self.n_components
+        k = int(wanted) if isinstance(wanted, Integral) else min(n, d)
+        itemsize = 4 if working_dtype(X) == namespace(X).float32 else 8
+        backend = backend_of(X)
+        footprint = principal_axes(
+            n,
+            d,
+            min(k, n, d),
+            solver=solver,
+            itemsize=itemsize,
+            threads=backend.workers(None) if d <= ONE_MATRIX_ABOVE else 1,
+            stored=numbers_per_row(X) * n if sp.issparse(X) else 0,
+            copied=self.copy,
+        )
+        reason = "asked for" if self.svd_solver != "auto" else _REASONS[solver]
+        # PCA has no memory_limit: it is refused only where the machine has not got the memory at all.
+        limit = backend.free_bytes(X)
+        return Plan(type(self).__name__, n, solver, reason, footprint, limit, code_bytes=code_bytes(False))
+
+    def _lighter(self, plan: Plan) -> list[dict[str, Any]]:
+        few = [{"n_components": 10, "svd_solver": "arpack"}, {"n_components": 10, "svd_solver": "randomized"}]
+        return [{"svd_solver": "covariance_eigh"}, *few]
 
     def _choose_solver(self, X: Array) -> str:
         n, d = X.shape

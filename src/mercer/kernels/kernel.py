@@ -170,9 +170,11 @@ class Kernel(ABC):
         return Normalized(self)
 
 
-def leaves(kernel: Kernel) -> int:
-    """Of how many simple kernels a kernel is made: each has points and tiles of its own."""
-    return sum(leaves(inner) for inner in kernel.inner_kernels()) if isinstance(kernel, Composite) else 1
+def simple_kernels(kernel: Kernel) -> list[Kernel]:
+    """The simple kernels that a kernel is made of; itself where it is one."""
+    if not isinstance(kernel, Composite):
+        return [kernel]
+    return [simple for inner in kernel.inner_kernels() for simple in simple_kernels(inner)]
 
 
 def as_operand(value: Kernel | float) -> Kernel:

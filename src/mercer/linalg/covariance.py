@@ -31,7 +31,7 @@ from mercer.memory import forget_pages
 
 _CHUNK_BYTES = 2**21  # stays in the cache, and is long enough for BLAS to run at full speed
 _PRODUCT_BYTES = 2**25  # a product with many features needs longer chunks, to outweigh adding up d² numbers
-_ONE_MATRIX_ABOVE = 512  # features above which one product on all cores beats a product (and a matrix) a core
+ONE_MATRIX_ABOVE = 512  # features above which one product on all cores beats a product (and a matrix) a core
 _SAMPLED_ROWS = 256
 
 
@@ -248,7 +248,7 @@ def _each_on_cores(X: Any, centre: np.ndarray, work: Callable[[Chunk], None], sp
                 bad.append(rows)
         forget_pages(block)
 
-    cpu.for_each(spans, run, n_jobs=1 if X.shape[1] > _ONE_MATRIX_ABOVE else None)
+    cpu.for_each(spans, run, n_jobs=1 if X.shape[1] > ONE_MATRIX_ABOVE else None)
     if bad:
         first = X[min(bad, key=lambda rows: rows.start)]
         assert_all_finite(first, input_name="X")

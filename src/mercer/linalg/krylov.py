@@ -29,7 +29,7 @@ from mercer.linalg.operators import Centered, Operator
 Monitor = Callable[[int, float], None]
 
 _FACTOR_FROM = 3000  # below this n a pass over A costs less than a factor does
-_SINGLE_FLOOR = 3e-7  # residual, relative to the largest value, below which float32 tiles only make noise
+SINGLE_FLOOR = 3e-7  # residual, relative to the largest value, below which float32 tiles only make noise
 
 
 @dataclass
@@ -104,7 +104,7 @@ def krylov(
     basis: _Basis | None = None
     for level in levels:
         last, began = level is levels[-1], level.passes
-        target = tol if last else max(tol / 2, _SINGLE_FLOOR)
+        target = tol if last else max(tol / 2, SINGLE_FLOOR)
         try:
             basis = _Basis.on(level, V, level.matmat(V))
         except KeyboardInterrupt:

@@ -30,7 +30,7 @@ from mercer.linalg.gram import Gram
 from mercer.linalg.krylov import Monitor
 from mercer.linalg.lowrank import FactorSpectrum, factor_spectrum
 from mercer.linalg.operators import Centered, Dense
-from mercer.spectral.plan import Plan
+from mercer.planning import Plan
 
 _ONE_TILE = {True: 512, False: 256}  # samples whose matrix one thread computes while a second wakes up; quick kernels
 _ZERO_AT = {64: 1e-12, 32: 2e-7}  # an eigenvalue below this, times γ₁, is nothing but rounding
@@ -184,7 +184,7 @@ def _operator(kernel: Kernel, X: Any, plan: Plan, settings: Settings) -> Centere
         kernel,
         X,
         precision=namespace(X).float64,
-        keep_bytes=plan.keep_bytes,
+        keep_bytes=plan.room_bytes,
         keep_from=1,
         tile=plan.tile if X.shape[0] > plan.tile else None,
         n_jobs=settings.n_jobs,

@@ -42,7 +42,7 @@ from mercer.spectral.discriminant_penalty import EPS, HIDDEN, SAMPLE, choose_reg
 
 _PROBES = 6  # random vectors, at least, that measure how much room all of K leaves beside what its factor does
 _TOGETHER = 16  # columns that a pass takes at the price of one: BLAS's blocks are no smaller
-_TILE = 512  # rows of tiles that are read again and again, each for two thin products: small enough for the cache
+TILE = 512  # rows of tiles that are read again and again, each for two thin products: small enough for the cache
 _SINGLE = 3e-7  # a relative residual that tiles of float32 still can give
 _PROBED = 1e-3  # a relative residual that is far below what the probes leave to chance
 _LOO_RANK = 1000  # columns of the factor on which reg="loo" is chosen where K is not factored itself
@@ -55,11 +55,6 @@ def block_width(classes: int) -> int:
     (16, 16, 32)
     """
     return -(-(classes + _PROBES) // _TOGETHER) * _TOGETHER
-
-
-def start_bytes(n: int, reg: float | str) -> int:
-    """Of the factor that starts conjugate gradients, beside what passes over K take: F and G."""
-    return 2 * 4 * n * start_rank(n, reg)
 
 
 def start_rank(n: int, reg: float | str) -> int:
@@ -284,7 +279,7 @@ def _streamed(kernel: Kernel, X: Any, classes: Classes, settings: Settings) -> W
     The room of a row is what a factor of K leaves it, times the share of that which random vectors find to be left by
     all of K, class by class: one number a class, and the factor's differences within it.
     """
-    K = gram_of(kernel, X, keep_bytes=settings.keep_bytes, keep_from=1, tile=_TILE, n_jobs=settings.n_jobs)
+    K = gram_of(kernel, X, keep_bytes=settings.keep_bytes, keep_from=1, tile=TILE, n_jobs=settings.n_jobs)
     coarse, A = _weighted(K.ladder(settings.tol)[0], classes), _weighted(K, classes)
     variance = coarse.trace()
     _refuse_constant(variance)

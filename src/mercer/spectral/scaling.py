@@ -16,17 +16,17 @@ from typing import Any
 import numpy as np
 
 from mercer.backends import cpu
-from mercer.exceptions import MemoryLimitError
 from mercer.expansion import KernelExpansion
+from mercer.footprints import scaling
 from mercer.graph.geodesics import Geodesics, compiled_paths
 from mercer.kernels.discrete import Precomputed
 from mercer.linalg.eigen import SMALL, choose_solver, default_tol
 from mercer.linalg.inner import power_of_two
 from mercer.linalg.operators import Centered
 from mercer.linalg.tiled import Packed
-from mercer.memory import available_bytes, format_bytes, parse_bytes
+from mercer.memory import available_bytes
+from mercer.planning import Plan, code_bytes, limit_of
 from mercer.spectral.components import Components, Settings, components_of
-from mercer.spectral.plan import DEFAULT_SHARE, Plan
 
 _RUN = 8192  # columns of the landmarks' distances that are turned into coordinates at a time
 
@@ -45,11 +45,6 @@ class Scaling:
     left_over: float
 
 
-def memory_bound(limit: Any) -> int:
-    """The bytes that may be taken: as limited, or half of what is free."""
-    return int(DEFAULT_SHARE * available_bytes()) if limit is None else parse_bytes(limit)
-
-
 def plan_unfolding(
     n: int,
     k: int,
@@ -59,25 +54,25 @@ def plan_unfolding(
     limit: Any = None,
     n_jobs: int | None = None,
     itemsize: int = 4,
+    edges: int = 0,
 ) -> Plan:
-    """What the distances of a fit will need, before it starts; MemoryLimitError where they would not fit."""
-    bound = memory_bound(limit)
-    m = n if landmarks is None else landmarks
+    """What the map of n points by distances along a graph will do and take, by all distances or by landmarks."""
     reason = "asked for"
     if solver == "auto":
-        solver, reason = choose_solver(m, k)
-    small = 16 * m * m + 40 * m * k  # the matrix in float64 and LAPACK's copy
-    basis = 32 * m * max(4 * (k + max(4, k // 8)), 64)
-    paths = cpu.workers(n_jobs) * n * (16 * itemsize + 16)
-    if landmarks is not None:
-        need = itemsize * n * m + small + paths
-    elif m <= SMALL:
-        need = small + 8 * m * m + paths
-    else:
-        need = itemsize * m * (m + Packed.TILE) // 2 + paths + (small if solver == "dense" else basis)
-    if need > bound:
-        raise MemoryLimitError(_refusal(n, need, bound, limit is not None, landmarks))
-    return Plan(solver, reason, need, 0, bound, Packed.TILE)
+        solver, reason = choose_solver(n if landmarks is None else landmarks, k)
+    threads = cpu.workers(n_jobs)
+    footprint = scaling(n, k, solver=solver, landmarks=landmarks, itemsize=itemsize, threads=threads, edges=edges)
+    return Plan(
+        "Isomap",
+        n,
+        solver,
+        reason,
+        footprint,
+        limit_of(limit, available_bytes()),
+        limit is not None,
+        code_bytes=code_bytes(True),
+        tile=Packed.TILE,
+    )
 
 
 def refuse_units(unit: float) -> None:
@@ -87,13 +82,6 @@ def refuse_units(unit: float) -> None:
             f"Distances are near {unit:.0e}: their squares leave the range of float64. Multiply the data by a number "
             "that brings them near 1."
         )
-
-
-def _refusal(n: int, need: int, bound: int, given: bool, landmarks: int | None) -> str:
-    whose = f"memory_limit of {format_bytes(bound)}" if given else f"{format_bytes(bound)} that can be spared"
-    what = f"All distances between {n} points need" if landmarks is None else f"{landmarks} landmarks need"
-    remedy = "landmarks=500, which needs 2 kB a point" if landmarks is None else "fewer landmarks"
-    return f"{what} {format_bytes(need)}, more than the {whose}: refused before they are computed. Try {remedy}."
 
 
 def distance_settings(k: int, bits: int, *, tol: float = 0.0, max_iter: int | None = None, **others: Any) -> Settings:

@@ -1,0 +1,317 @@
+"""The memory model: how many bytes each part of a fit takes, as functions of the sizes alone.
+
+Every function gives a `Footprint` (see `mercer.planning`) or the bytes of one part of it. A fit, its `memory_limit`,
+its `plan` and the command's `--dry-run` all read these and no others. `python -m benchmarks --only memory` compares
+them with what processes really take.
+
+Letters: n rows, d columns, k components or neighbours, m columns of a factor, b columns of a block.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mercer.linalg.eigen import SMALL
+from mercer.linalg.tiled import Packed
+from mercer.planning import Footprint, Parts
+
+_LEAST_BASIS = 64  # columns of the basis of a block method before it restarts
+_FACTOR_RUN = 8192  # rows of a factor that are computed at a time
+_LEAST_TILE = 256
+
+
+@dataclass(frozen=True)
+class Workload:
+    """The data of a fit with a kernel, and the machine it runs on.
+
+    n, d : rows and columns
+    width : numbers that a row holds in memory: d, or for CSR rows the stored ones and their indices
+    itemsize : bytes of a number
+    threads, tile : of the backend
+    kernels : how many simple kernels the kernel is made of; each has points and tiles of its own
+    fused : whether a tile is computed in its own memory, without temporaries
+    copied : whether the fit keeps a copy of the rows
+    """
+
+    n: int
+    d: int
+    width: int
+    itemsize: int = 8
+    threads: int = 1
+    tile: int = 1024
+    kernels: int = 1
+    fused: bool = False
+    copied: bool = True
+
+    @property
+    def rows(self) -> int:
+        return self.n * self.width * self.itemsize
+
+    def points(self, itemsize: int) -> int:
+        """Rows made ready for tiles: shifted, with a norm each, once for every simple kernel."""
+        return self.kernels * self.n * (self.width + 1) * itemsize
+
+    def tiles(self, tile: int, itemsize: int = 8) -> int:
+        """A tile for each thread, and the temporaries that its formula makes."""
+        return self.threads * (1 if self.fused else 1 + self.kernels) * itemsize * min(tile, self.n) ** 2
+
+    def tile_within(self, room: int) -> int:
+        """The backend's tile, halved until those of all threads fit into `room`."""
+        tile = self.tile
+        while tile > _LEAST_TILE and self.threads * (1 + self.kernels) * 8 * tile**2 > room:
+            tile //= 2
+        return tile
+
+    def sums(self, columns: int) -> int:
+        """What a product with a block of vectors adds up in: one sum for each thread, and the block."""
+        return (self.threads + 1) * 8 * self.n * (columns + 4)
+
+
+def kept_tiles(n: int, tile: int, itemsize: int) -> int:
+    """All tiles on and above the diagonal."""
+    return n * (n + min(tile, n)) // 2 * itemsize
+
+
+def _held(work: Workload) -> dict[str, int]:
+    return {"a copy of the rows": work.rows if work.copied else 0}
+
+
+def eigenpairs(work: Workload, k: int, solver: str, tile: int, rank: int) -> Footprint:
+    """Of kernel PCA by any solver."""
+    if solver == "rpcholesky":
+        return factor_components(work, k, rank)
+    if solver == "dense":
+        return dense_components(work, k)
+    return stored_components(work, k) if work.n <= SMALL else block_components(work, k, tile)
+
+
+def dense_components(work: Workload, k: int) -> Footprint:
+    """LAPACK on the whole matrix."""
+    n = work.n
+    many = n <= SMALL and 8 * k > n
+    lapack = 3 * 8 * n * n if many else 8 * n * n + 8 * n * k  # divide and conquer has two more matrices as workspace
+    return Footprint(
+        {**_held(work), "kernel matrix": 8 * n * n},
+        {
+            "matrix": {"points": work.points(8), "tiles": work.tiles(work.tile)},
+            "LAPACK": {"workspace": lapack},
+            "answer": {"vectors, their products and residuals": 6 * 8 * n * k},
+        },
+    )
+
+
+def stored_components(work: Workload, k: int) -> Footprint:
+    """Few pairs of a small matrix that is stored."""
+    n = work.n
+    return Footprint(
+        {**_held(work), "kernel matrix": 8 * n * n, "points": work.points(8)},
+        {
+            "matrix": {"tiles": work.tiles(max(_LEAST_TILE, n // 4))},
+            "iterations": {"basis": 8 * n * max(20, 2 * k + 1, _LEAST_BASIS)},
+            "answer": {"vectors, their products and residuals": 6 * 8 * n * k},
+        },
+    )
+
+
+def block_components(work: Workload, k: int, tile: int) -> Footprint:
+    """Few pairs of a matrix that is streamed in tiles: block Davidson, started by a low-rank factor."""
+    n, guard = work.n, max(4, k // 8)
+    width, rank = max(4 * (k + guard), _LEAST_BASIS), min(n // 4, max(200, 3 * k))
+    preconditioner = 4 * n * rank
+    return Footprint(
+        {**_held(work), "points": work.points(8) + work.points(4)},
+        {
+            "start": {"factor": 2 * preconditioner, "strips": strips(work, rank, 4), "block": 4 * 8 * n * (k + guard)},
+            "passes": {
+                "preconditioner": preconditioner,
+                "basis and products": 4 * 8 * n * width,
+                "sums": work.sums(k + guard),
+                "tiles": work.tiles(tile),
+            },
+        },
+    )
+
+
+def strips(work: Workload, rank: int, itemsize: int) -> int:
+    """Columns of K on their way into a factor, and the small products of each thread."""
+    run, block = min(_FACTOR_RUN, work.n), max(8, rank // 8)
+    return work.threads * (4 * itemsize * run * block + 2 * 8 * rank * rank + 2 * itemsize * run * rank)
+
+
+def factor_columns(n: int, rank: int | None) -> int:
+    """Columns of a factor at most; None is all n."""
+    return n if rank is None else min(n, rank)
+
+
+def factor(work: Workload, rank: int | None) -> Footprint:
+    """F with F Fᵀ ≈ K, and the coefficients of its map; rank None forms K and factors all of it."""
+    n, m, size = work.n, factor_columns(work.n, rank), work.itemsize
+    held = {"points": work.points(size), "factor": n * m * size}
+    if rank is None:
+        steps: dict[str, Parts] = {"factorisation": {"kernel matrix": 8 * n * n, "triangle": 8 * n * n}}
+    else:
+        steps = {"factorisation": {"strips": strips(work, m, size)}}
+    return Footprint(held, {**steps, "map": {"coefficients": 3 * 8 * m * m}})
+
+
+def factor_components(work: Workload, k: int, rank: int) -> Footprint:
+    """Kernel PCA on a factor."""
+    inner, n, m = factor(work, rank), work.n, factor_columns(work.n, rank)
+    held = {**inner.held, "a copy of the rows": work.rows if work.copied else 0}
+    spectrum = {"products": (work.threads + 3) * 8 * m * m, "vectors": 4 * n * k * work.itemsize}
+    return Footprint(held, {**inner.steps, "spectrum": spectrum})
+
+
+def scaling(
+    n: int, k: int, *, solver: str, landmarks: int | None, itemsize: int, threads: int, edges: int = 0
+) -> Footprint:
+    """Coordinates from distances along a graph of `edges` edges: all distances, or those to landmarks."""
+    m = n if landmarks is None else landmarks
+    graph = {"graph": 40 * edges}  # in both directions, with its weights in two precisions, and while it is made
+    whole = {"LAPACK": 16 * m * m, "vectors": 40 * m * k}
+    basis = {"basis and products": 32 * m * max(4 * (k + max(4, k // 8)), _LEAST_BASIS)}
+    paths = {"paths of each thread": threads * n * (16 * itemsize + 16)}
+    if landmarks is not None:
+        held = {**graph, "distances to landmarks": itemsize * n * m}
+        return Footprint(held, {"paths": paths, "solver": {**whole, "matrix": 8 * m * m}})
+    if m <= SMALL:
+        solved = whole if solver == "dense" else basis
+        steps: dict[str, Parts] = {
+            "paths": {**paths, "distances": 8 * m * m},
+            "solver": {"centred": 8 * m * m, **solved},
+            "left over": {"squares": 16 * m * m},
+        }
+        return Footprint({**graph, "−½d²": 8 * m * m}, steps)
+    packed = {"half of −½d²": itemsize * m * (m + Packed.TILE) // 2}
+    start = {"factor": 2 * 4 * m * min(m // 4, max(200, 3 * k))}
+    tiles = {"tiles": threads * 8 * Packed.TILE**2, "sums": (threads + 1) * 8 * m * (k + 8)}
+    solved = {"matrix": 8 * m * m, **whole} if solver == "dense" else {**basis, **tiles, **start}
+    return Footprint({**graph, **packed}, {"paths": paths, "solver": solved})
+
+
+def canonical(works: tuple[Workload, Workload], rank: int | None, k: int) -> Footprint:
+    """Two factors, one after the other, and the products between them."""
+    first, second = (factor(work, rank) for work in works)
+    m = factor_columns(works[0].n, rank)
+    factors = {"the first factor": first.held["factor"], "the second factor": second.held["factor"]}
+    small = {"products between the views": 5 * 8 * m * m, "scores": 4 * 8 * works[0].n * k}
+    coefs = {"coefficients": 2 * 3 * 8 * m * m}
+    steps = {
+        **first.as_steps("first view"),
+        **{name: {**factors, **parts} for name, parts in second.as_steps("second view").items()},
+        "pairs": {**factors, **small},
+        "maps": {**factors, **coefs},
+    }
+    return Footprint({}, steps)
+
+
+def neighbor_affinities(n: int, k: int) -> Footprint:
+    """P over k neighbours of each row, from neighbours and distances to the symmetric matrix."""
+    found = {"neighbours and weights": 8 * n * k}
+    return Footprint(
+        {},
+        {
+            "search": {"neighbours, distances and their squares": 20 * n * k},
+            "affinities": {**found, "distances": 8 * n * k},
+            "joint": {**found, "the transpose": 8 * n * k, "P": 12 * n * k},
+        },
+    )
+
+
+def neighbor_map(n: int, k: int, c: int, width: int, itemsize: int, threads: int) -> Footprint:
+    """A map of c dimensions by k neighbours of each row: the search, P, and the steps."""
+    affinities = neighbor_affinities(n, k)
+    search = {"rows in float32": 4 * n * width, "tiles": threads * 4 * 256 * 2048}
+    steps = {**affinities.steps, "steps": {"P": 2 * 12 * n * k, "forces": 20 * 4 * n * c}}
+    return Footprint(search, steps)
+
+
+def stored_discriminants(work: Workload, classes: int) -> Footprint:
+    """Discriminants by one Cholesky factor of the kernel matrix, which is in memory."""
+    n = work.n
+    return Footprint(
+        {**_held(work), "kernel matrix": 8 * n * n, "points": work.points(8)},
+        {
+            "matrix": {"tiles": work.tiles(max(_LEAST_TILE, n // 4))},
+            "centring": {"the centred matrix and temporaries": 3 * 8 * n * n},
+            "factorisation": {"the centred matrix, its factor and inverse": 4 * 8 * n * n, "answer": 48 * n * classes},
+        },
+    )
+
+
+def streamed_discriminants(work: Workload, block: int, rank: int) -> Footprint:
+    """Discriminants by conjugate gradients over streamed tiles, preconditioned by a factor in float32."""
+    n = work.n
+    return Footprint(
+        {**_held(work), "points": work.points(8) + work.points(4), "factor": 4 * n * rank},
+        {
+            "start": {"strips": strips(work, rank, 4), "whitened factor": 4 * n * rank},
+            "passes": {
+                "whitened factor": 4 * n * rank,
+                "blocks of vectors": 8 * 8 * n * block,
+                "sums": work.sums(block),
+                "tiles": work.tiles(512),
+            },
+        },
+    )
+
+
+def factor_discriminants(work: Workload, columns: int, classes: int) -> Footprint:
+    """Discriminants on a factor."""
+    inner, m = factor(work, columns), factor_columns(work.n, columns)
+    held = {**inner.held, "a copy of the rows": work.rows if work.copied else 0}
+    scatter = {"scatter": (work.threads + 6) * 8 * m * m, "rows of a sample": 3 * 8 * min(work.n, 4000) * m}
+    return Footprint(held, {**inner.steps, "directions": scatter})
+
+
+def left_out_rows(work: Workload, k: int, whole: int, entries: int) -> Footprint:
+    """Distances of rows that are left out in turn: all eigenpairs up to `whole` rows, else one more pass over K."""
+    n = work.n
+    if n <= whole:
+        steps: dict[str, Parts] = {"all eigenpairs": {"kernel matrix": 8 * n * n, "LAPACK and vectors": 5 * 8 * n * n}}
+    else:
+        steps = {"one more pass": {"rows of the kernel matrix": 5 * 8 * max(entries, n), "scores": 3 * 8 * n * k}}
+    return Footprint({"points": work.points(8)}, steps)
+
+
+def scaled_matrix(n: int, k: int, solver: str) -> Footprint:
+    """Coordinates from a matrix of distances that is given."""
+    solved = 3 * 8 * n * n if solver == "dense" else 8 * n * max(_LEAST_BASIS, 4 * (k + 4)) * 4
+    return Footprint(
+        {},
+        {
+            "check": {"the matrix and its transpose": 2 * 8 * n * n},
+            "solver": {"−½d²": 8 * n * n, "workspace": solved},
+            "what is left over": {"−½d² and its square": 2 * 8 * n * n},
+        },
+    )
+
+
+def fourier_features(work: Workload, columns: int) -> Footprint:
+    """Random features: frequencies, phases, and their cosines and sines."""
+    m = max(2, columns)
+    frequencies = 8 * m * work.d  # m/2 rows of d, and those on the way
+    features = {"phases, cosines and sines": 3 * work.n * m * work.itemsize}
+    return Footprint(
+        {"frequencies": frequencies},
+        {"frequencies": {"directions": frequencies}, "features": {"shifted rows": work.rows, **features}},
+    )
+
+
+def axes(
+    n: int, d: int, k: int, *, solver: str, itemsize: int, threads: int, stored: int = 0, copied: bool = True
+) -> Footprint:
+    """The principal axes of n rows of d columns; `stored` are the numbers of CSR rows, which stay sparse."""
+    if solver == "covariance_eigh":
+        chunk = min(itemsize * n * d, max(2**20, itemsize * d * min(4 * d, 2**22 // max(1, itemsize * d))))
+        products = {"products of each thread": (threads + 2) * 8 * d * d, "chunks": threads * chunk}
+        return Footprint({}, {"pass": products, "eigenvectors": {"LAPACK": 5 * 8 * d * d}})
+    if stored:
+        lanczos = 8 * min(n, d) * max(20, 2 * k + 1)
+        return Footprint({}, {"iterations": {"Lanczos vectors": lanczos, "axes": 4 * 8 * (n + d) * k}})
+    rows, small = itemsize * n * d, min(n, d)
+    held = {"centred rows": rows if copied else 0}
+    if solver == "full":
+        vectors = 2 * rows + itemsize * small * max(n, d)
+        return Footprint(held, {"LAPACK": {"rows and singular vectors": vectors, "work": 4 * itemsize * small**2}})
+    return Footprint(held, {"iterations": {"blocks of vectors": 6 * itemsize * (n + d) * (k + 10)}})
