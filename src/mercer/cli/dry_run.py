@@ -88,12 +88,16 @@ def tell_plan(
             }
         )
         return
+    free = format_bytes(available_bytes())
     print_pairs(
         [
             ("table", f"{source_name(request.table)}: {n:,} rows, {d:,} columns, {format_bytes(held)} in memory"),
             ("method", f"{method.title}: {why}"),
             ("solver", f"{plan.method}: {plan.reason}"),
-            ("memory", f"{format_bytes(plan.peak_bytes)} besides the table; {format_bytes(available_bytes())} are free"),
+            (
+                "memory",
+                f"{format_bytes(plan.peak_bytes)} besides the table; {format_bytes(available_bytes())} are free",
+            ),
             ("time", str(forecast)),
             ("writes", ", ".join(files) or "stdout"),
         ]
