@@ -96,7 +96,7 @@ def tell_plan(
             ("solver", f"{plan.method}: {plan.reason}"),
             (
                 "memory",
-                f"{format_bytes(plan.peak_bytes)} besides the table; {format_bytes(available_bytes())} are free",
+                f"{format_bytes(plan.peak_bytes)} besides the table; {free} are free",
             ),
             ("time", str(forecast)),
             ("writes", ", ".join(files) or "stdout"),
