@@ -151,15 +151,16 @@ def _h5ad(rng: np.random.Generator) -> list[bytes]:
     import h5py
 
     found = []
-    for kind in ("dense", "chunked", "csr"):
+    for kind in ("dense", "chunked", "csr", "latest"):
         file = io.BytesIO()
-        with h5py.File(file, "w") as h5:
+        with h5py.File(file, "w", libver="latest" if kind == "latest" else None) as h5:
             if kind == "csr":
                 part = h5.create_group("X")
                 part.attrs["encoding-type"], part.attrs["shape"] = "csr_matrix", (4, 3)
                 part["data"], part["indices"], part["indptr"] = [1.0, 2.0, 3.0], [0, 2, 1], [0, 1, 2, 3, 3]
             else:
                 options = {"chunks": (2, 3), "compression": "gzip"} if kind == "chunked" else {}
+                options |= {"chunks": (2, 2), "compression": "lzf", "fletcher32": True} if kind == "latest" else {}
                 h5.create_dataset("X", data=rng.standard_normal((4, 3)), **options)
             obs, var = h5.create_group("obs"), h5.create_group("var")
             obs.attrs["_index"], obs.attrs["column-order"], var.attrs["_index"] = "_index", ["kind", "n"], "gene"

@@ -92,7 +92,7 @@ def test_sparse_npz(tmp_path, kind):
     scaled = read_table(tmp_path / "s.npz", Choice(scale="standard"))
     np.testing.assert_allclose(scaled.X.toarray(), S.toarray() / S.toarray().std(axis=0))
     assert any("not centred" in note for note in scaled.notes)
-    with pytest.raises(TableError, match="would fill a sparse table"):
+    with pytest.raises(TableError, match="would make a sparse table dense"):
         read_table(tmp_path / "s.npz", Choice(scale="minmax"))
     few = read_table(tmp_path / "s.npz", Choice(columns=("x3", "x1"), label="x2"))
     assert (few.X.toarray() == S.toarray()[:, [2, 0]]).all() and (few.labels == S.toarray()[:, 1]).all()

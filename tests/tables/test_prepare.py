@@ -7,9 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from scipy import sparse
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
-from mercer.tables import column_statistics as statistics
+from mercer.tables import prepare, screening
+from mercer.tables.preparation import Rule
+from mercer.tables.source import Raw
 from mercer.tables.table import Choice, Preparation, TableError, read_table, write_table
 
 RNG = np.random.default_rng(0)
@@ -71,7 +74,8 @@ def test_scales_are_those_of_scikit_learn(tmp_path, scale, peer):
     hnp.arrays(np.float64, (7, 2), elements=st.floats(-1e308, 1e308)), st.sampled_from(["standard", "minmax", "robust"])
 )
 def test_no_scale_makes_numbers_that_are_none(X, scale):
-    centre, spread = statistics.centre_and_spread(X, scale)
+    found = prepare.fit_scale(X, Preparation((Rule("a"), Rule("b")), scale=scale), [])
+    centre, spread = np.array(found.centre), np.array(found.spread)
     assert np.isfinite(centre).all() and np.isfinite(spread).all() and (spread > 0).all()
 
 
@@ -120,7 +124,7 @@ def test_too_many_categories(tmp_path):
 
 def test_columns_without_any_value(tmp_path):
     (tmp_path / "t.csv").write_text("a,b\n1,\n2,\n")
-    with pytest.raises(TableError, match="1 columns have no value at all: 'b'"):
+    with pytest.raises(TableError, match="1 column without any value: 'b'"):
         read_table(tmp_path / "t.csv", Choice(impute="mean"))
     with pytest.raises(TableError, match="every row has a missing value"):
         read_table(tmp_path / "t.csv", Choice(impute="drop"))
@@ -153,7 +157,9 @@ def test_new_rows_that_lack_columns(fitted, tmp_path):
 
 def test_new_rows_with_text_where_numbers_were(fitted, tmp_path):
     (tmp_path / "new.csv").write_text("number,colour,constant\n1,red,7\nmany,red,7\n")
-    with pytest.raises(TableError, match=r"hold text that are numbers in the fitted table: 'number' \(row 2 .* 'many'"):
+    with pytest.raises(
+        TableError, match=r"held numbers in the fitted table, but text here: 'number' \(row 2 .* 'many'"
+    ):
         read_table(tmp_path / "new.csv", preparation=fitted.preparation)
     (tmp_path / "new.csv").write_text("number,colour,constant\n1,red,7\ninf,red,7\n")
     with pytest.raises(TableError, match="infinite"):
@@ -166,7 +172,7 @@ def test_unseen_categories_are_zeros_and_said(fitted, tmp_path):
     places = [found.features.index(f"colour={name}") for name in ("blue", "green", "red")]
     raw = found.X * fitted.preparation.spread + fitted.preparation.centre
     np.testing.assert_allclose(raw[:, places], [[0, 0, 0], [0, 0, 1]], atol=1e-12)
-    assert any("not seen" in note and "'pink'" in note for note in found.notes)
+    assert any("unseen" in note and "'pink'" in note for note in found.notes)
 
 
 def test_categories_that_look_like_numbers_in_new_rows(tmp_path):
@@ -237,22 +243,52 @@ def test_what_is_noticed(tmp_path):
     notes = " ".join(read_table(tmp_path / "t.npy").notes)
     assert "1 of 3 columns are constant: 'x3'" in notes
     assert "--scale standard" in notes and "Column 'x2' spans" in notes
-    assert "25 of 50 rows (50%) are copies" in notes
+    assert "25 of 50 rows (50%) repeat an earlier row" in notes
     assert "--scale" not in " ".join(read_table(tmp_path / "t.npy", Choice(scale="standard")).notes)
 
 
 @given(hnp.arrays(np.float64, (12, 3), elements=st.sampled_from([0.0, 1.0, 2.0, 0.5])))
 def test_copies_are_counted(X):
-    assert statistics.copies(X) == len(X) - len(np.unique(X, axis=0))
+    assert screening.copies(X) == len(X) - len(np.unique(X, axis=0))
 
 
 @given(hnp.arrays(np.float64, (9, 3), elements=st.floats(-1e3, 1e3) | st.just(np.nan)))
 def test_statistics_of_what_is_there(X):
-    counts, first = statistics.missing(X)
-    assert counts.tolist() == np.isnan(X).sum(axis=0).tolist()
-    assert all(first[j] == (np.isnan(X[:, j]).argmax() if counts[j] else -1) for j in range(3))
-    some = counts < len(X)
-    np.testing.assert_allclose(statistics.fill_values(X, "mean")[some], np.nanmean(X[:, some], axis=0), atol=1e-9)
+    gone = np.isnan(X)
+    for raw in (Raw(X.copy(), list("abc")), Raw(sparse.csr_array(X), list("abc"))):
+        found = screening.screen(raw)
+        assert found.missing == {
+            name: (gone[:, j].sum(), gone[:, j].argmax()) for j, name in enumerate("abc") if gone[:, j].any()
+        }
+        assert found.incomplete.tolist() == gone.any(axis=1).tolist() and found.infinite is None
+    some = [name for j, name in enumerate("abc") if not gone[:, j].all()]
+    if some:
+        raw = Raw(X[:, ["abc".index(name) for name in some]].copy(), some)
+        rules = prepare.fit(raw, some, Preparation((), impute="mean"), "t", [])[2].rules
+        expected = [np.nanmean(X[:, "abc".index(name)]) for name in some]
+        np.testing.assert_allclose([rule.fill for rule in rules], expected, atol=1e-9)
+
+
+def test_the_first_infinite_value_is_named():
+    X = np.ones((2000, 300))
+    X[1500, 7], X[1501, 3], X[3, 5] = np.inf, -np.inf, np.nan
+    for matrix in (X, sparse.csr_array(X)):
+        found = screening.screen(Raw(matrix, [f"x{j}" for j in range(300)]))
+        assert found.infinite == ("x7", 1500) and found.missing == {"x5": (1, 3)}
+
+
+def test_columns_whose_sums_overflow_are_filled_and_scaled():
+    """scikit-learn's own statistics are infinite here."""
+    X = RNG.uniform(0.5, 1, (50, 2)) * [1e308, 1]
+    X[3] = np.nan
+    mean = np.nanmean(X[:, 0] / 2**600) * 2**600
+    for scale in ("standard", "robust", "minmax"):
+        start = Preparation((), impute="mean", scale=scale)
+        made, _, found = prepare.fit(Raw(X.copy(), ["a", "b"]), ["a", "b"], start, "t", [])
+        np.testing.assert_allclose(found.rules[0].fill, mean)
+        assert np.isfinite(made).all()
+        if scale == "standard":
+            np.testing.assert_allclose(made.std(axis=0), 1)
 
 
 @pytest.mark.parametrize(
@@ -284,15 +320,15 @@ def test_statistics_of_what_is_there(X):
 def test_a_damaged_preparation_is_refused(tmp_path, change):
     (tmp_path / "t.csv").write_text("a,b\n1,2\n3,4\n")
     good = read_table(tmp_path / "t.csv", Choice(scale="standard")).preparation.to_dict()
-    with pytest.raises(TableError, match="no preparation"):
+    with pytest.raises(TableError, match="not the preparation of a table"):
         Preparation.from_dict({**good, **change})
-    with pytest.raises(TableError, match="no preparation"):
+    with pytest.raises(TableError, match="not the preparation of a table"):
         Preparation.from_dict({})
 
 
 @pytest.mark.parametrize("given_choice", [{"impute": "guess"}, {"encode": "magic"}, {"scale": "log"}, {"dtype": "int"}])
 def test_unknown_words_of_a_choice(given_choice):
-    with pytest.raises(TableError, match="is unknown; it is one of"):
+    with pytest.raises(TableError, match=r"Unknown .* Choose one of"):
         Choice(**given_choice)
 
 

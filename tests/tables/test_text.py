@@ -237,7 +237,7 @@ def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
     import os
 
     os.mkfifo(tmp_path / "t.csv")
-    with pytest.raises(TableError, match=r"no plain file.*pipe it in, with -"):
+    with pytest.raises(TableError, match=r"not a regular file.*Pipe it in and use -"):
         read_table(tmp_path / "t.csv")
 
 

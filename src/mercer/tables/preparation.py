@@ -1,7 +1,7 @@
-"""How the columns of a table become X: kept with the model, so that new rows are made the same way.
+"""How the columns of a table become X: what a caller chooses, and the record of what was found.
 
-A column of numbers has its missing values filled, a column of text becomes numbers by its categories, and
-X ← (X − centre) / spread. All that is needed is a few numbers and names a column, kept as JSON to the last bit.
+The record holds a few numbers and names per column. It is kept with a model, as JSON that comes back to the last bit,
+and is all that is needed to turn new rows into X in the same way.
 """
 
 from __future__ import annotations
@@ -13,7 +13,49 @@ from typing import Any
 import numpy as np
 
 from mercer.tables.source import TableError
-from mercer.tables.table_types import DTYPES, ENCODE, IMPUTE, SCALE
+
+IMPUTE = ("mean", "median", "zero", "drop")
+ENCODE = ("onehot", "ordinal", "drop")
+SCALE = ("standard", "robust", "minmax")
+DTYPES = ("float64", "float32")
+_MOST_PIXELS = 10**5  # per side: a hostile model file must not have images enlarged without limit
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which columns of a table are used for what, and how they become numbers.
+
+    Parameters
+    ----------
+    label, id : the columns that become `Table.labels` and `Table.ids`; they are not part of X.
+    drop : columns to keep out of X.
+    columns : the columns that make up X, in this order; by default all that are left.
+    impute : what replaces missing numbers: "mean", "median" or "zero". Missing text becomes the most frequent text.
+        "drop" removes the rows instead.
+    encode : how text becomes numbers: "onehot", or "ordinal" (0, 1, … in alphabetical order). "drop" leaves text out.
+    scale : "standard" (mean 0, deviation 1), "robust" (median 0, quartiles 1 apart) or "minmax" (0 to 1).
+    dtype : "float64" or "float32".
+    """
+
+    label: str | None = None
+    id: str | None = None
+    drop: tuple[str, ...] = ()
+    columns: tuple[str, ...] | None = None
+    impute: str | None = None
+    encode: str | None = None
+    scale: str | None = None
+    dtype: str = "float64"
+
+    def __post_init__(self) -> None:
+        for name, known in (("impute", IMPUTE), ("encode", ENCODE), ("scale", SCALE), ("dtype", DTYPES)):
+            given = getattr(self, name)
+            if given not in known and not (given is None and name != "dtype"):
+                raise TableError(f"Unknown {name} {given!r}. Choose one of: {', '.join(known)}.")
+        for name in ("drop", "columns"):
+            given = getattr(self, name)
+            if isinstance(given, str):  # one name, not its letters
+                given = (given,)
+            object.__setattr__(self, name, None if given is None else tuple(given))
 
 
 @dataclass(frozen=True)
@@ -21,11 +63,11 @@ class Rule:
     """What becomes of one column of a table."""
 
     name: str
-    categories: tuple[str, ...] | None = None  # None: a column of numbers
-    fill: float | str | None = None  # in place of missing values; None: they are an error, or their rows go
+    categories: tuple[str, ...] | None = None  # None for a column of numbers
+    fill: float | str | None = None  # replaces missing values; None if they are an error or their rows are dropped
 
     def features(self, encode: str | None) -> list[str]:
-        """The names of the columns of X that it becomes."""
+        """The names of the columns of X that this column becomes."""
         if self.categories is None or encode == "ordinal":
             return [self.name]
         return [f"{self.name}={category}" for category in self.categories]
@@ -33,17 +75,17 @@ class Rule:
 
 @dataclass(frozen=True)
 class Preparation:
-    """The columns in order, their categories and fill values, centre and spread.
+    """How a table was turned into X = (encoded and filled columns − centre) / spread.
 
     Attributes
     ----------
-    rules : one a column that X is made of.
-    named : whether the names are those of the file; else columns are known by their place alone.
+    rules : one per column that X is made of.
+    named : whether the file named its columns; otherwise they are known only by their place.
     layout : the names of all columns of the fitted table, in the order of the file.
-    label, id, drop : the columns of the fitted table that are kept out of X.
+    label, id, drop : the columns of the fitted table that are not in X.
     impute, encode, scale, dtype : as in `Choice`.
-    centre, spread : (d,) X is made (X − centre) / spread, where they are given.
-    image : width, height and channels, where rows are images.
+    centre, spread : (d,) floats, or None if X is not centred or scaled.
+    image : width, height and channels, if rows are images.
 
     >>> p = Preparation((Rule("a"), Rule("b", ("x", "y"))), encode="onehot")
     >>> p.features
@@ -77,22 +119,22 @@ class Preparation:
         return [rule.name for rule in self.rules]
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON values alone; floats come back from JSON to the same bits."""
-        known = {name: getattr(self, name) for name in _PLAIN}
+        """The record as JSON values. Floats come back from JSON to the same bits."""
         rules = [{"name": r.name, "categories": _list(r.categories), "fill": r.fill} for r in self.rules]
-        return {"rules": rules, **known, **{name: _list(getattr(self, name)) for name in _LISTS}}
+        plain = {name: getattr(self, name) for name in _PLAIN}
+        return {"rules": rules, **plain, **{name: _list(getattr(self, name)) for name in _LISTS}}
 
     @classmethod
     def from_dict(cls, given: dict[str, Any]) -> Preparation:
-        """The preparation of `to_dict`; TableError where it is none."""
+        """The record that `to_dict` wrote; TableError if it is not one. Model files may come from anywhere."""
         try:
-            rules = tuple(_rule(rule) for rule in given["rules"])
+            rules = tuple(Rule(rule["name"], _tuple(rule["categories"]), rule["fill"]) for rule in given["rules"])
             plain = {name: given[name] for name in _PLAIN}
-            lists: dict[str, Any] = {name: None if given[name] is None else tuple(given[name]) for name in _LISTS}
+            lists: dict[str, Any] = {name: _tuple(given[name]) for name in _LISTS}
             found = cls(rules, **plain, **lists)
             _check(found)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            raise TableError(f"this is no preparation of a table: {error}") from error
+            raise TableError(f"This is not the preparation of a table: {error}") from error
         return found
 
 
@@ -104,36 +146,36 @@ def _list(values: tuple[Any, ...] | None) -> list[Any] | None:
     return None if values is None else list(values)
 
 
-def _rule(given: dict[str, Any]) -> Rule:
-    categories = given["categories"]
-    return Rule(given["name"], None if categories is None else tuple(categories), given["fill"])
+def _tuple(values: list[Any] | None) -> tuple[Any, ...] | None:
+    return None if values is None else tuple(values)
 
 
 def _check(found: Preparation) -> None:
-    """ValueError where a value is not what it should be; files of models may come from anywhere."""
-    names = [*found.columns, *found.layout, *found.drop]
-    texts = [category for rule in found.rules for category in rule.categories or ()]
-    if not found.rules or not all(isinstance(name, str) for name in names + texts):
-        raise ValueError("names of columns and categories are text, and there is at least one column")
-    if not all(name is None or isinstance(name, str) for name in (found.label, found.id)):
-        raise ValueError("names of columns are text")
+    """ValueError if a value of the record is not what it should be."""
+    categories = [rule.categories for rule in found.rules if rule.categories is not None]
+    texts = [*found.columns, *found.layout, *found.drop, *(text for known in categories for text in known)]
+    texts += [name for name in (found.label, found.id) if name is not None]
+    if not found.rules or not all(isinstance(text, str) for text in texts):
+        raise ValueError("it needs at least one column, and names and categories must be text")
+    if any(len(set(known)) < max(1, len(known)) for known in categories):
+        raise ValueError("the categories of a column must be different texts, and at least one")
     for given, known in ((found.impute, IMPUTE), (found.encode, ENCODE), (found.scale, SCALE), (found.dtype, DTYPES)):
         if given is not None and given not in known:
-            raise ValueError(f"{given!r} is none of {', '.join(known)}")
+            raise ValueError(f"{given!r} is not one of {', '.join(known)}")
     for rule in found.rules:
         kind = (int, float) if rule.categories is None else str
-        filled = rule.fill is not None if found.impute in (None, "drop") else True
-        if filled and not (isinstance(rule.fill, kind) and (isinstance(rule.fill, str) or math.isfinite(rule.fill))):
+        needed = rule.fill is not None or found.impute not in (None, "drop")
+        if needed and not (isinstance(rule.fill, kind) and (isinstance(rule.fill, str) or math.isfinite(rule.fill))):
             raise ValueError(f"the fill value of {rule.name!r} is {rule.fill!r}")
     for values in (found.centre, found.spread):
         if values is not None and (
             len(values) != len(found.features) or not np.isfinite(np.array(values, np.float64)).all()
         ):
-            raise ValueError("centre and spread are a finite number for every column")
+            raise ValueError("centre and spread need one finite number per feature")
     if found.spread is not None and not all(value > 0 for value in found.spread):
-        raise ValueError("spread is above zero")
+        raise ValueError("spread must be positive")
     if found.image is not None:
         _, _, channels = found.image
-        good = all(type(size) is int and 1 <= size <= 10**5 for size in found.image)
+        good = all(type(size) is int and 1 <= size <= _MOST_PIXELS for size in found.image)
         if not good or channels not in (1, 3):
-            raise ValueError("image is width, height and 1 or 3 channels")
+            raise ValueError("image must be width, height and 1 or 3 channels")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from mercer.tables.preparation import Preparation
+from mercer.tables.preparation import Choice, Preparation
 from mercer.tables.source import Role, Source, TableError, check_known, listed
-from mercer.tables.table_types import Choice
 
 MOST_CARRIED = 100  # columns kept for display: a page or an output with more is of no use, and each takes memory
 

@@ -1,9 +1,9 @@
-"""Tables in and out: a file becomes X, with ids, labels and what else there is; and columns become a file.
+"""Tables in and out: a file becomes X with ids, labels and other columns, and columns become a file.
 
 >>> import tempfile, numpy as np
 >>> path = tempfile.mkdtemp() + "/flowers.csv"
 >>> write_table(path, {"length": np.array([1.5, 2.5]), "kind": np.array(["rose", "lily"], object)})
->>> table = read_table(path, Choice(label="kind"))
+>>> table = read_table(path, label="kind")
 >>> table.X.tolist(), table.labels.tolist(), table.features
 ([[1.5], [2.5]], ['rose', 'lily'], ['length'])
 >>> read_columns(path)["kind"].tolist()
@@ -13,23 +13,23 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from mercer.tables import preparing
-from mercer.tables.preparation import Preparation
+from mercer.tables import prepare
+from mercer.tables.preparation import Choice, Preparation
 from mercer.tables.roles import roles_again, roles_of
-from mercer.tables.source import Raw, Role, Source, TableError
-from mercer.tables.table_notes import notes_on
-from mercer.tables.table_types import Choice, Table
+from mercer.tables.screening import notes_on
+from mercer.tables.source import Matrix, Role, Source, TableError
 from mercer.tables.writing import write_table
 
-__all__ = ["Choice", "Preparation", "Table", "TableError", "read_columns", "read_table", "write_table"]
+__all__ = ["Choice", "Preparation", "Table", "TableError", "open_source", "read_columns", "read_table", "write_table"]
 
-# The modules are imported when a file of their kind is read: none of them is needed for anything else.
+# Module and function by suffix. A module is imported when its kind of file is read: h5py alone takes 0.2 s.
 _READERS = {
     ".csv": ("text", "open_text"),
     ".tsv": ("text", "open_text"),
@@ -49,51 +49,92 @@ READABLE = (
 )
 
 
-def read_table(path: str | Path, choice: Choice | None = None, *, preparation: Preparation | None = None) -> Table:
-    """The table of a file as numbers, with what is carried along.
+@dataclass(frozen=True)
+class Table:
+    """A table turned into numbers.
+
+    Attributes
+    ----------
+    X : (n, d) float array or csr_array. A file of floats that needs no change is a read-only memory map.
+    features : (d,) names of the columns of X, after encoding.
+    ids, labels : (n,) numbers or text (missing: NaN or None), or None.
+    columns : columns that are not in X but can be shown, name → (n,).
+    images : one thumbnail per row as PNG, or None.
+    preparation : how X was made. `read_table(path, preparation=…)` treats new rows in the same way.
+    digest : SHA-256 of the bytes of the input.
+    notes : sentences worth reading before a fit: constant columns, very different scales, …
+    """
+
+    X: Matrix
+    features: list[str]
+    ids: np.ndarray | None
+    labels: np.ndarray | None
+    columns: dict[str, np.ndarray]
+    images: list[bytes] | None
+    preparation: Preparation
+    digest: str
+    notes: list[str]
+
+
+def read_table(
+    path: str | Path, choice: Choice | None = None, *, preparation: Preparation | None = None, **options: Any
+) -> Table:
+    """Read a file as a matrix of numbers, with ids, labels and other columns beside it.
 
     Parameters
     ----------
-    path : a file, by its suffix; a folder of images; "-" is csv on stdin.
-    choice : which columns are for what, and what is done about text, missing values and scale.
-    preparation : that of a table read before: new rows are made into X exactly as its rows were. Of the choice, only
-        label, id and drop count then.
+    path : a file whose suffix says its format; a folder of images; or "-" for csv on stdin.
+    choice : which columns are used for what, and how text, missing values and scales are handled.
+    preparation : that of a table read before. New rows become X exactly as its rows did; of the choice, only label, id
+        and drop are then used.
+    **options : fields of `Choice` by keyword: `read_table("flowers.csv", label="kind", scale="standard")`.
 
-    Cost: n · d numbers and what is carried, beside blocks of a few megabytes; 2 n · d where text is encoded.
+    Cost: memory for n · d numbers and the other columns, plus blocks of a few megabytes; 2 n · d if text is encoded.
     """
-    choice = choice or Choice()
+    choice = replace(choice or Choice(), **options)
     source = open_source(path, preparation)
-    fitting = preparation is None
-    if preparation is None:
-        roles, label, id_ = roles_of(source, choice)
-        places = {name: name for name in roles}
-    else:
-        choice = replace(choice, scale=preparation.scale, dtype=preparation.dtype)
-        roles, label, id_, places = roles_again(source, choice, preparation)
-    raw = source.read(roles, choice.dtype if choice.scale is None else "float64")
-    if not raw.rows:
-        raise TableError(f"{source.path} has no rows.")
     notes = list(source.notes)
     if preparation is None:
+        roles, label, id_ = roles_of(source, choice)
+        raw = source.read(roles, _reading_type(choice.scale, choice.dtype))
+        start = Preparation(
+            (),
+            source.named,
+            tuple(source.names),
+            label,
+            id_,
+            choice.drop,
+            choice.impute,
+            choice.encode,
+            choice.scale,
+            choice.dtype,
+            image=None if source.image is None else tuple(source.image),
+        )
         order = [name for name, role in roles.items() if role is Role.FEATURE]
-        preparation = _start(source, choice, preparing.find_rules(raw, choice, order, source.path), label, id_)
-        X, keep = preparing.make(raw, preparation, source.path, notes)
-        preparation = preparing.find_scale(X, preparation, notes)
+        X, keep, preparation = prepare.fit(raw, order, start, source.path, notes)
+        notes.extend(notes_on(X, preparation.features, preparation.scale is not None))
     else:
-        _rename(raw, {there: name for name, there in places.items()})
-        preparing.check_new(raw, preparation, source.path)
-        X, keep = preparing.make(raw, preparation, source.path, notes)
-    X = preparing.scaled(X, preparation, raw.owned, source.path)
-    if fitting:
-        notes.extend(notes_on(X, preparation))
-    images = source.images if source.images is None or keep is None else _kept(source.images, keep)
+        roles, label, id_, places = roles_again(source, choice, preparation)
+        raw = source.read(roles, _reading_type(preparation.scale, preparation.dtype))
+        names = {there: name for name, there in places.items()}
+        raw.numbers = [names[name] for name in raw.numbers]
+        raw.texts = {names[name]: values for name, values in raw.texts.items()}
+        X, keep = prepare.replay(raw, preparation, source.path, notes)
+    images = source.images
+    if images is not None and keep is not None:
+        images = [image for image, kept in zip(images, keep, strict=True) if kept]
     labels, ids = (None if name is None else raw.carried.pop(name) for name in (label, id_))
     shown = raw.carried | raw.texts
     return Table(X, preparation.features, ids, labels, shown, images, preparation, source.digest, notes)
 
 
+def _reading_type(scale: str | None, dtype: str) -> str:
+    """Numbers that will be scaled are read as float64, and rounded once, after scaling."""
+    return dtype if scale is None else "float64"
+
+
 def read_columns(path: str | Path) -> dict[str, np.ndarray]:
-    """A table as it is: name → (n,) whole numbers, floats or text (missing: NaN, None)."""
+    """Read a table as it is: name → (n,) integers, floats or text (missing: NaN or None)."""
     source = open_source(path)
     names = [*source.extras, *source.names]
     raw = source.read(dict.fromkeys(names, Role.CARRIED), "float64")
@@ -101,7 +142,7 @@ def read_columns(path: str | Path) -> dict[str, np.ndarray]:
 
 
 def open_source(path: str | Path, preparation: Preparation | None = None) -> Source:
-    """The reader of a file, by its suffix; images are made the size of those of the preparation."""
+    """Open a file with the reader of its suffix. A preparation decides the size of images."""
     if str(path) == "-":
         return import_module("mercer.tables.text").open_stdin()
     path = Path(path)
@@ -111,46 +152,18 @@ def open_source(path: str | Path, preparation: Preparation | None = None) -> Sou
     suffix = _suffix(path)
     if suffix not in _READERS:
         kind = f"files that end in {suffix!r}" if suffix else "files without a suffix"
-        raise TableError(f"{path}: {kind} are not read; known are {READABLE}.")
+        raise TableError(f"{path}: {kind} cannot be read. Known: {READABLE}.")
     if not path.exists():
         raise TableError(f"{path}: there is no such file.")
     if not path.is_file():
-        raise TableError(
-            f"{path} is no plain file, and a table is read more than once; pipe it in, with - as its name."
-        )
+        raise TableError(f"{path} is not a regular file, and a table is read more than once. Pipe it in and use -.")
     if not os.access(path, os.R_OK):
-        raise TableError(f"{path} may not be read by this user.")
+        raise TableError(f"{path}: you do not have permission to read it.")
     module, function = _READERS[suffix]
     return getattr(import_module(f"mercer.tables.{module}"), function)(path)
 
 
 def _suffix(path: Path) -> str:
-    """The suffix in small letters, with what .gz is a compression of."""
+    """The suffix in lower case; for .gz, with the one before it."""
     endings = [ending.lower() for ending in path.suffixes[-2:]]
     return "".join(endings) if endings[-1:] == [".gz"] else "".join(endings[-1:])
-
-
-def _start(source: Source, choice: Choice, rules: tuple, label: str | None, id_: str | None) -> Preparation:
-    return Preparation(
-        rules,
-        source.named,
-        tuple(source.names),
-        label,
-        id_,
-        choice.drop,
-        choice.impute,
-        choice.encode,
-        choice.scale,
-        choice.dtype,
-        image=None if source.image is None else tuple(source.image),
-    )
-
-
-def _rename(raw: Raw, names: dict[str, str]) -> None:
-    """Call the columns as the fitted table does."""
-    raw.numbers = [names[name] for name in raw.numbers]
-    raw.texts = {names[name]: values for name, values in raw.texts.items()}
-
-
-def _kept(images: list[bytes], keep: np.ndarray) -> list[bytes]:
-    return [image for image, kept in zip(images, keep, strict=True) if kept]
