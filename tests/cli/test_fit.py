@@ -200,7 +200,7 @@ def test_json_is_the_record(shell):
         ([*FLOWERS, "-m", "tsne", "--perplexity", "500", "-o", "c.csv"], 3, "perplexity"),
         ([*FLOWERS, "-m", "kpca", "--memory-limit", "1kB", "-o", "c.csv"], 4, "memory_limit"),
         (["flowers.csv", "--label", "kind", "-o", "c.csv"], 3, "kind"),
-        ([*FLOWERS, "-m", "tsne", "-o", "c.npy"], 2, "c.npy: a .npy file holds numbers alone"),
+        ([*FLOWERS, "-m", "tsne", "-o", "c.npy"], 2, "c.npy: a .npy file holds only numbers"),
         ([*FLOWERS, "-m", "pca", "--n-components", "9", "-o", "c.csv"], 3, "n_components"),
         (["flowers.csv", "-m", "kda", "--label", "m0", "--drop", "name,species", "-o", "c.csv"], 3, "label"),
     ],
