@@ -45,7 +45,7 @@ def workers(n_jobs: int | None = None) -> int:
 
     Only cores that this process may use count: its affinity and its container's share of processor time.
     """
-    cores = _cores()
+    cores = usable_cores()
     if n_jobs is not None:
         return _counted(n_jobs, cores)
     return min(cores, _openmp_threads() or cores, _joblib_threads(cores) or cores)
@@ -56,7 +56,8 @@ def _counted(n_jobs: int, cores: int) -> int:
     return max(1, cores + 1 + n_jobs) if n_jobs < 0 else max(1, min(n_jobs, cores))
 
 
-def _cores() -> int:
+def usable_cores() -> int:
+    """Cores that this process may run on: its affinity, and its container's share of processor time."""
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, min(allowed, container_cores() or allowed))
 
