@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test test-torch test-page page check-page lint bench pictures clean
+.PHONY: demo test test-torch test-processors test-oldest test-pythons test-page page check-page lint bench pictures clean
 
 $(VENV)/.made:
 	$(PYTHON) -m venv $(VENV)
@@ -29,7 +29,31 @@ lint: $(VENV)/.installed-test
 test: lint
 	$(BIN)/pytest -n 2 --dist worksteal -m "not browser"
 
-# torch is no dependency; the CPU build is enough for the tests.
+# The numerical tests as other processors and other numbers of threads would run them. scripts/test_processors.py explains
+# the settings; COMBINATIONS='haswell numpy+numba threads-16' chooses some.
+test-processors: $(VENV)/.installed-test
+	$(BIN)/python scripts/test_processors.py $(COMBINATIONS)
+
+# The oldest versions that pyproject.toml allows, on the oldest Python: PYTHON=python3.11.
+OLDEST := .venv-oldest
+
+$(OLDEST)/.installed: pyproject.toml scripts/oldest_versions.py
+	$(PYTHON) -m venv --clear $(OLDEST)
+	$(OLDEST)/bin/python scripts/oldest_versions.py > $(OLDEST)/oldest.txt
+	$(OLDEST)/bin/pip install --quiet --requirement $(OLDEST)/oldest.txt
+	$(OLDEST)/bin/pip install --quiet --no-deps --editable .
+	touch $@
+
+test-oldest: $(OLDEST)/.installed
+	$(OLDEST)/bin/pytest -n 2 --dist worksteal -m "not browser"
+
+# Every Python that is installed here: PYTHONS='python3.12 python3.13' chooses some.
+PYTHONS ?= python3.11 python3.12 python3.13
+
+test-pythons:
+	for python in $(PYTHONS); do $(MAKE) test PYTHON=$$python VENV=.venv-$$(basename $$python) || exit 1; done
+
+# torch is optional; the CPU build is enough for the tests.
 test-torch: $(VENV)/.installed-test
 	$(BIN)/python -c 'import torch' 2>/dev/null || $(BIN)/pip install --quiet torch==2.13.0
 	$(BIN)/pytest -m torch tests
@@ -68,4 +92,4 @@ pictures: $(VENV)/.installed
 	$(BIN)/python scripts/page_pictures.py docs/pictures
 
 clean:
-	rm -rf $(VENV) demo build dist
+	rm -rf .venv .venv-* demo build dist

@@ -167,6 +167,22 @@ def _message(case: ET.Element) -> str | None:
     return None
 
 
+def tried(combination: str, width: int, own: dict, processes: int, tests: list[str]) -> bool:
+    """Verify a combination, run the tests with it, print a line of the table, and tell whether all passed."""
+    started, count, settings = time.monotonic(), 0, combination.split("+")
+    environment = {k: v for setting in settings for k, v in environment_of(setting, own).items()}
+    if (seen := probe(environment)) is None:
+        failures = ["this machine cannot run it"]
+    else:
+        failures = [why for setting in settings if (why := without_effect(setting, seen))]
+    if not failures:
+        count, failures = run_tests(environment, processes, tests)
+    verdict = f"{len(failures)} failed" if failures else "passed"
+    print(f"{combination:{width}}  {count:5d} tests  {time.monotonic() - started:6.0f} s  {verdict}")
+    print("".join(f"    {failure}\n" for failure in failures), end="", flush=True)
+    return not failures
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("combinations", nargs="*", help="settings, joined by '+' (default: each available one alone)")
@@ -184,23 +200,9 @@ def main() -> int:
     if options.list:
         print(" ".join(combinations))
         return 0
-    width, bad = max(map(len, combinations)), 0
-    for combination in combinations:
-        started, settings = time.monotonic(), combination.split("+")
-        environment = {k: v for setting in settings for k, v in environment_of(setting, own).items()}
-        seen = probe(environment)
-        if seen is None:
-            count, failures = 0, ["this machine cannot run it"]
-        else:
-            failures = [why for setting in settings if (why := without_effect(setting, seen))]
-            count = 0
-        if not failures:
-            count, failures = run_tests(environment, options.processes, tests or numerical_tests())
-        bad += bool(failures)
-        verdict = f"{len(failures)} failed" if failures else "passed"
-        print(f"{combination:{width}}  {count:5d} tests  {time.monotonic() - started:6.0f} s  {verdict}", flush=True)
-        print("".join(f"    {failure}\n" for failure in failures), end="", flush=True)
-    return 1 if bad else 0
+    width = max(map(len, combinations))
+    passed = [tried(name, width, own, options.processes, tests or numerical_tests()) for name in combinations]
+    return 0 if all(passed) else 1
 
 
 if __name__ == "__main__":
