@@ -1,59 +1,30 @@
-"""Eigenfaces: is it a face, by its distance from face space, and whose, by the nearest neighbour within it?"""
+"""Eigenfaces: the distance from face space says whether a patch is a face; the nearest neighbour within it, whose."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from scipy.stats import rankdata
-from sklearn.metrics import roc_auc_score, roc_curve
-from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
+from sklearn.metrics import roc_auc_score
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import Pipeline
 
 from mercer import PCA, KernelPCA, NoveltyDetector
 from mercer.cli.demos.stage import Stage
-from mercer.kernels import RBF, Laplacian
-from mercer.plots import FEW, INK, new_figure, tidy
+from mercer.plots import FEW, INK, new_figure
 
-NAMES = ("PCA", "kernel PCA", "no components")  # the last: distances from the mean face, and between pictures
-HOW = "Run: python scripts/fetch_data.py faces"
+FETCH = "Run: python scripts/fetch_data.py faces"
+KNOWN = 80  # of the 100 faces; the others and all patches without a face are new
 
 
 class NoFaces(Exception):
-    """There are no pictures of faces here."""
-
-
-@dataclass(frozen=True)
-class Grid:
-    """What is chosen from, within the training part of each fold."""
-
-    widths: tuple[float, ...] = (0.3, 1.0, 3.0)  # times one over the median distance
-    counts: tuple[int, ...] = (1, 2, 3, 5, 8, 20)  # of components for telling faces from other patches
-    many: tuple[int, ...] = (20, 40, 80)  # and for telling faces apart
-
-
-QUICK = Grid((1.0,), (2, 5), (40,))
-
-
-def show(stage: Stage) -> None:
-    faces = find_faces()
-    stage.say("Eigenfaces: 200 patches, half of them faces, and 400 portraits of 40 people", bold=True)
-    with stage.console.working("face spaces in five folds"):
-        figure = look(faces, QUICK, stage.say)
-    stage.picture("eigenfaces", figure)
-
-
-# --- the pictures ------------------------------------------------------------------------------------------
+    """The pictures of faces are not here."""
 
 
 @dataclass(frozen=True)
 class Faces:
-    """patches : (200, 25 × 25), the first hundred of them faces
+    """patches : (200, 25 × 25), of which the first hundred are faces
     portraits : (40, 10, 112, 92), ten of each person, or None
     """
 
@@ -65,7 +36,7 @@ class Faces:
         return np.arange(200) < 100
 
     def people(self, shrink: int) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:
-        """400 portraits as rows, who is on them, and their shape; pixels are means of shrink × shrink."""
+        """400 portraits as rows, who is in them, and their shape. A pixel is the mean of shrink × shrink."""
         assert self.portraits is not None
         whole = self.portraits.reshape(400, 112, 92) / 255
         small = whole.reshape(400, 112 // shrink, shrink, 92 // shrink, shrink).mean(axis=(2, 4))
@@ -73,7 +44,7 @@ class Faces:
 
 
 def find_faces(folder: Path | None = None) -> Faces:
-    """The pictures of a folder, by default ./data or that of a checkout; the patches also from scikit-image."""
+    """The pictures in a folder, by default ./data or that of a checkout. Patches can also come from scikit-image."""
     folders = [folder] if folder else [Path("data"), Path(__file__).resolve().parents[4] / "data"]
     for place in folders:
         files = [place / name for name in ("lfw_subset.npy", "orl_faces.npy")]
@@ -86,142 +57,62 @@ def find_faces(folder: Path | None = None) -> Faces:
             pass
         else:
             return Faces(np.asarray(lfw_subset()).reshape(200, -1), None)
-    raise NoFaces(f"The faces are not here, so there is nothing to show. {HOW}")
+    raise NoFaces(f"The pictures of faces are not here. {FETCH}")
 
 
 def even_light(images: np.ndarray) -> np.ndarray:
-    """Each image less its mean grey and scaled to length one: the lamp is no part of a face."""
+    """Each image less its mean grey, scaled to length one: how bright the lamp was says nothing about a face."""
     images = images - images.mean(axis=1, keepdims=True)
     lengths = np.linalg.norm(images, axis=1, keepdims=True)
     return images / np.where(lengths > 0, lengths, 1.0)
 
 
-# --- is it a face? -----------------------------------------------------------------------------------------
-
-
-def kernels_for(images: np.ndarray, widths: tuple[float, ...]) -> list:
-    """Gaussian and Laplacian kernels of a few widths about the median distance."""
-    pairs = np.triu_indices(len(images), k=1)
-    squares = np.median(((images[:, None] - images[None]) ** 2).sum(axis=2)[pairs])
-    sums = np.median(np.abs(images[:, None] - images[None]).sum(axis=2)[pairs])
-    return [RBF(width / squares) for width in widths] + [Laplacian(width / sums) for width in widths]
-
-
-def area_under_roc(model: Any, images: np.ndarray, is_face: np.ndarray) -> float:
-    """How often a face is nearer to face space than another patch."""
-    return roc_auc_score(is_face, -model.squared_distance(images))
-
-
-def faces_only(images: np.ndarray, is_face: np.ndarray, seed: int, folds: int) -> list:
-    """Folds that are tested on faces and patches, and trained on faces alone."""
-    splits = StratifiedKFold(folds, shuffle=True, random_state=seed).split(images, is_face)
-    return [(train[is_face[train]], test) for train, test in splits]
-
-
-def chosen_face_space(name: str, images: np.ndarray, is_face: np.ndarray, seed: int, grid: Grid) -> Any:
-    """The face space with the best area in folds of these images, fitted to all their faces."""
-    if name == "no components":
-        return PCA(0, svd_solver="full").fit(images[is_face])
-    model: Any = PCA() if name == "PCA" else KernelPCA()
-    choices: dict[str, list] = {"n_components": list(grid.counts)}
-    if name == "kernel PCA":
-        choices["kernel"] = kernels_for(images[is_face], grid.widths)
-    inner = faces_only(images, is_face, seed, folds=4)
-    search = GridSearchCV(model, choices, scoring=area_under_roc, cv=inner, refit=False)
-    return model.set_params(**search.fit(images, is_face).best_params_).fit(images[is_face])
-
-
-def detection(
-    name: str, images: np.ndarray, is_face: np.ndarray, seed: int, grid: Grid
-) -> tuple[list[float], np.ndarray]:
-    """Areas under the curve in five folds, everything chosen within the training part; and ranks by distance.
-
-    Folds have spaces of their own, so a patch is ranked, from 0 to 1, among those of its test fold.
-    """
-    areas, ranks = [], np.empty(len(images))
-    for train, test in StratifiedKFold(5, shuffle=True, random_state=seed).split(images, is_face):
-        model = chosen_face_space(name, images[train], is_face[train], seed, grid)
-        areas.append(area_under_roc(model, images[test], is_face[test]))
-        ranks[test] = rankdata(model.squared_distance(images[test])) / len(test)
-    return areas, ranks
-
-
-# --- whose is it? ------------------------------------------------------------------------------------------
-
-
-def recognition(name: str, faces: np.ndarray, who: np.ndarray, seed: int, grid: Grid) -> list[float]:
-    """Shares of portraits whose nearest neighbour in face space is of the same person, in five folds."""
-    nearest: Any = KNeighborsClassifier(1)
-    spaces = {"PCA": PCA(random_state=0), "kernel PCA": KernelPCA(kernel=RBF("median"))}
-    inner, outer = (StratifiedKFold(folds, shuffle=True, random_state=seed) for folds in (4, 5))
-    if name in spaces:
-        steps = Pipeline([("space", spaces[name]), ("nearest", nearest)])
-        nearest = GridSearchCV(steps, {"space__n_components": list(grid.many)}, cv=inner)
-    return list(cross_val_score(nearest, faces, who, cv=outer))
-
-
-# --- the page ----------------------------------------------------------------------------------------------
-
-
-def draw(faces: Faces, areas: dict[str, float], ranks: dict[str, np.ndarray]) -> Figure:
-    """The mean face and eigenfaces, the curves of both face spaces, and held-out patches by their distance."""
-    patches, is_face = faces.patches, faces.is_face
+def show(stage: Stage) -> None:
+    faces = find_faces()
+    stage.say("Eigenfaces: 200 patches, half of them faces, and 400 portraits of 40 people", bold=True)
+    images = even_light(faces.patches)
+    for name, space in {"PCA": PCA(2), "kernel PCA": KernelPCA(5, kernel="rbf", gamma="median")}.items():
+        space.fit(images[:KNOWN])
+        area = roc_auc_score(faces.is_face[KNOWN:], -space.squared_distance(images[KNOWN:]))
+        stage.say(f"is it a face? {name}: area under the curve of new patches {area:.3f}")
+    detector = NoveltyDetector(space, contamination=0.05).fit(images[:KNOWN])
+    alarms = [np.mean(detector.predict(images[run]) == -1) for run in (slice(KNOWN, 100), slice(100, 200))]
+    stage.say(
+        f"a threshold for one false alarm in twenty rejects {alarms[0]:.0%} of new faces, {alarms[1]:.0%} of others"
+    )
     if faces.portraits is None:
-        pictures, shape = patches[is_face], (25, 25)
+        stage.say(f"whose is it? The portraits are not here. {FETCH}")
     else:
-        pictures, _, shape = faces.people(shrink=1)
-    pca = PCA(9).fit(pictures)
-    figure, (left, right) = new_figure(2, width=5.4, height=5.0)
+        people, who, _ = faces.people(shrink=4)
+        known = np.arange(400) % 10 < 8  # eight portraits of each person
+        space = PCA(40).fit(people[known])
+        nearest = KNeighborsClassifier(1).fit(space.transform(people[known]), who[known])
+        right = nearest.score(space.transform(people[~known]), who[~known])
+        stage.say(f"whose is it? 40 people: {right:.1%} of new portraits named by the nearest neighbour in face space")
+    figure, _ = new_figure(1, width=10.8, height=5.0)
+    figure.clear()
+    draw_faces(figure, faces, space_distance=detector.score_samples(images) * -1)
+    stage.picture("eigenfaces", figure)
+
+
+def draw_faces(figure: Figure, faces: Faces, space_distance: np.ndarray) -> None:
+    """The mean face and nine eigenfaces, and patches from the nearest to face space to the farthest."""
     figure.set_layout_engine("none")
     figure.set_size_inches(10.8, 5.0)
-    left.set_axis_off()
+    pictures, _, shape = (faces.patches[:100], None, (25, 25)) if faces.portraits is None else faces.people(shrink=1)
+    pca = PCA(9).fit(pictures)
     titles = ["mean face", *(f"eigenface {i}" for i in range(1, 10))]
     for i, (title, image) in enumerate(zip(titles, [pca.mean_, *pca.components_], strict=True)):
         panel = figure.add_axes((0.015 + 0.108 * (i % 5), 0.645 - 0.365 * (i // 5), 0.1, 0.295))
         panel.imshow(image.reshape(shape), cmap="gray")
         panel.set_title(title, fontsize=9, color=INK, pad=3)
         panel.set_axis_off()
-    right.set_position((0.645, 0.33, 0.325, 0.61))
-    for (name, rank), colour in zip(ranks.items(), FEW, strict=False):
-        false_alarms, hits, _ = roc_curve(is_face, -rank)
-        tidy(right).plot(false_alarms, hits, color=colour, lw=2, label=f"{name}, area {areas[name]:.3f}")
-    right.plot([0, 1], [0, 1], color="#BBBBBB", lw=0.8)
-    right.set_xlabel("other patches taken for faces")
-    right.set_ylabel("faces found")
-    right.legend(frameon=False, fontsize=9, loc="lower right", labelcolor=INK)
-    order = np.argsort(ranks["kernel PCA"])[np.linspace(0, 199, 20).astype(int)]
+    order = np.argsort(space_distance)[np.linspace(0, 199, 20).astype(int)]
     for place, i in enumerate(order):
         panel = figure.add_axes((0.015 + 0.0485 * place, 0.04, 0.044, 0.095))
-        panel.imshow(patches[i].reshape(25, 25), cmap="gray")
-        panel.set_xticks([])
-        panel.set_yticks([])
+        panel.imshow(faces.patches[i].reshape(25, 25), cmap="gray")
+        panel.set(xticks=[], yticks=[])
         for spine in panel.spines.values():
-            spine.set(color=FEW[2] if is_face[i] else FEW[1], linewidth=2.5)
-    words = "held-out patches, from the nearest to face space to the farthest: faces (green) and others (orange)"
+            spine.set(color=FEW[2] if faces.is_face[i] else FEW[1], linewidth=2.5)
+    words = "patches, from the nearest to face space to the farthest: faces (green) and others (orange)"
     figure.text(0.015, 0.165, words, fontsize=9, color=INK)
-    return figure
-
-
-def look(faces: Faces, grid: Grid, say: Callable[[str], None]) -> Figure:
-    """Everything above, said and drawn."""
-    is_face = faces.is_face
-    for light, images in (("as they are", faces.patches), ("in even light", even_light(faces.patches))):
-        areas, ranks = {}, {}
-        for name in NAMES:
-            folds, ranks[name] = detection(name, images, is_face, 0, grid)
-            areas[name] = float(np.mean(folds))
-            say(f"is it a face? patches {light}, {name}: area under the curve {areas[name]:.3f}")
-
-    space = KernelPCA(5, kernel="rbf", gamma="median")
-    detector = NoveltyDetector(space, contamination=0.05).fit(images[:80])
-    alarms = [np.mean(detector.predict(images[run]) == -1) for run in (slice(80, 100), slice(100, 200))]
-    say(f"a threshold for one false alarm in twenty: {alarms[0]:.0%} of new faces and {alarms[1]:.0%} of others beyond")
-
-    if faces.portraits is None:
-        say(f"whose is it? The portraits are not here. {HOW}")
-    else:
-        portraits, who, _ = faces.people(shrink=4)
-        for name in NAMES:
-            rates = recognition(name, portraits, who, 0, grid)
-            say(f"whose is it? 40 people, {name}: {np.mean(rates):.1%} right by the nearest neighbour in face space")
-    return draw(faces, areas, ranks)
