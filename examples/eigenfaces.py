@@ -22,7 +22,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline
 
 from mercer import PCA, KernelPCA, NoveltyDetector
-from mercer.cli.demos.faces import FETCH, Faces, NoFaces, draw_faces, even_light, find_faces
+from mercer.cli.demos.faces import FETCH, Faces, draw_faces, even_light, find_faces
+from mercer.cli.demos.stage import MissingData
 from mercer.kernels import RBF, Laplacian
 from mercer.plots import FEW, INK, new_figure, tidy
 
@@ -157,7 +158,7 @@ def main() -> None:
     given = parser.parse_args()
     try:
         faces = find_faces(DATA)
-    except NoFaces as error:
+    except MissingData as error:
         print(error)
         return
     given.output.mkdir(parents=True, exist_ok=True)

@@ -34,14 +34,6 @@ def test_methods_are_fitted_written_and_compared(shell):
     assert (shell.folder / "again.csv").read_bytes() == (shell.folder / "maps" / "kpca.csv").read_bytes()
 
 
-def test_compare_never_writes_onto_its_table(shell):
-    (shell.folder / "flowers.csv").rename("pca.csv")
-    before = (shell.folder / "pca.csv").read_bytes()
-    said = shell("compare", "pca.csv", "--label", "species", "--id", "name", "-m", "kpca,pca", "-o", ".", status=2)
-    assert "pca.csv is an input" in said.stderr and (shell.folder / "pca.csv").read_bytes() == before
-    assert not (shell.folder / "kpca.csv").exists()
-
-
 def test_compare_shows_what_there_is_when_it_is_stopped(shell, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt

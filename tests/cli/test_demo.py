@@ -13,8 +13,8 @@ from mercer import KernelPCA
 from mercer.cli.console import Console
 from mercer.cli.demos.circles import best_cut
 from mercer.cli.demos.digits import images_of
-from mercer.cli.demos.faces import NoFaces, find_faces
-from mercer.cli.demos.stage import Stage
+from mercer.cli.demos.faces import find_faces
+from mercer.cli.demos.stage import MissingData, Stage
 from mercer.cli.main import main
 
 FILES = {
@@ -115,11 +115,11 @@ def test_the_roll_is_unrolled(tmp_path):
 
 
 def test_faces_that_are_not_here_are_asked_for(tmp_path, monkeypatch):
-    with pytest.raises(NoFaces, match=r"fetch_data\.py faces"):
+    with pytest.raises(MissingData, match=r"fetch_data\.py faces"):
         find_faces(tmp_path)
 
     def gone(folder=None):
-        raise NoFaces("Run: python scripts/fetch_data.py faces")
+        raise MissingData("Run: python scripts/fetch_data.py faces")
 
     monkeypatch.setattr("mercer.cli.demos.faces.find_faces", gone)
     result = CliRunner().invoke(main, ["demo", "faces", "-o", str(tmp_path)])

@@ -1,8 +1,5 @@
 """`mercer fit`: every method writes what its estimator computes, records it, and can do it again to the byte."""
 
-import hashlib
-import json
-
 import numpy as np
 import pytest
 
@@ -37,26 +34,6 @@ def test_coordinates_are_the_estimator_s_with_ids_and_labels(shell, method):
     assert columns["name"][0] == "plant0" and set(columns["species"]) == {"setosa", "versicolor", "virginica"}
     exact = 1e-6 if method in QUICK else 1e-12  # maps are float32
     np.testing.assert_allclose(shell.coordinates("c.csv"), expected(method), rtol=exact, atol=1e-12)
-
-
-def test_two_tables_are_matched_by_id(shell):
-    """other.csv has the rows backwards; the pairs must be those of the same plant."""
-    shell("fit", "flowers.csv", "--second", "other.csv", "--id", "name", "--drop", "species", "-o", "c.csv")
-    first = read_table("flowers.csv", Choice(id="name", drop=("species",)))
-    second = read_table("other.csv", Choice(id="name"))
-    cca = mercer.KernelCCA(2, gamma="median", random_state=0).fit(first.X, second.X[::-1])
-    found = shell.columns("c.csv")
-    assert list(found) == ["name", "kcca_x1", "kcca_x2", "kcca_y1", "kcca_y2"]
-    np.testing.assert_allclose(shell.coordinates("c.csv"), np.hstack([cca.x_scores_, cca.y_scores_]), atol=1e-9)
-    assert (
-        shell.record("c.run.json")["method"] == "kcca" and shell.record("c.run.json")["second"]["path"] == "other.csv"
-    )
-
-
-def test_two_tables_without_ids_need_as_many_rows(shell):
-    write_table("short.csv", {"a": np.arange(5.0)})
-    said = shell("fit", "flowers.csv", "--drop", "name,species", "--second", "short.csv", status=3).stderr
-    assert "has 90 rows" in said and "has 5" in said and "--id" in said
 
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "csv.gz", "parquet", "feather", "npz"])
@@ -97,91 +74,6 @@ def test_a_radius_stands_for_neighbours(shell):
     assert model.radius == 2.5 and model.n_neighbors is None
 
 
-# --- the record ----------------------------------------------------------------------------------------------
-
-
-def test_the_record_says_what_was_done(shell):
-    shell("fit", *FLOWERS, "-m", "kpca", "--gamma", "0.5", "-o", "c.csv", "--save", "m.mercer", "--seed", "7")
-    record = shell.record("c.run.json")
-    assert record["parameters"]["gamma"] == 0.5 and record["parameters"]["kernel"] == "rbf"
-    assert record["seed"] == 7 and record["choice"] == {"label": "species", "id": "name"}
-    flowers = (shell.folder / "flowers.csv").read_bytes()
-    assert record["input"] == {
-        "path": "flowers.csv", "sha256": hashlib.sha256(flowers).hexdigest(), "rows": 90, "columns": 4
-    }  # fmt: skip
-    for entry in record["outputs"]:
-        assert entry["sha256"] == hashlib.sha256((shell.folder / entry["path"]).read_bytes()).hexdigest()
-    assert [entry["what"] for entry in record["outputs"]] == ["coordinates", "model"]
-    model = mercer.load("m.mercer")
-    assert record["fit"]["eigenvalues"] == model.eigenvalues_.tolist()
-    assert record["fit"]["residuals"] == model.residuals_.tolist()
-    assert record["fit"]["solver"]["name"] == model.solver_.name and record["stopped"] is False
-    assert {"python", "mercer", "numpy", "scipy", "scikit-learn", "platform"} <= set(record["versions"])
-    assert set(record["seconds"]) == {"read", "fit", "write"}
-
-
-@pytest.mark.parametrize("method", ["pca", "kpca", "kda", "isomap", "tsne"])
-def test_a_record_replays_to_the_same_bytes(shell, method):
-    extra = [*QUICK.get(method, []), "--scale", "robust", "--seed", "3"]
-    shell("fit", *FLOWERS, "-m", method, *extra, "-o", "c.csv")
-    first = (shell.folder / "c.csv").read_bytes()
-    shell("fit", "--config", "c.run.json", "-o", "again.csv")
-    assert (shell.folder / "again.csv").read_bytes() == first
-    assert shell.record("again.run.json")["parameters"] == shell.record("c.run.json")["parameters"]
-    (shell.folder / "c.csv").unlink()
-    shell("fit", "--config", "c.run.json")
-    assert (shell.folder / "c.csv").read_bytes() == first
-
-
-def test_options_given_besides_a_record_win(shell):
-    shell("fit", *FLOWERS, "-m", "kpca", "--gamma", "0.5", "--n-components", "3", "-o", "c.csv")
-    shell("fit", "--config", "c.run.json", "--gamma", "2", "--scale", "standard", "-o", "d.csv")
-    record = shell.record("d.run.json")
-    assert record["parameters"]["gamma"] == 2.0 and record["parameters"]["n_components"] == 3
-    assert record["choice"] == {"label": "species", "id": "name", "scale": "standard"}
-    shell("fit", "--config", "c.run.json", "--method", "pca", "-o", "e.csv")
-    assert shell.record("e.run.json")["parameters"]["n_components"] == 2
-
-
-def test_changed_data_is_a_warning_or_with_strict_an_error(shell):
-    shell("fit", *FLOWERS, "-m", "pca", "-o", "c.csv")
-    text = (shell.folder / "flowers.csv").read_text()
-    (shell.folder / "flowers.csv").write_text(text.replace("5.1", "5.2", 1))
-    assert "warning: flowers.csv is not the data" in shell("fit", "--config", "c.run.json", "-o", "d.csv").stderr
-    assert "sha256" in shell("fit", "--config", "c.run.json", "-o", "e.csv", "--strict", status=3).stderr
-    assert not (shell.folder / "e.csv").exists()
-
-
-def test_a_record_is_found_from_another_folder(shell, monkeypatch):
-    shell("fit", *FLOWERS, "-m", "pca", "-o", "c.csv")
-    (shell.folder / "elsewhere").mkdir()
-    monkeypatch.chdir(shell.folder / "elsewhere")
-    shell("fit", "--config", "../c.run.json", "-o", "d.csv")
-    assert (shell.folder / "elsewhere" / "d.csv").read_bytes() == (shell.folder / "c.csv").read_bytes()
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "[]",
-        "{}",
-        '{"format": "mercer run"}',
-        '{"format": "mercer run", "version": 99}',
-        '{"format": "mercer run", "version": 1}',
-        "\0",
-    ],
-)
-def test_a_record_that_is_none_is_one_line(shell, text):
-    (shell.folder / "bad.run.json").write_text(text)
-    assert "bad.run.json" in shell("fit", "--config", "bad.run.json", status=3).stderr
-
-
-def test_json_is_the_record(shell):
-    result = shell("fit", *FLOWERS, "-m", "pca", "-o", "c.csv", "--json", "--quiet")
-    assert json.loads(result.stdout) == shell.record("c.run.json") and result.stderr == ""
-
-
 # --- what is refused, and that nothing is left behind ----------------------------------------------------------
 
 
@@ -209,18 +101,6 @@ def test_what_cannot_be_done_is_one_line_and_writes_nothing(shell, words, status
     before = {path.name: path.read_bytes() for path in shell.folder.iterdir()}
     result = shell("fit", *words, status=status)
     assert said.lower() in result.stderr.splitlines()[-1].lower()
-    assert {path.name: path.read_bytes() for path in shell.folder.iterdir()} == before
-
-
-def test_a_failure_while_writing_leaves_the_old_files(shell, monkeypatch):
-    shell("fit", *FLOWERS, "-m", "pca", "-o", "c.csv", "--save", "m.mercer")
-    before = {path.name: path.read_bytes() for path in shell.folder.iterdir()}
-
-    def full(*_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("mercer.cli.fitted.save_model", full)
-    shell("fit", *FLOWERS, "-m", "kpca", "-o", "c.csv", "--save", "m.mercer", status=1)
     assert {path.name: path.read_bytes() for path in shell.folder.iterdir()} == before
 
 
@@ -280,28 +160,6 @@ def test_a_single_column_has_one_principal_component_unless_more_are_asked_for(s
     shell("fit", "column.csv", "-m", "pca", "-o", "c.csv")
     assert list(shell.columns("c.csv")) == ["pca1"] and shell.record("c.run.json")["parameters"]["n_components"] == 1
     shell("fit", "column.csv", "-m", "pca", "--n-components", "2", "-o", "c.csv", status=3)
-
-
-def test_names_with_commas_stand_in_quotes(shell):
-    write_table("t.csv", {"size, cm": np.arange(9.0), "b": np.arange(9.0) ** 2, "c": np.arange(9.0) % 2})
-    shell("fit", "t.csv", "--drop", '"size, cm",c', "-o", "c.csv")
-    assert shell.record("c.run.json")["choice"] == {"drop": ["size, cm", "c"]}
-    assert shell.record("c.run.json")["input"]["columns"] == 1
-
-
-def test_a_name_may_be_as_long_as_the_system_allows(shell):
-    name = "n" * 240
-    shell("fit", *FLOWERS, "-m", "pca", "-o", f"{name}.csv", "--save", "m.mercer", "-q")
-    assert {path.name for path in shell.folder.iterdir()} == {
-        *("flowers.csv", "other.csv", "m.mercer"),
-        *(f"{name}.csv", f"{name}.run.json"),
-    }
-
-
-def test_warnings_are_one_line_each(shell):
-    write_table("flat.csv", {"a": np.ones(30), "b": np.arange(30.0)})
-    lines = shell("fit", "flat.csv", "-m", "pca", "--n-components", "2", "-o", "c.csv", "-q").stderr.splitlines()
-    assert all(line.startswith("mercer: ") for line in lines)
 
 
 def test_a_page_has_the_map_and_its_quality(shell):

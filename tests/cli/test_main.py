@@ -4,7 +4,6 @@ import subprocess
 import sys
 
 import click
-import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -18,7 +17,7 @@ def invoke(*args):
 
 
 @pytest.mark.parametrize(
-    "args", [[], ["--help"], ["fit", "--help"], ["fit", "--method", "tsne", "--help"], ["fit", "--no"]]
+    "args", [[], *([verb, "--help"] for verb in VERBS), ["fit", "--method", "tsne", "--help"], ["fit", "--no"]]
 )
 def test_asking_for_help_loads_nothing_heavy(args):
     code = (
@@ -111,54 +110,6 @@ def test_wrong_usage_is_one_line_and_status_2(args):
 )
 def test_what_is_nearly_right_is_met_with_what_is(args, hint):
     assert hint in invoke(*args).stderr
-
-
-@pytest.mark.parametrize(
-    ("error", "status"),
-    [
-        (ValueError("a\nb"), 3),
-        (np.linalg.LinAlgError("singular"), 1),
-        (MemoryError(), 4),
-        (KeyboardInterrupt(), 130),
-        (OSError(28, "full"), 1),
-        (ZeroDivisionError("x"), 1),
-        (KeyError("x"), 1),
-        (BrokenPipeError(), 0),
-    ],
-)
-def test_any_failure_of_a_verb_is_one_line_and_its_status(monkeypatch, error, status):
-    def broken(*args, **options):
-        raise error
-
-    monkeypatch.setattr("mercer.cli.demo.run", broken)
-    result = invoke("demo", "circles")
-    assert result.exit_code == status
-    lines = [line for line in result.stderr.split("\n") if line]
-    assert len(lines) == bool(status) and all(line.startswith("mercer: ") for line in lines)
-
-
-def test_errors_of_the_library_have_statuses_of_their_own(monkeypatch):
-    from sklearn.utils._param_validation import InvalidParameterError
-
-    from mercer.exceptions import MemoryLimitError, ModelFileError
-    from mercer.tables.table import TableError
-
-    for error, status in ((TableError, 3), (ModelFileError, 5), (MemoryLimitError, 4), (InvalidParameterError, 2)):
-
-        def broken(*args, error=error, **options):
-            raise error("no")
-
-        monkeypatch.setattr("mercer.cli.demo.run", broken)
-        assert invoke("demo", "circles").exit_code == status
-
-
-def test_debug_shows_where(monkeypatch):
-    def broken(*args, **options):
-        raise ValueError("deep inside")
-
-    monkeypatch.setattr("mercer.cli.demo.run", broken)
-    result = invoke("demo", "circles", "--debug")
-    assert isinstance(result.exception, ValueError)
 
 
 def test_errors_pass_through_outside_standalone_mode():

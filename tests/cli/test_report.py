@@ -2,10 +2,6 @@
 
 import json
 
-import numpy as np
-
-from mercer.tables.table import write_table
-
 FLOWERS = ["flowers.csv", "--label", "species", "--id", "name"]
 
 
@@ -24,10 +20,3 @@ def test_a_page_without_the_table(shell):
     shell("fit", *FLOWERS, "-m", "pca", "-o", "c.csv", "-q")
     assert json.loads(shell("report", "c.csv", "-o", "map.html", "--json").stdout)["columns"] == ["species"]
     assert "is an input" in shell("report", "c.csv", "-o", "c.csv", status=2).stderr
-
-
-def test_maps_of_different_rows_are_refused(shell):
-    write_table("a.csv", {"x": np.arange(4.0)})
-    write_table("b.csv", {"x": np.arange(5.0)})
-    assert "a.csv has 4 rows and b.csv has 5" in shell("report", "a.csv", "b.csv", "-o", "m.html", status=3).stderr
-    assert not (shell.folder / "m.html").exists()

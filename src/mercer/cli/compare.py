@@ -22,7 +22,6 @@ from mercer.cli.options import (
     json_option,
     names_option,
     option,
-    other_options,
     run_options,
     score_options,
     seed_option,
@@ -61,35 +60,7 @@ COMPARED = [name for name, method in METHODS.items() if not method.takes_second]
 @seed_option("Seeds the methods, and chooses the rows that are sampled.")
 @jobs_option
 @run_options
-@click.pass_context
-def command(context: click.Context, **options: Any) -> None:
-    """\b
-    Examples:
-      mercer compare table.csv a.csv b.csv
-      mercer compare table.csv --methods pca,kpca,tsne --label kind
-      mercer compare table.csv --methods kpca,tsne -o maps --report maps.html
-
-    Score several maps of one table and mark the best of each score. Then tell how far the maps agree with one another,
-    by the Procrustes disparity of their shapes (0 means the same shape) and the share of neighbours in common.
-    """
-    run(table_choice(context), **other_options(options))
-
-
-@dataclass(frozen=True)
-class ScoredMap:
-    """A map with a name and its scores."""
-
-    name: str
-    values: np.ndarray  # (n, k)
-    axes: list[str]
-    scores: list[Any]
-    record: dict[str, Any] | None
-    stopped: bool = False
-
-
-def run(
-    choice: dict[str, Any],
-    *,
+def command(
     table: str,
     coordinates: tuple[str, ...],
     methods: tuple[str, ...],
@@ -103,9 +74,20 @@ def run(
     seed: int,
     jobs: int | None,
     console: Console,
+    **options: Any,
 ) -> None:
+    """\b
+    Examples:
+      mercer compare table.csv a.csv b.csv
+      mercer compare table.csv --methods pca,kpca,tsne --label kind
+      mercer compare table.csv --methods kpca,tsne -o maps --report maps.html
+
+    Score several maps of one table and mark the best of each score. Then tell how far the maps agree with one another,
+    by the Procrustes disparity of their shapes (0 means the same shape) and the share of neighbours in common.
+    """
     from mercer.cli.table_input import refuse_metric, source_name
 
+    choice = table_choice(options)
     _refuse(coordinates, methods, choice, output)
     settings = {"neighbors": neighbors, "sample": sample_size(sample), "seed": seed, "metric": metric}
     refuse_metric(metric)
@@ -134,6 +116,18 @@ def run(
         console.field("page", report)
     if methods and (len(maps) < len(methods) or maps[-1].stopped):
         raise Failure(f"stopped; compared only {', '.join(m.name for m in maps)}", STOPPED)
+
+
+@dataclass(frozen=True)
+class ScoredMap:
+    """A map with a name and its scores."""
+
+    name: str
+    values: np.ndarray  # (n, k)
+    axes: list[str]
+    scores: list[Any]
+    record: dict[str, Any] | None
+    stopped: bool = False
 
 
 def _refuse(coordinates: tuple[str, ...], methods: tuple[str, ...], choice: dict[str, Any], output: str | None) -> None:

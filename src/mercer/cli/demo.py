@@ -1,23 +1,18 @@
-"""`mercer demo`: the methods at work on data that is here already."""
+"""`mercer demo`: the methods at work on built-in data."""
 
 from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import click
 
 from mercer.cli.console import Console
+from mercer.cli.errors import unsuitable
 from mercer.cli.options import OUTPUT, option, run_options, unknown, verb
+from mercer.cli.outputs import make_folder
 
-DEMOS = {
-    "circles": "two rings that no straight projection tells apart: kernel PCA",
-    "swissroll": "a rolled-up sheet, unrolled: Isomap",
-    "crowding": "ten digits with and without room: SNE and t-SNE",
-    "faces": "is it a face, and whose? Eigenfaces",
-    "digits": "two maps of handwritten digits, their quality, and a page",
-}
+DEMOS = ("circles", "swissroll", "crowding", "faces", "digits")
 SHORT = ("circles", "digits")
 
 
@@ -38,15 +33,15 @@ def _known(context: click.Context, _: click.Parameter, names: tuple[str, ...]) -
     show_default=True,
     metavar="FOLDER",
     section=OUTPUT,
-    help="Where pictures and pages go; made if it is not there.",
+    help="Folder for pictures and pages, made if it does not exist.",
 )
-@option("--no-page", is_flag=True, section=OUTPUT, help="Pictures alone.")
+@option("--no-page", is_flag=True, section=OUTPUT, help="Write pictures only.")
 @run_options
 def command(names: tuple[str, ...], output: Path, no_page: bool, console: Console) -> None:
     """\b
     Examples:
       mercer demo                     circles and digits
-      mercer demo digits -o /tmp/d    one of them, pictures in /tmp/d
+      mercer demo digits -o /tmp/d    one demo, with its files in /tmp/d
       mercer demo all
 
     \b
@@ -56,28 +51,20 @@ def command(names: tuple[str, ...], output: Path, no_page: bool, console: Consol
     faces      is it a face, and whose? Eigenfaces
     digits     two maps of handwritten digits, their quality, and a page
 
-    For each: numbers on stdout and pictures as PNG files; for the digits also a page that opens in a browser.
+    Each demo prints numbers on stdout and writes pictures as PNG files. The digits also make a page for a browser.
     """
-    run(list(names) or list(SHORT), output, console, pages=not no_page)
-
-
-def run(names: list[str], output: Path, console: Console, *, pages: bool = True) -> None:
-    """Run the demos in `names`, "all" being each of them; those whose data is missing are left out of all."""
-    from mercer.cli.demos.faces import NoFaces
-    from mercer.cli.demos.stage import Stage
-    from mercer.cli.errors import unsuitable
-    from mercer.cli.outputs import make_folder
-
     make_folder(output)
-    stage = Stage(output, console, pages=pages)
-    wanted = list(DEMOS) if "all" in names else names
-    for place, name in enumerate(wanted):
-        show: Any = import_module(f"mercer.cli.demos.{name}").show
+
+    from mercer.cli.demos.stage import MissingData, Stage
+
+    stage = Stage(output, console, pages=not no_page)
+    for place, name in enumerate(DEMOS if "all" in names else names or SHORT):
         if place:
             stage.say()
         try:
-            show(stage)
-        except NoFaces as error:
+            import_module(f"mercer.cli.demos.{name}").show(stage)
+        except MissingData as error:
+            # A demo that was asked for by name fails without its data; among all of them it is only left out.
             if "all" not in names:
                 raise unsuitable(str(error)) from error
             console.warn(str(error))

@@ -14,7 +14,6 @@ from mercer.cli.options import (
     json_option,
     names_option,
     option,
-    other_options,
     run_options,
     score_options,
     seed_option,
@@ -45,24 +44,7 @@ from mercer.cli.record import json_value
 @json_option
 @seed_option("Chooses the rows that are sampled.")
 @run_options
-@click.pass_context
-def command(context: click.Context, **options: Any) -> None:
-    """\b
-    Examples:
-      mercer evaluate table.csv coords.csv
-      mercer evaluate table.csv other_tool.csv --coords x,y --label kind
-      mercer evaluate table.csv coords.csv --json | jq '.scores[0].value'
-
-    Tell how faithful a map is: which neighbours it lost or made up, what it did to distances and classes, each score
-    with its standard error. The table is prepared as the run.json beside the coordinates says. Rows are matched by
-    id, or by order if there are no ids.
-    """
-    run(table_choice(context), **other_options(options))
-
-
-def run(
-    choice: dict[str, Any],
-    *,
+def command(
     table: str,
     coordinates: str,
     coords: tuple[str, ...],
@@ -74,12 +56,23 @@ def run(
     as_json: bool,
     seed: int,
     console: Console,
+    **options: Any,
 ) -> None:
+    """\b
+    Examples:
+      mercer evaluate table.csv coords.csv
+      mercer evaluate table.csv other_tool.csv --coords x,y --label kind
+      mercer evaluate table.csv coords.csv --json | jq '.scores[0].value'
+
+    Tell how faithful a map is: which neighbours it lost or made up, what it did to distances and classes, each score
+    with its standard error. The table is prepared as the run.json beside the coordinates says. Rows are matched by
+    id, or by order if there are no ids.
+    """
     from mercer.cli.map_file import read_map, table_of_map
     from mercer.cli.pages import quality_report
     from mercer.cli.table_input import refuse_metric
 
-    size = sample_size(sample)
+    choice, size = table_choice(options), sample_size(sample)
     refuse_metric(metric)
     found = read_map(coordinates, coords=coords, id=choice.get("id"), label=None)
     rows, found = table_of_map(table, found, choice, console, model=model)

@@ -253,7 +253,7 @@ def request_from(context: click.Context, options: dict[str, Any]) -> FitRequest:
     merged["parameters"] = recorded.get("parameters", {}) | parameters
     if merged["method"] in METHODS:
         merged["parameters"] = METHODS[merged["method"]].consistent(merged["parameters"], parameters)
-    merged["choice"] = recorded.get("choice", {}) | table_choice(context)
+    merged["choice"] = recorded.get("choice", {}) | table_choice(options)
     if not any(merged.get(name) for name in OUTPUTS):
         merged["output"] = STDOUT
     request = FitRequest(**merged)

@@ -34,10 +34,6 @@ def command(file: str, as_json: bool, console: Console) -> None:
     and which options to give to mercer fit. For a model: its class, parameters and spectrum. For coordinates and for a
     run.json: the run that made them.
     """
-    run(file, as_json, console)
-
-
-def run(file: str, as_json: bool, console: Console) -> None:
     if file != "-" and not Path(file).exists():
         raise unsuitable(f"{file}: there is no such file.")
     about, show = _described(file, console)

@@ -204,14 +204,7 @@ score_options = _together(
 )
 
 
-_TABLE_OPTIONS = ("label", "id", "drop", "columns", "impute", "encode", "scale", "dtype")
-
-
-def table_choice(context: click.Context) -> dict[str, Any]:
+def table_choice(options: dict[str, Any]) -> dict[str, Any]:
     """The options about the table that were given, as fields of `mercer.tables.table.Choice`."""
-    return {name: context.params[name] for name in _TABLE_OPTIONS if context.params.get(name)}
-
-
-def other_options(options: dict[str, Any]) -> dict[str, Any]:
-    """The options that are not about the table."""
-    return {name: value for name, value in options.items() if name not in _TABLE_OPTIONS}
+    names = ("label", "id", "drop", "columns", "impute", "encode", "scale", "dtype")
+    return {name: options[name] for name in names if options.get(name)}

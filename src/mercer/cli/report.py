@@ -15,7 +15,6 @@ from mercer.cli.options import (
     names_option,
     neighbors_option,
     option,
-    other_options,
     run_options,
     seed_option,
     table_choice,
@@ -48,22 +47,7 @@ if TYPE_CHECKING:
 @json_option
 @seed_option("Chooses the rows that are sampled for the scores.")
 @run_options
-@click.pass_context
-def command(context: click.Context, **options: Any) -> None:
-    """\b
-    Examples:
-      mercer report coords.csv -o map.html
-      mercer report kpca.csv tsne.csv --data table.csv --label kind -o maps.html
-
-    Write one HTML file with all maps, linked: pan and zoom, colour by any column, lasso, search, see the quality and
-    how each map was made. It needs no network and no server. Maps are matched by id, or by order if there are no ids.
-    """
-    run(table_choice(context), **other_options(options))
-
-
-def run(
-    choice: dict[str, Any],
-    *,
+def command(
     coordinates: tuple[str, ...],
     output: str,
     title: str | None,
@@ -73,7 +57,16 @@ def run(
     as_json: bool,
     seed: int,
     console: Console,
+    **options: Any,
 ) -> None:
+    """\b
+    Examples:
+      mercer report coords.csv -o map.html
+      mercer report kpca.csv tsne.csv --data table.csv --label kind -o maps.html
+
+    Write one HTML file with all maps, linked: pan and zoom, colour by any column, lasso, search, see the quality and
+    how each map was made. It needs no network and no server. Maps are matched by id, or by order if there are no ids.
+    """
     refuse_bad_outputs([output], [*coordinates, *([data] if data else [])])
     refuse_other_than_page(output)
 
@@ -82,6 +75,7 @@ def run(
     from mercer.memory import format_bytes
     from mercer.web.page import Map, Page, write_page
 
+    choice = table_choice(options)
     label = choice.get("label") if data is None else None
     maps = matched([read_map(path, coords=coords, id=choice.get("id"), label=label) for path in coordinates])
     table = None

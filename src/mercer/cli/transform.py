@@ -37,20 +37,7 @@ if TYPE_CHECKING:
 )
 @json_option
 @run_options
-def command(**options: Any) -> None:
-    """\b
-    Examples:
-      mercer transform map.mercer new.csv -o more.csv
-      mercer transform map.mercer new.csv | head
-
-    Find coordinates for new rows. The model file knows how the fitted rows were prepared, and new rows are prepared
-    in the same way: the same columns, encoding and scaling. Ids and labels are kept.
-    """
-    run(**options)
-
-
-def run(
-    *,
+def command(
     model: str,
     table: str,
     second: str | None,
@@ -60,6 +47,14 @@ def run(
     as_json: bool,
     console: Console,
 ) -> None:
+    """\b
+    Examples:
+      mercer transform map.mercer new.csv -o more.csv
+      mercer transform map.mercer new.csv | head
+
+    Find coordinates for new rows. The model file knows how the fitted rows were prepared, and new rows are prepared
+    in the same way: the same columns, encoding and scaling. Ids and labels are kept.
+    """
     if as_json and output == STDOUT:
         raise click.UsageError("--json and coordinates cannot both go to stdout. Name a file with -o.")
     inputs = [model, table, *([second] if second else [])]

@@ -1,1 +1,1 @@
-"""The demos: each a module with `show(stage)`; what examples share with them is here."""
+"""The demos of `mercer demo`: each is a module with `show(stage)`. Some examples show the same with other settings."""

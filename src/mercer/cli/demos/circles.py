@@ -1,4 +1,4 @@
-"""Two rings: their projections on a line overlap in every direction, but not in feature space."""
+"""Two rings overlap on every straight line they are projected to, but come apart in feature space."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The crowding problem: the same digits by SNE, whose Gaussian leaves no room in the plane, and by t-SNE."""
+"""The crowding problem: SNE, whose Gaussian leaves no room in the plane, and t-SNE, with the same digits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def show(stage: Stage) -> None:
 
 
 def crowd(rows: int, steps: int, say: Callable[[str], None]) -> Figure:
-    """Both maps of so many digits, what they keep and how far apart they draw it, said and drawn."""
+    """Map digits with SNE and t-SNE. Tell and draw what each map keeps, and how far apart it puts things."""
     X, kind = load_digits(return_X_y=True)
     X, kind = X[:rows], kind[:rows]
     figure, panels = new_figure(3, width=4.2, height=4.2)
@@ -60,7 +60,7 @@ def _draw_map(ax: Axes, Y: np.ndarray, kind: np.ndarray, title: str) -> None:
 
 
 def _draw_spread(ax: Axes, spreads: dict[str, np.ndarray]) -> None:
-    """How far apart pairs are, as curves: a crowded map has little beyond a few neighbours' distances."""
+    """Draw how far apart pairs are: a crowded map has little beyond a few times the distance between neighbours."""
     edges = np.linspace(0, 1.05 * max(spread.max() for spread in spreads.values()), 60)
     for (name, spread), color in zip(spreads.items(), FEW, strict=False):
         share, _ = np.histogram(spread, edges, density=True)

@@ -1,4 +1,4 @@
-"""1797 images of 8 × 8 pixels: the spectrum with its certificate, two maps with their quality, and a page of both."""
+"""1797 images of 8 × 8 pixels: a spectrum with error bounds, two maps with their quality, and a page of both."""
 
 from __future__ import annotations
 

@@ -11,15 +11,11 @@ from sklearn.metrics import roc_auc_score
 from sklearn.neighbors import KNeighborsClassifier
 
 from mercer import PCA, KernelPCA, NoveltyDetector
-from mercer.cli.demos.stage import Stage
+from mercer.cli.demos.stage import MissingData, Stage
 from mercer.plots import FEW, INK, new_figure
 
 FETCH = "Run: python scripts/fetch_data.py faces"
 KNOWN = 80  # of the 100 faces; the others and all patches without a face are new
-
-
-class NoFaces(Exception):
-    """The pictures of faces are not here."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +53,7 @@ def find_faces(folder: Path | None = None) -> Faces:
             pass
         else:
             return Faces(np.asarray(lfw_subset()).reshape(200, -1), None)
-    raise NoFaces(f"The pictures of faces are not here. {FETCH}")
+    raise MissingData(f"The pictures of faces are not here. {FETCH}")
 
 
 def even_light(images: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Where a demo shows what it has: tables and sentences on stdout, pictures and pages in a folder."""
+"""Where a demo shows its results: sentences and tables on stdout, pictures and pages in a folder."""
 
 from __future__ import annotations
 
@@ -18,16 +18,22 @@ from mercer.cli.outputs import OutputFiles
 from mercer.plots import INK
 
 
+class MissingData(Exception):
+    """The data of a demo is not on this machine."""
+
+
 class Stage:
-    """folder : for the pictures, which is there
-    pages : whether pages are written too
+    """Where one run of demos goes.
+
+    folder : for the pictures; it exists
+    pages : whether to write pages, too
     """
 
     def __init__(self, folder: Path, console: Console, *, pages: bool = True) -> None:
         self.folder, self.console, self.pages = folder, console, pages
 
     def say(self, text: str = "", *, bold: bool = False) -> None:
-        """A sentence, in lines of at most 80 columns."""
+        """Print a sentence in lines of at most 80 columns."""
         if not self.console.quiet:
             for line in wrap(text, 80, subsequent_indent="  ") or [""]:
                 print_text(line, bold=bold)
@@ -37,7 +43,7 @@ class Stage:
             print_table(headings, rows, **settings)
 
     def picture(self, name: str, figure: Figure) -> None:
-        """Write a PNG with a palette: a quarter of the bytes, and no difference to the eye."""
+        """Write a PNG with a palette. It has a quarter of the bytes and looks the same."""
         drawn = BytesIO()
         figure.savefig(drawn, format="png")
         image = Image.open(drawn).convert("RGB").quantize(192, dither=Image.Dither.NONE)
@@ -54,7 +60,7 @@ class Stage:
         self.console.field(what, str(path))
 
     def spectrum(self, title: str, kpca: Any, rows: int | None = None) -> None:
-        """Of kernel PCA: eigenvalues with their certificate, and what the fit did."""
+        """Print the eigenvalues of a kernel PCA with their error bounds, and how they were found."""
         shares = kpca.explained_variance_ratio_
         columns = (kpca.eigenvalues_, shares, np.cumsum(shares), kpca.residuals_, kpca.eigenvalue_error_)
         lines = [

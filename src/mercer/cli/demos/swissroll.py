@@ -1,4 +1,4 @@
-"""A rolled-up sheet: projections keep it rolled up, and Isomap unrolls it."""
+"""A rolled-up sheet: projections leave it rolled up, Isomap unrolls it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def show(stage: Stage) -> None:
 
 
 def unroll(rows: int, say: Callable[[str], None]) -> Figure:
-    """Three methods on a roll of so many points: what each makes of the length along it, said and drawn."""
+    """Map a roll with three methods. Tell and draw how well each recovers the length along it."""
     X, turn = make_swiss_roll(rows, random_state=0)
     along = (turn * np.sqrt(1 + turn**2) + np.arcsinh(turn)) / 2  # the length of the spiral: the true coordinate
     methods = {

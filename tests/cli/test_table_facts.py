@@ -1,0 +1,45 @@
+"""Tables are described column by column, and what is suggested works."""
+
+import json
+
+import numpy as np
+
+from mercer.tables.table import write_table
+
+
+def test_a_table_is_described_and_options_suggested(shell):
+    write_table(
+        "t.csv",
+        {
+            "key": np.array([f"k{i}" for i in range(40)], object),
+            "kind": np.array(["a", "b"] * 20, object),
+            "size": np.r_[np.nan, np.arange(39.0)],
+            "same": np.full(40, 3.0),
+            "huge": np.arange(40) * 1e6 + 0.5,
+        },
+    )
+    about = json.loads(shell("inspect", "t.csv", "--json").stdout)
+    assert about["rows"] == 40 and about["columns"]["size"]["missing"] == 1
+    assert about["columns"]["kind"] == {"kind": "text", "commonest": {"a": 20, "b": 20}, "missing": 0, "distinct": 2}
+    assert about["columns"]["size"]["most"] == 38 and about["columns"]["same"]["distinct"] == 1
+    advice = "\n".join(about["suggestions"])
+    for option in ("--id key", "--label kind", "--impute", "--drop same", "--scale"):
+        assert option in advice
+    text = shell("inspect", "t.csv").stdout
+    assert "t.csv: 40 rows, 5 columns" in text and "--id key" in text
+    words = ["--id", "key", "--label", "kind", "--impute", "median", "--drop", "same", "--scale", "standard"]
+    shell("fit", "t.csv", *words, "-o", "c.csv")  # what is suggested works
+
+
+def test_suggestions_can_be_typed_and_are_not_to_drop_all(shell):
+    same = np.full(9, 2.0)
+    write_table("t.csv", {"a b": same, "c,d": same, "e": np.arange(9.0), "the kind": np.array(["x", "y", "z"] * 3)})
+    advice = json.loads(shell("inspect", "t.csv", "--json").stdout)["suggestions"]
+    assert "--drop 'a b,\"c,d\"': they are constant" in advice
+    write_table("flat.csv", {"a": same, "b": same})
+    assert json.loads(shell("inspect", "flat.csv", "--json").stdout)["suggestions"] == []
+
+
+def test_copies_of_rows_are_counted(shell):
+    write_table("t.csv", {"a": np.array([1.0, 2, 1, 1]), "b": np.array(["x", "y", "x", "z"], object)})
+    assert json.loads(shell("inspect", "t.csv", "--json").stdout)["duplicate_rows"] == 1
