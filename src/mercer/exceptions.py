@@ -52,6 +52,10 @@ class DegenerateDataWarning(MercerWarning):
     """The data has fewer directions of variation than were asked for."""
 
 
+class UncertainScoresWarning(MercerWarning):
+    """Rounding, or a residual, blurs the scores of some components: `transform_error_` says by how much."""
+
+
 class ForcedCorrelationWarning(MercerWarning):
     """Two views correlate perfectly because they have more directions than there are samples, whatever the data."""
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.backends import namespace, placement
+from mercer.backends import namespace, placement, to_numpy
 from mercer.kernels.discrete import backend_for
 from mercer.kernels.gradients import gradient_sum, refuse_kinks
 from mercer.kernels.kernel import Kernel, Points
@@ -19,11 +19,11 @@ _GRADIENT_ENTRIES = 2**21  # of a run's gradients, (m, k, d), held at once by a 
 
 
 class KernelExpansion:
-    """x ↦ k(x, anchors) @ coefs − offset, in tiles: memory is a tile a thread, whatever the number of rows.
+    """x ↦ k(x, anchors) @ coefs − offset, in tiles: memory is one tile per thread, whatever the number of rows.
 
     kernel : a bound Kernel
     anchors : the samples xᵢ, (n, d)
-    coefs : (n, k)
+    coefs : (n, k); the kernel is evaluated in their precision, which may be wider than that of the anchors
     offset : (k,)
 
     Cost of a call on m rows: m · n entries of the kernel and 2 m n k flops.
@@ -56,18 +56,24 @@ class KernelExpansion:
 
     def anchor_points(self) -> Points:
         if self._points is None:
-            self._points = self.kernel.points(self.anchors)
+            self._points = self.kernel.points(self.anchors, self._precision())
         return self._points
+
+    def _precision(self) -> Any:
+        """The precision that points are made in: None is that of the anchors."""
+        return None if self.anchors.ndim != 2 or self.anchors.dtype == self.coefs.dtype else self.coefs.dtype
 
     def new_points(self, X: Any) -> Points:
         """The rows of X, ready to be compared with the anchors."""
-        return self.kernel.points(X, like=self.anchor_points())
+        return self.kernel.points(X, self._precision(), like=self.anchor_points())
 
     def __call__(self, X: Any) -> Any:
-        return self.on_points(self.new_points(X))
+        """f at rows, in the precision of the anchors."""
+        out, wider = self.on_points(self.new_points(X)), self._precision() is not None
+        return namespace(out).astype(out, self.anchors.dtype) if wider else out
 
     def on_points(self, new: Points) -> Any:
-        """f at points that are ready."""
+        """f at points that are ready, in the precision of the coefficients."""
         old = self.anchor_points()
         backend = backend_for(old)
         xp = namespace(self.coefs)
@@ -95,6 +101,19 @@ class KernelExpansion:
                 "data was scaled."
             )
         return out
+
+    def rounding_error(self, largest: float, entry_error: float = 0.0) -> np.ndarray:
+        """How far f may be from its exact value because of rounding, (k,), at rows where |k(x, xᵢ)| ≤ `largest`.
+
+        An entry of the kernel is wrong by `entry_error` and a few units in the last place, and so are the coefficients;
+        adding up n products loses √n units more, as sums of n roundings do. So f is wrong by at most
+
+            ‖α‖₁ (entry_error + (8 + √n) ε · largest).
+        """
+        xp = namespace(self.coefs)
+        lengths = to_numpy(xp.sum(xp.abs(self.coefs), axis=0)).astype(np.float64)
+        unit = float(xp.finfo(self.coefs.dtype).eps) * largest
+        return lengths * (entry_error + (8 + self.coefs.shape[0] ** 0.5) * unit)
 
     def each_gradient(self, new: Points, d: int, use: Callable[[slice, Any], None]) -> None:
         """Call use(run, G) for runs of the points, G[a, j] = ∂fⱼ/∂x at point a, (m, k, d); d is the data's width.

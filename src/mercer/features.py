@@ -45,11 +45,14 @@ class Features:
     F : (n, m), with the data: same device, same precision
     factor : where F comes from, with its error tr(K − FFᵀ)
     trace : tr K
+    largest, entry_error : the largest k(x, x), and how far an entry of K may be from k(x, y)
     kernel, anchors : what `expansion` compares new points with
     """
 
     factor: Factor
     trace: float
+    largest: float
+    entry_error: float
     kernel: Kernel
     anchors: Any
     n_jobs: int | None
@@ -94,7 +97,9 @@ def kernel_features(
     refuse_large_factor(X, rank, memory_limit, n_jobs)
     A: Operator = Dense(symmetric(X)) if given else Gram(kernel, X, n_jobs=n_jobs)
     refuse_overflow(A, kernel)
-    trace = float(A.xp.sum(A.diagonal(), dtype=A.xp.float64))
+    diagonal = A.diagonal()
+    trace, largest = float(A.xp.sum(diagonal, dtype=A.xp.float64)), float(A.xp.max(A.xp.abs(diagonal)))
+    entry_error = kernel.rounding(A.points) if isinstance(A, Gram) else 0.0
     rng = as_generator(random_state)
     dtype = A.xp.float32 if single else None
     if rank is None and not is_foreign(X):
@@ -110,7 +115,7 @@ def kernel_features(
     if not factor.F.shape[1] and bool(A.xp.any(A.rows(A.xp.zeros(1, dtype=A.xp.int64, **A.placement())) != 0)):
         raise ValueError(f"A factor needs k(x, x) > 0, which {kernel!r} has nowhere on this data. {_INDEFINITE}")
     anchors = X if given else rows_of(X, factor.landmarks)
-    return Features(factor, trace, kernel, anchors, n_jobs)
+    return Features(factor, trace, largest, entry_error, kernel, anchors, n_jobs)
 
 
 def _in_double(kernel: Kernel, X: Any, n_jobs: int | None) -> np.ndarray:

@@ -105,6 +105,7 @@ class KernelPCA(KernelEstimator):
     eigenvectors_ : (n, k), e, the entry of largest magnitude positive
     residuals_ : (k,), ‖HKHe − γe‖, recomputed at the end (for "rpcholesky" an upper bound)
     eigenvalue_error_ : (k,), a bound on the distance from γ to an eigenvalue of HKH
+    transform_error_ : (k,), a bound on the error of a score, in the units of the scores: see Notes
     explained_variance_, explained_variance_ratio_ : (k,), γ/n, and its share of the total
     total_variance_ : float, tr(HKH)/n, exact for every solver but "rpcholesky", which gives an upper bound
     solver_ : SolverReport, what ran and why, passes, bytes, seconds
@@ -121,6 +122,12 @@ class KernelPCA(KernelEstimator):
     Cost of "krylov": 5 to 10 passes of n²/2 entries of K, each a product with about k vectors; memory 160·n·k bytes
     and as many tiles as `memory_limit` allows. Float64 data is first solved on float32 tiles, then finished and
     certified on float64 ones.
+
+    `transform` of a training row differs from its row of `fit_transform` by at most `transform_error_`, and that of a
+    new row by as much from ⟨φ(x) − mean, w⟩, the exact projection on the direction w = Σ αᵢ φ(xᵢ) that was found, as
+    long as k(x, x) is no larger than for the training rows. The bound is (‖HKHe − γe‖ + rounding)/√γ, so it grows as
+    eigenvalues fall. Scores that it leaves uncertain by more than 1 % of √γ raise an `UncertainScoresWarning`. Float32
+    data is mapped in float64 arithmetic where float32 would not keep that 1 %.
 
     Examples
     --------
@@ -142,6 +149,7 @@ class KernelPCA(KernelEstimator):
             "eigenvalues_": floats("k"),
             "residuals_": floats("k", infinite=True),
             "eigenvalue_error_": floats("k", infinite=True),
+            "transform_error_": if_set(floats("k", infinite=True)),
             "explained_variance_": floats("k"),
             "explained_variance_ratio_": floats("k"),
             "total_variance_": finite,
@@ -358,6 +366,7 @@ class KernelPCA(KernelEstimator):
         self.eigenvalues_ = self._like(found.values)
         self.residuals_ = self._like(found.residuals)
         self.eigenvalue_error_ = self._like(found.errors)
+        self.transform_error_ = self._like(found.transform_errors)
         self.explained_variance_ = self._like(found.values / found.vectors.shape[0])
         self.explained_variance_ratio_ = self._like(found.values / found.total if found.total > 0 else 0 * found.values)
         self.total_variance_ = found.total / found.vectors.shape[0]

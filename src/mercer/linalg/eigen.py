@@ -24,7 +24,7 @@ from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator
 
 from mercer.backends import beside, columns_of, cpu, is_foreign, to_numpy
 from mercer.linalg.eigen_bounds import column_norms, error_bounds, length_of
-from mercer.linalg.krylov import Monitor, krylov
+from mercer.linalg.krylov import Goal, Monitor, krylov
 from mercer.linalg.operators import Dense, Operator, operator_of
 
 SOLVERS = ("auto", "dense", "krylov", "arpack", "randomized", "power")
@@ -83,6 +83,7 @@ def top_eigenpairs(
     random_state: Any = None,
     monitor: Monitor | None = None,
     start: Any = None,
+    goal: Goal | None = None,
 ) -> Eigenpairs:
     """The k largest eigenvalues of A and their vectors.
 
@@ -92,6 +93,7 @@ def top_eigenpairs(
     n_iter : power iterations of "randomized"
     monitor : called as monitor(passes, residual) after each pass of krylov
     start : (n, at most k), vectors near the wanted ones, for krylov to begin with
+    goal : residuals that are small against each pair's own eigenvalue, for krylov; ARPACK always stops by these
 
     >>> pairs = top_eigenpairs(np.diag([3.0, 1.0, 2.0]), 2)
     >>> pairs.values.tolist(), bool(pairs.residuals.max() < 1e-12)
@@ -110,11 +112,11 @@ def top_eigenpairs(
     tol = tol or default_tol(A.xp.finfo(A.dtype).bits)
     rng = as_generator(random_state)
     if solver == "krylov":
-        found = krylov(A, k, tol=tol, max_passes=max_iter or 300, rng=rng, monitor=monitor, start=start)
+        found = krylov(A, k, tol=tol, max_passes=max_iter or 300, rng=rng, monitor=monitor, start=start, goal=goal)
         return Eigenpairs(**found, solver=solver, reason=reason)
     run: dict[str, Callable[[], _Found]] = {
         "dense": lambda: _dense(A, k, rng),
-        "arpack": lambda: _arpack(A, k, tol, max_iter, rng),
+        "arpack": lambda: _arpack(A, k, tol, max_iter, rng, goal),
         "randomized": lambda: _randomized(A, k, n_iter, rng),
         "power": lambda: _power(A, k, tol, max_iter or 10_000, rng),
     }
@@ -180,7 +182,9 @@ def _dense(A: Operator, k: int, rng: np.random.Generator) -> _Found:
     return _Found(values, vectors, Dense(M), lowest)
 
 
-def _arpack(A: Operator, k: int, tol: float, max_iter: int | None, rng: np.random.Generator) -> _Found:
+def _arpack(
+    A: Operator, k: int, tol: float, max_iter: int | None, rng: np.random.Generator, goal: Goal | None
+) -> _Found:
     """SciPy's Lanczos, and block Davidson where it gives up or is seen to have missed something.
 
     Started from one vector, Lanczos may see only one of several equal eigenvalues.
@@ -202,7 +206,7 @@ def _arpack(A: Operator, k: int, tol: float, max_iter: int | None, rng: np.rando
             return _Found(values, vectors, A, lowest)
     # k good pairs would end the block method where it starts, though they are not the top ones.
     start = vectors if 0 < len(values) < k else None
-    found = krylov(A, k, tol=tol, max_passes=max_iter or 300, rng=rng, start=start)
+    found = krylov(A, k, tol=tol, max_passes=max_iter or 300, rng=rng, start=start, goal=goal)
     return _Found(found["values"], found["vectors"], found["operator"], found["lowest"])
 
 

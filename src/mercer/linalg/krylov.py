@@ -32,6 +32,26 @@ _FACTOR_FROM = 3000  # below this n a pass over A costs less than a factor does
 SINGLE_FLOOR = 3e-7  # residual, relative to the largest value, below which float32 tiles only make noise
 
 
+@dataclass(frozen=True)
+class Goal:
+    """How small residuals should be beside the tolerance: r ≤ share · θ for every θ that counts.
+
+    A residual that is small against θ₁ can still be as large as θ itself, and its vector worthless. A value counts
+    above `zero` · θ₁ and above `noise`, what rounding in the entries of A makes of an eigenvalue.
+    """
+
+    share: float
+    zero: float
+    noise: float
+
+    def allowed(self, values: np.ndarray, n: int, tolerated: float) -> np.ndarray:
+        """The largest residual for each of the values, at most `tolerated`, and no less than rounding leaves."""
+        top = np.abs(values).max(initial=0.0)
+        rounding = self.noise + np.sqrt(n) * np.finfo(np.float64).eps * top
+        counts = values > max(self.zero * top, rounding)
+        return np.where(counts, np.minimum(tolerated, np.maximum(self.share * values, rounding)), tolerated)
+
+
 @dataclass
 class _Basis:
     """Ritz pairs of A in the span of an orthonormal V, with A V at hand."""
@@ -93,6 +113,7 @@ def krylov(
     rng: np.random.Generator,
     monitor: Monitor | None = None,
     start: Any = None,
+    goal: Goal | None = None,
 ) -> dict[str, Any]:
     """The top k of A: the fields of Eigenpairs, less `solver` and `reason`; `start` are vectors known to be good."""
     guard = min(max(4, k // 8), A.n - k)
@@ -111,7 +132,10 @@ def krylov(
             if basis is None:
                 raise  # nothing is known yet
             break  # the coarser level's answer stands
-        basis, interrupted = _iterate(basis, k, guard, target, precondition, began + max_passes - passes, monitor, last)
+        last_pass = began + max_passes - passes
+        basis, interrupted = _iterate(
+            basis, k, guard, target, precondition, last_pass, monitor, last, goal if last else None
+        )
         passes += level.passes - began
         kept = max(kept, level.kept_bytes)
         V = basis.vectors(min(k + guard, basis.V.shape[1]))
@@ -156,8 +180,9 @@ def _iterate(
     last_pass: int,
     monitor: Monitor | None,
     patient: bool,
+    goal: Goal | None,
 ) -> tuple[_Basis, bool]:
-    """Expand until the first k residuals are below target · |θ₁|, or until nothing improves any more.
+    """Expand until the first k residuals are below target · |θ₁| and reach the goal, or until nothing improves.
 
     Returns the basis, and whether Ctrl-C ended it: what was reached until then is kept.
     """
@@ -171,12 +196,18 @@ def _iterate(
         worst = norms[:k].max() / scale
         if monitor is not None:
             monitor(A.passes, worst)
-        stalled = 0 if worst < 0.7 * best else stalled + 1
-        best = min(best, worst)
+        allowed = np.full(count, target * scale)
+        if goal is not None:
+            allowed[:k] = goal.allowed(basis.values[:k], A.n, target * scale)
+        excess = (norms[:k] / allowed[:k]).max()
+        stalled = 0 if excess < 0.7 * best else stalled + 1
+        best = min(best, excess)
         full = basis.V.shape[1] >= A.n
-        if worst <= target or full or A.passes >= last_pass or stalled >= (25 if patient else 3):
+        # The tolerance is worth waiting for; what the goal asks beyond it may be more than rounding allows.
+        patience = 3 if not patient or worst <= target else 25
+        if excess <= 1 or full or A.passes >= last_pass or stalled >= patience:
             return basis, False
-        unfinished = np.flatnonzero(norms > target * scale)[: A.n - basis.V.shape[1]]
+        unfinished = np.flatnonzero(norms > allowed)[: A.n - basis.V.shape[1]]
         D = A.xp.take(R, A.xp.asarray(unfinished, **A.placement()), axis=1)
         if precondition is not None:
             D = precondition(D, basis.values[unfinished])

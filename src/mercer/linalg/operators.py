@@ -147,6 +147,7 @@ class Centered(Operator):
         self._diagonal: Array = None  # A's, once asked for
         self._matrix: Array = None  # HAH itself, where it was formed
         self.entry_error = 0.0  # how far an entry of A may be from the kernel's value, where that is known
+        self.largest: float | None = None  # an entry's magnitude, at most, where the diagonal does not say
 
     @classmethod
     def consuming(cls, A: Array) -> Centered:
@@ -193,6 +194,12 @@ class Centered(Operator):
         if self._diagonal is None:
             self._diagonal = self.xp.astype(self.A.diagonal(), self.dtype)
         return self._diagonal
+
+    def largest_entry(self) -> float:
+        """A bound of |Aᵢⱼ|: the largest of the diagonal, which bounds the rest wherever A is positive semidefinite."""
+        if self.largest is None:
+            self.largest = float(self.xp.max(self.xp.abs(self.uncentred_diagonal())))
+        return self.largest
 
     def trace(self) -> float:
         """tr(HAH) = Σ Aᵢᵢ − 1ᵀA1/n."""

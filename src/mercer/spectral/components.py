@@ -19,6 +19,7 @@ from mercer.exceptions import (
     DegenerateDataWarning,
     IndefiniteKernelWarning,
     NotConvergedWarning,
+    UncertainScoresWarning,
     warn,
 )
 from mercer.expansion import KernelExpansion
@@ -27,12 +28,14 @@ from mercer.kernels import Kernel
 from mercer.kernels.discrete import Precomputed
 from mercer.linalg.eigen import SMALL, Eigenpairs, top_eigenpairs
 from mercer.linalg.gram import Gram
-from mercer.linalg.krylov import Monitor
+from mercer.linalg.krylov import Goal, Monitor
 from mercer.linalg.lowrank import FactorSpectrum, factor_spectrum
 from mercer.linalg.operators import Centered, Dense
 from mercer.planning import Plan
 
 _ONE_TILE = {True: 512, False: 256}  # samples whose matrix one thread computes while a second wakes up; quick kernels
+_TRUSTED = 0.01  # the error of a component's scores, relative to √γ, that a user need not be told of
+_OWN = {64: 1e-6, 32: 1e-3}  # residuals relative to γ that scores need: far below 1 %, and seldom worth another pass
 _ZERO_AT = {64: 1e-12, 32: 2e-7}  # an eigenvalue below this, times γ₁, is nothing but rounding
 
 
@@ -63,6 +66,7 @@ class Components:
     vectors: Any  # (n, k)
     residuals: np.ndarray
     errors: np.ndarray
+    transform_errors: np.ndarray  # a bound on the error of a score: see `_expansion`
     total: float  # tr HKH
     expansion: KernelExpansion  # x ↦ scores, and in a last column x ↦ mean of k(x, xᵢ)
     mean_norm: float  # mean of k(xᵢ, xⱼ): the squared length of the mean of the features
@@ -107,22 +111,19 @@ def components_of(
     values = _cleaned(pairs.values, subject, A.n, settings.bits, noise)
     pairs = _select(pairs, np.flatnonzero(values > 0) if settings.drop_zero else np.arange(len(values)))
     values = values[values > 0] if settings.drop_zero else values
-    vectors, _ = _with_fixed_signs(pairs.vectors, settings.bits)
-    xp, centred = A.xp, _centred(pairs, A)
-    inverse = np.where(values > 0, 1 / np.sqrt(np.where(values > 0, values, 1.0)), 0.0)
-    alphas = vectors * beside(inverse, vectors)
-    means = centred.row_sums() / A.n  # what each sample has in common with the mean: K1/n
-    offset = xp.sum(xp.astype(alphas, means.dtype) * means[:, None], axis=0)
-    mean_coefs = xp.full((A.n, 1), 1.0 / A.n, dtype=alphas.dtype, **placement(alphas))
-    expansion = _expansion(kernel, X, alphas, offset, mean_coefs, settings)
+    centred = _centred(pairs, A)
+    vectors, _ = _with_fixed_signs(pairs.vectors)
+    expansion, transform_errors = _expansion(kernel, X, values, vectors, pairs.residuals, centred, settings)
+    _warn_of_uncertain_scores(values, pairs.residuals, transform_errors)
     return Components(
         values,
-        vectors,
+        _in_precision(vectors, settings.bits),
         pairs.residuals,
         pairs.errors + noise,
+        transform_errors,
         centred.trace(),
         expansion,
-        float(xp.sum(means)) / A.n,
+        float(A.xp.sum(centred.row_sums())) / A.n**2,
         pairs.passes,
         plan.needed_bytes + pairs.kept_bytes,
         plan.reason,
@@ -150,17 +151,25 @@ def factor_components(kernel: Kernel, X: Any, plan: Plan, settings: Settings) ->
     _warn_of_low_rank(spectrum.values, total, settings)
     values = _cleaned(spectrum.values[:k], kernel, n, settings.bits)
     k = int(np.sum(values > 0)) if settings.drop_zero else k
-    vectors, signs = _with_fixed_signs(spectrum.vectors(factor.F, k), settings.bits)
-    weights = spectrum.rotation[:, :k] * np.sqrt(spectrum.values[:k]) * signs  # F(x) − mean ↦ scores
-    both = np.column_stack([weights, spectrum.mean])
+    vectors, signs = _with_fixed_signs(spectrum.vectors(factor.F, k))
+    vectors = _in_precision(vectors, settings.bits)
+    held = np.where(values[:k] > 0, np.sqrt(spectrum.values[:k]), 0.0)  # a component that is zero has scores of zero
+    weights = spectrum.rotation[:, :k] * held * signs  # F(x) − mean ↦ scores
+    expansion = features.expansion(np.column_stack([weights, spectrum.mean]), np.append(spectrum.mean @ weights, 0.0))
+    # The training scores are those of F itself, whatever F leaves out of K: only rounding comes between.
+    transform_errors = _score_errors(
+        expansion, values[:k], np.zeros(k), features.largest, features.entry_error, settings.bits
+    )
+    _warn_of_uncertain_scores(values[:k], np.zeros(k), transform_errors)
     bound = np.full(k, factor.error)
     return Components(
         values[:k],
         vectors,
         bound,
         bound.copy(),
+        transform_errors,
         total,
-        features.expansion(both, np.append(spectrum.mean @ weights, 0.0)),
+        expansion,
         float(spectrum.mean @ spectrum.mean),
         0,
         _factor_bytes(spectrum, n, settings.bits),
@@ -230,6 +239,7 @@ def _solve(
     A: Centered, plan: Plan, settings: Settings, replan: Callable[[int], Plan] | None
 ) -> tuple[Eigenpairs, Plan]:
     k, known = settings.k, None
+    goal = Goal(_OWN[settings.bits], _ZERO_AT[settings.bits], _noise(A))
     while True:
         pairs = top_eigenpairs(
             A,
@@ -241,6 +251,7 @@ def _solve(
             random_state=settings.random_state,
             monitor=settings.monitor,
             start=known,
+            goal=goal,
         )
         if settings.share is None or replan is None:
             return pairs, plan
@@ -280,8 +291,7 @@ def _select(pairs: Eigenpairs, index: np.ndarray) -> Eigenpairs:
 
 def _noise(A: Centered) -> float:
     """An eigenvalue of HKH that rounding in the entries of K alone can make."""
-    largest = float(A.xp.max(A.xp.abs(A.uncentred_diagonal())))
-    return 8 * float(np.finfo(np.float64).eps) * largest * float(np.sqrt(A.n)) + A.n * A.entry_error
+    return 8 * float(np.finfo(np.float64).eps) * A.largest_entry() * float(np.sqrt(A.n)) + A.n * A.entry_error
 
 
 def _cleaned(values: np.ndarray, subject: str | Kernel, n: int, bits: int, noise: float = 0.0) -> np.ndarray:
@@ -326,24 +336,102 @@ def _judge(pairs: Eigenpairs, subject: str | Kernel, settings: Settings, noise: 
     return converged
 
 
-def _with_fixed_signs(vectors: Any, bits: int) -> tuple[Any, np.ndarray]:
-    """The vectors with their entry of largest magnitude positive, in the data's precision, and the signs used."""
-    xp = namespace(vectors)
+def _with_fixed_signs(vectors: Any) -> tuple[Any, np.ndarray]:
+    """The vectors with their entry of largest magnitude positive, and the signs used."""
     signs = column_signs(vectors)
-    fixed = vectors * beside(signs, vectors)
-    return xp.astype(fixed, xp.float32 if bits == 32 else xp.float64, copy=False), signs
+    return vectors * beside(signs, vectors), signs
+
+
+def _in_precision(values: Any, bits: int) -> Any:
+    xp = namespace(values)
+    return xp.astype(values, xp.float32 if bits == 32 else xp.float64, copy=False)
 
 
 # --- the map of new points -------------------------------------------------------------------------------
 
 
 def _expansion(
-    kernel: Kernel, anchors: Any, coefs: Any, offset: Any, mean_coefs: Any, settings: Settings
-) -> KernelExpansion:
-    """x ↦ (scores, mean of k(x, xᵢ)), in the precision of the coefficients."""
-    xp = namespace(coefs)
-    offset = xp.concat([xp.astype(offset, coefs.dtype), xp.zeros((1,), dtype=coefs.dtype, **placement(coefs))])
-    return KernelExpansion(kernel, anchors, xp.concat([coefs, mean_coefs], axis=1), offset, settings.n_jobs)
+    kernel: Kernel,
+    X: Any,
+    values: np.ndarray,
+    vectors: Any,
+    residuals: np.ndarray,
+    A: Centered,
+    settings: Settings,
+) -> tuple[KernelExpansion, np.ndarray]:
+    """x ↦ (scores, mean of k(x, xᵢ)), and a bound on the error of each score.
+
+    α = He/√γ. Centring matters: an eigenvector as computed holds a trace of 1, about ε γ₁/γ of it, and (1ᵀα) times
+    the mean of k(x, ·) would stay in the scores. See `_score_errors` for the bound.
+    """
+    xp, n = A.xp, A.n
+    inverse = np.where(values > 0, 1 / np.sqrt(np.where(values > 0, values, 1.0)), 0.0)
+    alphas = (vectors - xp.mean(vectors, axis=0)) * beside(inverse, vectors)
+    means = A.row_sums() / n  # what each sample has in common with the mean: K1/n
+    # 1ᵀα = 0, so the mean of the means may be taken off first: fewer digits cancel in the sum.
+    offset = xp.sum(xp.astype(alphas, means.dtype) * (means - xp.mean(means))[:, None], axis=0)
+    alphas = xp.concat([alphas, xp.full((n, 1), 1.0 / n, dtype=alphas.dtype, **placement(alphas))], axis=1)
+    offset = xp.concat([offset, xp.zeros((1,), dtype=offset.dtype, **placement(offset))])
+    return _in_enough_precision(kernel, X, (alphas, offset), values, residuals, A, settings)
+
+
+def _in_enough_precision(
+    kernel: Kernel,
+    anchors: Any,
+    parts: tuple[Any, Any],
+    values: np.ndarray,
+    residuals: np.ndarray,
+    A: Centered,
+    settings: Settings,
+) -> tuple[KernelExpansion, np.ndarray]:
+    """The expansion in the data's precision where that keeps every score, else in float64; and its scores' errors."""
+    for dtype in ("float32", "float64") if settings.bits == 32 else ("float64",):
+        coefs, offset = (A.xp.astype(part, getattr(A.xp, dtype), copy=False) for part in parts)
+        expansion = KernelExpansion(kernel, anchors, coefs, offset, settings.n_jobs)
+        coarser = float(np.finfo(dtype).eps / np.finfo(np.float64).eps)
+        errors = _score_errors(expansion, values, residuals, A.largest_entry(), A.entry_error * coarser, settings.bits)
+        if np.all(errors <= _TRUSTED * np.sqrt(values)):
+            break
+    return expansion, errors
+
+
+def _score_errors(
+    expansion: KernelExpansion,
+    values: np.ndarray,
+    residuals: np.ndarray,
+    largest: float,
+    entry_error: float,
+    bits: int,
+) -> np.ndarray:
+    """A bound on the error of each component's scores, (k,); zero for components that are zero.
+
+    At a training row f(xᵢ) = (K̃α)ᵢ = (γeᵢ + rᵢ)/√γ with r the residual: ‖r‖/√γ off e√γ at most, beside rounding. At a
+    new row f is the inner product of φ̃(x) with the direction Σ αᵢφ̃(xᵢ) itself, and rounding is all there is. That
+    happens twice, in the matrix of the fit and in `transform`; the scores themselves are rounded to `bits`.
+    """
+    roots = np.sqrt(values)
+    rounding = 2 * expansion.rounding_error(largest, entry_error)[: len(values)]
+    stored = 2 * float(np.finfo(np.float32 if bits == 32 else np.float64).eps) * roots
+    return np.where(values > 0, residuals / np.where(values > 0, roots, 1.0) + rounding + stored, 0.0)
+
+
+def _warn_of_uncertain_scores(values: np.ndarray, residuals: np.ndarray, errors: np.ndarray) -> None:
+    roots = np.sqrt(values)
+    uncertain = np.flatnonzero(errors > _TRUSTED * roots)
+    if not len(uncertain):
+        return
+    if np.any(residuals[uncertain] > 0.5 * errors[uncertain] * roots[uncertain]):
+        why = "the solver left residuals that are large beside these eigenvalues"
+        remedy = "set eigen_solver='dense' or a smaller tol"
+    else:
+        why, remedy = "these eigenvalues are near the rounding level of the kernel matrix", "scale the data"
+    first, last = uncertain[0], uncertain[-1]
+    where = f"component {first}" if first == last else f"components between {first} and {last}"
+    warn(
+        f"The scores of {len(uncertain)} of {len(values)} components are uncertain by more than {_TRUSTED:.0%} of "
+        f"their size ({where}, counted from 0): {why}. See transform_error_. Ask for fewer components, or {remedy}.",
+        UncertainScoresWarning,
+    )
 
 
 def _factor_bytes(spectrum: FactorSpectrum, n: int, bits: int) -> int:

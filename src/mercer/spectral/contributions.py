@@ -17,7 +17,7 @@ def feature_contributions(model: Any, X: Any, *, average: bool, standardize: boo
     """What `KernelPCA.feature_contributions` says, for rows that are read already; an array where the data lives."""
     expansion = model.expansion_
     refuse_kinks(expansion.kernel)
-    d, like = X.shape[1], expansion.coefs
+    d, like = X.shape[1], model.eigenvectors_
     scale = column_deviations(model.X_fit_) if standardize else np.ones(d)
     if average:
         return beside(_summary(expansion, X, d, scale, shares), like)
@@ -38,8 +38,8 @@ def _summary(expansion: Any, X: Any, d: int, scale: np.ndarray, shares: bool) ->
 
 def _by_row(expansion: Any, X: Any, d: int, scale: Any, shares: bool) -> Any:
     """The gradient at each row, (m, k, d)."""
-    like = expansion.coefs
-    m, k, xp = X.shape[0], like.shape[1], namespace(like)
+    like = scale
+    m, k, xp = X.shape[0], expansion.coefs.shape[1], namespace(like)
     need = m * k * d * xp.finfo(like.dtype).bits // 8
     if need > available_bytes() // 2:
         raise MemoryLimitError(

@@ -108,7 +108,7 @@ def unfold(geodesics: Geodesics, plan: Plan, settings: Settings) -> Scaling:
     A: Any = _whole(geodesics) if small else _packed(geodesics)
     largest = max(float(np.abs(tile).max()) for _, _, tile in _tiles(A))
     centred = Centered.consuming(np.array(A)) if small else Centered(A)
-    centred.entry_error = float(np.finfo(geodesics.dtype).eps) * largest
+    centred.largest, centred.entry_error = largest, float(np.finfo(geodesics.dtype).eps) * largest
     found = _solved(centred, n, plan, settings)
     scores = found.vectors * np.sqrt(found.values)
     sums, row_sums = _moments(A, scores), centred.row_sums()
@@ -134,7 +134,9 @@ def unfold_landmarks(geodesics: Geodesics, landmarks: np.ndarray, plan: Plan, se
 
     geodesics.each(geodesics.links_to(landmarks), use)
     among = K[:, geodesics.place[landmarks]].astype(np.float64)
+    largest = -float(K.min())  # over all points, which the landmarks are to place
     centred = Centered.consuming((among + among.T) / 2)
+    centred.largest, centred.entry_error = largest, float(np.finfo(geodesics.dtype).eps) * largest
     found = _solved(centred, m, plan, settings)
     left_over = _left_over(float(np.sum(centred.stored() ** 2)), found.values)
     coefs, offset = found.expansion.coefs[:, :-1], found.expansion.offset[:-1]
@@ -156,8 +158,10 @@ def unfold_matrix(D: np.ndarray, plan: Plan, settings: Settings) -> Scaling:
     K = D / unit
     K *= K
     K *= -0.5
+    least = K.min(initial=0.0)
     centred = Centered.consuming(K)
-    centred.entry_error = float(np.finfo(np.float64).eps)
+    centred.largest = float(-least)
+    centred.entry_error = float(np.finfo(np.float64).eps) * centred.largest
     found = _solved(centred, len(D), plan, settings)
     left_over = _left_over(float(np.sum(K**2)), found.values)
     scores = found.vectors * np.sqrt(found.values)
@@ -278,6 +282,7 @@ def _in_units(result: Scaling, unit: float) -> Scaling:
         values=found.values * square,
         residuals=found.residuals * square,
         errors=found.errors * square,
+        transform_errors=found.transform_errors * unit,
         total=found.total * square,
         mean_norm=found.mean_norm * square,
         expansion=KernelExpansion(old.kernel, old.anchors, coefs, offset, old.n_jobs),
