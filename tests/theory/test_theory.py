@@ -91,12 +91,24 @@ def test_normalisation_and_offset(kernel):
     K = kernel(X)
     H = np.eye(40) - 1 / 40
     alpha, c = model.expansion_.coefs, model.expansion_.offset
-    assert_allclose(alpha, model.eigenvectors_ / np.sqrt(model.eigenvalues_), rtol=1e-12)
+    assert_allclose(alpha, model.eigenvectors_ / np.sqrt(model.eigenvalues_), rtol=1e-12, atol=1e-12)
     assert_allclose(alpha.T @ H @ K @ H @ alpha, np.eye(4), atol=1e-9)  # ‖wᵢ‖ = 1, and wᵢ ⟂ wⱼ
     assert_allclose(np.linalg.norm(alpha, axis=0), 1 / np.sqrt(model.eigenvalues_), rtol=1e-10)
     assert_allclose(alpha.sum(axis=0), 0, atol=1e-9)  # e ⟂ 1: nothing of the row means of a test kernel is left
     assert_allclose(c, alpha.T @ K.sum(axis=1) / 40, rtol=1e-9, atol=1e-12)
     assert_allclose(model.transform(NEW), kernel(NEW, X) @ alpha - c, atol=1e-10)
+
+
+def test_the_score_of_a_sample_differs_from_the_eigenvectors_by_the_residual():
+    """(12) and (13), for vectors that are far from eigenvectors: one power iteration on a random block."""
+    model = KernelPCA(3, kernel="rbf", gamma=0.3, eigen_solver="randomized", iterated_power=0).fit(X)
+    e, gamma = model.eigenvectors_, model.eigenvalues_
+    H = np.eye(40) - 1 / 40
+    r = H @ RBF(gamma=0.3)(X) @ H @ e - e * gamma
+    assert_allclose(np.linalg.norm(r, axis=0), model.residuals_, rtol=1e-6, atol=1e-12)
+    apart = model.transform(X) - e * np.sqrt(gamma)
+    assert_allclose(apart, r / np.sqrt(gamma), atol=1e-12)
+    assert np.all(np.abs(apart).max(axis=0) <= model.transform_error_)
 
 
 def test_scores_have_the_variance_of_their_eigenvalue_and_no_correlation():

@@ -419,14 +419,14 @@ class KernelPCA(KernelEstimator):
         """The share of X's variance in feature space that the components keep: Σ‖z‖² / Σ‖φ̃(x)‖².
 
         φ̃(x) is φ(x) less the mean of the training features, so ‖φ̃(x)‖² = k(x, x) − 2 mean k(x, xᵢ) + mean k(xᵢ, xⱼ).
-        At most 1 for a positive semidefinite kernel.
+        At most 1, since no row is closer than zero to the components: see `squared_distance`.
         On the training data this is the sum of `explained_variance_ratio_`; on new data components that fit noise add
         little, so a grid search can compare numbers of components. It cannot compare kernels: each has its own
         feature space, and a wider kernel keeps more of a poorer one.
         """
-        norms, scores, _ = self._norms_and_scores(X, "score")
+        norms, distances, _ = self._norms_and_distances(X, "score")
         total = norms.sum()
-        return float((scores**2).sum() / total) if total > 0 else 0.0
+        return float(1 - distances.sum() / total) if total > 0 else 0.0
 
     def squared_distance(self, X):
         """‖φ̃(x)‖² − ‖z‖², (m,): how far each row lies from the subspace of the components, squared; never below zero.
@@ -434,11 +434,11 @@ class KernelPCA(KernelEstimator):
         For the linear kernel this is the squared error of the reconstruction; for others, Hoffmann's measure of novelty
         (Kernel PCA for novelty detection, 2007). φ̃ is as in `score`.
         """
-        norms, scores, restore = self._norms_and_scores(X, "squared_distance")
-        return restore(self._like(np.maximum(norms - (scores**2).sum(axis=1), 0.0)))
+        _, distances, restore = self._norms_and_distances(X, "squared_distance")
+        return restore(self._like(distances))
 
-    def _norms_and_scores(self, X, method: str):
-        """‖φ̃(x)‖², (m,), and z, (m, k), in float64 NumPy, and the way back to the type of X."""
+    def _norms_and_distances(self, X, method: str):
+        """‖φ̃(x)‖² and what the components leave of it, (m,), in float64 NumPy, and the way back to the type of X."""
         check_is_fitted(self)
         X, restore = self._new_samples(X)
         if isinstance(self.kernel_, Precomputed):
@@ -446,7 +446,7 @@ class KernelPCA(KernelEstimator):
         new = self._with_mean.new_points(X)
         both = to_numpy(self._with_mean.on_points(new)).astype(np.float64)
         norms = to_numpy(self._with_mean.kernel.diagonal(new)).astype(np.float64) - 2 * both[:, -1] + self._mean_norm
-        return norms, both[:, :-1], restore
+        return norms, np.maximum(norms - (both[:, :-1] ** 2).sum(axis=1), 0.0), restore
 
     def feature_contributions(self, X=None, *, average=True, standardize=False, shares=False):
         """How much each input variable moves each component, by the gradient ∂zⱼ/∂x_d = Σᵢ αᵢⱼ ∂k(x, xᵢ)/∂x_d.

@@ -196,9 +196,20 @@ class Centered(Operator):
         return self._diagonal
 
     def largest_entry(self) -> float:
-        """A bound of |Aᵢⱼ|: the largest of the diagonal, which bounds the rest wherever A is positive semidefinite."""
-        if self.largest is None:
-            self.largest = float(self.xp.max(self.xp.abs(self.uncentred_diagonal())))
+        """A bound of |Aᵢⱼ|.
+
+        The largest entry of the diagonal bounds the others where A is positive semidefinite, and then means of rows
+        are no larger. Where they are, A is taken for −d²: two points are apart at most twice as far as the outermost is
+        from the centre, and the mean of its row is at least the square of that.
+        """
+        if self.largest is not None:
+            return self.largest
+        xp = self.xp
+        largest = float(xp.max(xp.abs(self.uncentred_diagonal())))
+        if self._sums is None:  # not worth a pass of its own
+            return largest
+        mean = float(xp.max(xp.abs(self._sums))) / self.n
+        self.largest = largest if mean <= largest else 4 * mean
         return self.largest
 
     def trace(self) -> float:
