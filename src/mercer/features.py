@@ -45,17 +45,17 @@ class Features:
     F : (n, m), with the data: same device, same precision
     factor : where F comes from, with its error tr(K − FFᵀ)
     trace : tr K
-    largest, entry_error : the largest k(x, x), and how far an entry of K may be from k(x, y)
     kernel, anchors : what `expansion` compares new points with
+    largest, entry_error : the largest k(x, x), and how far an entry of K may be from k(x, y)
     """
 
     factor: Factor
     trace: float
-    largest: float
-    entry_error: float
     kernel: Kernel
     anchors: Any
     n_jobs: int | None
+    largest: float = np.inf  # unknown, so that no bound follows from it
+    entry_error: float = 0.0
 
     @property
     def F(self) -> Any:
@@ -115,7 +115,7 @@ def kernel_features(
     if not factor.F.shape[1] and bool(A.xp.any(A.rows(A.xp.zeros(1, dtype=A.xp.int64, **A.placement())) != 0)):
         raise ValueError(f"A factor needs k(x, x) > 0, which {kernel!r} has nowhere on this data. {_INDEFINITE}")
     anchors = X if given else rows_of(X, factor.landmarks)
-    return Features(factor, trace, largest, entry_error, kernel, anchors, n_jobs)
+    return Features(factor, trace, kernel, anchors, n_jobs, largest, entry_error)
 
 
 def _in_double(kernel: Kernel, X: Any, n_jobs: int | None) -> np.ndarray:
