@@ -1,0 +1,127 @@
+"""The house rules that a machine can check: names once, privates at home, a test for every module."""
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PACKAGE, TESTS = ROOT / "src" / "mercer", ROOT / "tests"
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in SOURCES}
+
+# Private names of other projects that Mercer needs, and why.
+FOREIGN = {
+    "_fit_context": "scikit-learn's decorator that validates the parameters of `fit`",
+    "_parameter_constraints": "scikit-learn's declaration of valid parameters",
+    "_validate_params": "scikit-learn's validation of them",
+    "_get_param_names": "scikit-learn's list of them",
+    "_get_output_config": "scikit-learn's setting of set_output",
+    "_wrap_data_with_container": "scikit-learn's set_output for a second array",
+    "_check_feature_names": "scikit-learn's check of column names for a second array",
+    "_fit_X": "the rows that scikit-learn's neighbour estimators keep",
+    "_getframe": "the only way to find the line that called Mercer",
+}
+
+# Modules without a test file of their own, and where they are tested.
+TESTED_ELSEWHERE: dict[str, str] = {}
+
+
+def repeated(named):
+    """The names that stand for more than one place."""
+    return {name: places for name, places in named.items() if len(places) > 1}
+
+
+def in_package(path):
+    return path.relative_to(PACKAGE).as_posix()
+
+
+def test_no_file_name_is_used_twice():
+    named = defaultdict(list)
+    for path in SOURCES:
+        if path.name != "__init__.py":
+            named[path.stem].append(in_package(path))
+    assert len(repeated(named)) <= 6, repeated(named)
+
+
+def test_no_class_name_is_used_twice():
+    named = defaultdict(list)
+    for path, tree in TREES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                named[node.name].append(f"{in_package(path)}:{node.lineno}")
+    assert len(repeated(named)) <= 10, repeated(named)
+
+
+def is_private(name):
+    return name.startswith("_") and not name.startswith("__") and name != "_"
+
+
+def defined_in(tree):
+    """Every name that a module defines: functions, classes, variables, and attributes of its own objects."""
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            names.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and is_own(node.value):
+            names.add(node.attr)
+    return names
+
+
+def is_own(value):
+    """Whether an expression is this object or its class: self, cls or super()."""
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name):
+        return value.func.id == "super"
+    return isinstance(value, ast.Name) and value.id in ("self", "cls")
+
+
+def borrowed_privates(tree):
+    """(line, name) of private names that a module takes from elsewhere."""
+    own = defined_in(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            yield from ((node.lineno, alias.name) for alias in node.names if is_private(alias.name))
+        elif isinstance(node, ast.Attribute) and is_private(node.attr) and not is_own(node.value):
+            if node.attr not in own:
+                yield node.lineno, node.attr
+
+
+def test_no_module_uses_the_privates_of_another():
+    found = [
+        f"{in_package(path)}:{line}: {name}"
+        for path, tree in TREES.items()
+        for line, name in borrowed_privates(tree)
+        if name not in FOREIGN
+    ]
+    assert len(found) <= 43, "\n".join(found)
+
+
+def test_every_module_has_its_test_in_the_same_place():
+    missing = []
+    for path in SOURCES:
+        place = path.relative_to(PACKAGE)
+        if path.name == "__init__.py" or place.as_posix() in TESTED_ELSEWHERE:
+            continue
+        if not (TESTS / place.parent / f"test_{path.stem}.py").exists():
+            missing.append(place.as_posix())
+    assert len(missing) <= 163, "\n".join(missing)
+
+
+def patched_privates(tree):
+    """Lines that replace a private name by setattr: a threshold that should be an argument."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or getattr(node.func, "attr", "") != "setattr":
+            continue
+        texts = [value.value for value in node.args[:2] if isinstance(value, ast.Constant)]
+        if any(isinstance(text, str) and is_private(text.rpartition(".")[2]) for text in texts):
+            yield node.lineno
+
+
+def test_no_test_patches_a_private():
+    found = [
+        f"{path.relative_to(ROOT)}:{line}"
+        for path in sorted(TESTS.rglob("test_*.py"))
+        for line in patched_privates(ast.parse(path.read_text(encoding="utf-8")))
+    ]
+    assert len(found) <= 37, "\n".join(found)
