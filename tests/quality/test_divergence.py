@@ -9,9 +9,7 @@ from mercer import TSNE, quality
 from mercer.embedding.affinities import affinities_of
 from mercer.embedding.laws import Perplexity
 from mercer.graph.neighbors import build_index
-from mercer.quality import divergence, partition
-from mercer.quality.partition import Partition
-from mercer.quality.scale import best_scale
+from mercer.quality import divergence
 
 RNG = np.random.default_rng(11)
 
@@ -101,27 +99,3 @@ def test_wrong_input_is_refused_in_words(change, message):
     X, Y = given.pop("X"), given.pop("Y")
     with pytest.raises(ValueError, match=message):
         quality.kl_divergence(X, Y, **given)
-
-
-def test_the_search_finds_the_deeper_of_two_valleys():
-    def loss(s):
-        t = np.log2(s)
-        return min((t + 6) ** 2 + 1, (t - 5.2) ** 2)
-
-    assert np.log2(best_scale(loss, loss, 1.0)) == pytest.approx(5.2, abs=0.02)
-
-
-def test_the_sum_over_all_pairs_by_a_grid_and_from_some_points(monkeypatch):
-    Y = RNG.standard_normal((3000, 2))
-    D2 = cdist(Y, Y, "sqeuclidean")
-    Z = Partition(Y, np.random.default_rng(0))
-    for s in (1e-3, 1.0, 40.0):
-        exact = np.log((1 / (1 + s * s * D2)).sum() - 3000)
-        assert Z(s) == pytest.approx(exact, abs=1e-3) and Z.error == 0
-        assert Z.roughly(s) == pytest.approx(exact, abs=0.1)
-    monkeypatch.setattr(partition, "_WIDEST", 0.0)
-    monkeypatch.setattr(partition, "_ROWS", 1000)
-    some = [Partition(Y, np.random.default_rng(seed)) for seed in range(20)]
-    off = np.array([one(40.0) - exact for one in some])
-    assert some[0].error > 0 and np.std(off) == pytest.approx(np.mean([one.error for one in some]), rel=0.5)
-    assert abs(off.mean()) < np.std(off)

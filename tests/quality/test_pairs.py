@@ -6,14 +6,10 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose
 from scipy.spatial.distance import cdist, pdist
 from scipy.stats import pearsonr, spearmanr
-from sklearn.datasets import make_swiss_roll
 
-from mercer import Isomap, quality
-from mercer.exceptions import DisconnectedGraphError, MemoryLimitError
-from mercer.graph.geodesics import Geodesics
-from mercer.graph.neighbors import build_index
+from mercer import quality
+from mercer.exceptions import MemoryLimitError
 from mercer.quality import pairs
-from mercer.quality.correlation import pearson, spearman
 
 RNG = np.random.default_rng(5)
 SCORES = [quality.shepard_correlation, quality.residual_variance, quality.triplet_accuracy]
@@ -59,24 +55,6 @@ def test_dense_sparse_and_precomputed_say_the_same(score):
     assert score(cdist(X, X), Y, metric="precomputed").value == pytest.approx(expected, abs=1e-9)
 
 
-def test_residual_variance_along_a_graph_is_isomaps():
-    X = make_swiss_roll(300, random_state=0)[0]
-    isomap = Isomap(n_neighbors=8).fit(X)
-    found = quality.residual_variance(X, isomap.embedding_, n_neighbors=8)
-    assert found.value == pytest.approx(isomap.residual_variance_[1], abs=1e-9)
-    D = Geodesics(build_index(X).neighbors(8).graph(300)).from_nodes(np.arange(300))
-    given = quality.residual_variance(D, isomap.embedding_, metric="precomputed")
-    assert found.value == pytest.approx(given.value, abs=1e-10)
-    straight = quality.residual_variance(X, isomap.embedding_)
-    assert straight.value > 1.5 * found.value
-
-
-def test_residual_variance_refuses_a_graph_in_parts():
-    X = np.concatenate([RNG.standard_normal((40, 2)), RNG.standard_normal((40, 2)) + 1e3])
-    with pytest.raises(DisconnectedGraphError, match="raise n_neighbors"):
-        quality.residual_variance(X, X, n_neighbors=5)
-
-
 # --- samples ---------------------------------------------------------------------------------------------------
 
 
@@ -90,17 +68,6 @@ def test_standard_errors_are_those_of_repeated_samples(score):
     assert values.std() == pytest.approx(errors.mean(), rel=0.25)
 
 
-def test_standard_error_along_a_graph_is_that_of_repeated_samples():
-    X = make_swiss_roll(250, random_state=0)[0]
-    Y = X[:, :2]
-    exact = quality.residual_variance(X, Y, n_neighbors=10, sample=None)
-    found = [quality.residual_variance(X, Y, n_neighbors=10, sample=50, random_state=seed) for seed in range(60)]
-    values, errors = np.array([one.value for one in found]), np.array([one.error for one in found])
-    assert exact.error == 0 and exact.rows == 250 * 249 // 2
-    assert abs(values.mean() - exact.value) < 4 * values.std() / np.sqrt(60) + 2e-3
-    assert values.std() == pytest.approx(errors.mean(), rel=0.35)
-
-
 @pytest.mark.parametrize("score", SCORES)
 def test_auto_reaches_the_error_asked_for(score, monkeypatch):
     monkeypatch.setattr(pairs, "PILOT", 500)
@@ -110,24 +77,6 @@ def test_auto_reaches_the_error_asked_for(score, monkeypatch):
     assert score(X, Y, error=0.02) == found != score(X, Y, error=0.02, random_state=7)
     more = score(X, Y, sample=200_000)
     assert abs(found.value - more.value) < 4 * found.error
-
-
-@pytest.mark.parametrize("measure, peer", [(pearson, pearsonr), (spearman, spearmanr)])
-@pytest.mark.parametrize("ties", [False, True])
-@pytest.mark.parametrize("rho", [0.0, 0.6, 0.95])
-def test_errors_of_correlations(measure, peer, ties, rho):
-    """The standard error is the spread of r over samples, for skewed numbers, with ties or without."""
-
-    def draw(m):
-        x = RNG.standard_normal(m)
-        y = rho * x + np.sqrt(1 - rho**2) * RNG.standard_normal(m)
-        x, y = np.exp(0.4 * x), np.exp(0.5 * y)
-        return (np.round(2 * x), np.round(3 * y)) if ties else (x, y)
-
-    found = [(measure(x, y), peer(x, y)[0]) for x, y in (draw(800) for _ in range(150))]
-    assert_allclose([one.value for one, _ in found], [true for _, true in found], atol=1e-12)
-    spread = np.std([one.value for one, _ in found])
-    assert np.median([one.error for one, _ in found]) == pytest.approx(spread, rel=0.3)
 
 
 def test_random_triplets_are_of_three_different_rows_all_alike():
@@ -161,15 +110,6 @@ def test_a_sample_of_a_perfect_map_does_not_claim_to_be_exact(score):
     found = score(X, 3 * X, sample=1000)
     assert abs(found.value - found.best) < 1e-12
     assert 0.5e-3 < found.error < 3e-3
-
-
-def test_the_residual_variance_of_a_map_that_knows_nothing_has_an_error():
-    """R is about 0 there, and the slope of R² with it."""
-    X, Y = RNG.standard_normal((150, 3)), RNG.standard_normal((150, 2))
-    found = [quality.residual_variance(X, Y, sample=400, random_state=seed) for seed in range(60)]
-    assert min(one.error for one in found) > 2e-3
-    apart = np.array([one.value for one in found]) - quality.residual_variance(X, Y, sample=None).value
-    assert np.sqrt(np.mean(apart**2)) < 2 * np.mean([one.error for one in found])
 
 
 def test_pairs_are_counted_once():

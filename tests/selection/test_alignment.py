@@ -47,20 +47,6 @@ def test_a_factor_of_full_rank_is_exact(kernel):
     assert_allclose(alignment(kernel, X, LABELS, rank="auto"), alignment(kernel, X, LABELS), atol=2e-3)
 
 
-def test_whole_numbers_are_classes_unless_told():
-    y = RNG.integers(0, 4, 60)
-    K = RBF(0.3)(X)
-    assert_allclose(alignment(RBF(0.3), X, y), direct(K, same(y)))
-    assert_allclose(alignment(RBF(0.3), X, y, target="numbers"), direct(K, np.outer(y, y).astype(float)))
-
-
-def test_many_whole_numbers_are_numbers():
-    y = np.arange(60) + 3.0
-    assert_allclose(alignment(RBF(0.3), X, y), alignment(RBF(0.3), X, y, target="numbers"))
-    assert alignment(RBF(0.3), X, y) != alignment(RBF(0.3), X, y, target="classes")
-    assert_allclose(alignment(RBF(0.3), X, y > 30), alignment(RBF(0.3), X, y > 30, target="classes"))
-
-
 def test_one_for_the_target_itself():
     y = X @ RNG.standard_normal((4, 1))
     assert_allclose(alignment("linear", y, y[:, 0]), 1)
@@ -102,36 +88,3 @@ def test_other_kinds_of_samples():
 def test_constant_rows_align_with_nothing():
     with pytest.warns(DegenerateDataWarning, match="no variation"):
         assert alignment("linear", np.ones((6, 2)), [0, 1, 0, 1, 0, 1]) == 0.0
-
-
-@pytest.mark.parametrize(
-    ("y", "options", "words"),
-    [
-        (np.zeros(60, dtype=int), {}, "one class"),
-        (np.full(60, 0.5), {"target": "numbers"}, "constant"),
-        (np.arange(59), {}, "60 samples"),
-        (np.full(60, np.nan), {}, "NaN"),
-        (X[:, 0], {"balanced": True}, "balanced"),
-        (LABELS, {"target": "labels"}, "target='labels'"),
-        (np.zeros((60, 2, 2)), {}, "shape"),
-    ],
-)
-def test_bad_targets(y, options, words):
-    with pytest.raises(ValueError, match=words):
-        alignment("rbf", X, y, **options)
-
-
-@pytest.mark.parametrize(
-    ("rows", "words"),
-    [(np.full((60, 2), np.nan), "NaN"), (np.empty((0, 2)), "0 sample"), (np.full((60, 2), 1e200), "overflows")],
-)
-def test_bad_rows(rows, words):
-    with pytest.raises(ValueError, match=words):
-        alignment("poly", rows, LABELS[: len(rows)])
-
-
-def test_a_kernel_that_is_not_square_or_not_known():
-    with pytest.raises(ValueError, match="square"):
-        alignment("precomputed", X, LABELS)
-    with pytest.raises(ValueError, match="not known"):
-        alignment("gauss", X, LABELS)

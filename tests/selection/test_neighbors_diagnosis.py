@@ -14,7 +14,6 @@ from sklearn.neighbors import kneighbors_graph
 from mercer import Isomap, diagnose_neighbors
 from mercer.graph.geodesics import Geodesics
 from mercer.kernels import RBF
-from mercer.selection import NeighborsDiagnosis
 
 COUNTS = [5, 8, 12, 16]
 
@@ -75,14 +74,6 @@ def test_share_and_growth_against_all_distances(roll):
     assert (table.share <= found.share[1] + 1e-12).all() and table.share.sum() >= found.share[1] - 1e-12
 
 
-def test_a_graph_without_its_shortcuts_can_be_mapped(roll, found):
-    X, along = roll
-    graph = found.without_shortcuts(kneighbors_graph(X, 16, mode="distance"))
-    isomap = Isomap(metric="precomputed", n_neighbors=None, radius=np.inf).fit(graph)
-    assert isomap.residual_variance_[1] < 0.01
-    assert abs(np.corrcoef(isomap.embedding_[:, 0], along)[0, 1]) > 0.97
-
-
 def test_residual_variance_is_that_of_isomap_by_landmarks(roll, found):
     X = roll[0]
     isomap = Isomap(n_neighbors=8, landmarks=200).fit(X)
@@ -114,27 +105,6 @@ def test_components_are_counted_without_a_warning():
         and "more than 20" in found.reason
         and "disconnected='largest'" in found.reason
     )
-
-
-def test_where_no_number_is_right_the_reason_says_so():
-    """A roll with few points, two of them far out: what holds the strays links the sheets too."""
-    X, _ = make_swiss_roll(400, random_state=1)
-    far = np.array([[60.0, 10, 0], [60.5, 10, 0], [60.0, 10.5, 0], [60.2, 10.2, 0.3], [60.4, 10.4, 0], [60.1, 10, 0.5]])
-    far = np.concatenate([far, far + np.array([0.1, 0.2, 0.3])])
-    found = diagnose_neighbors(np.concatenate([X, far]), [6, 8, 12, 14])
-    assert (found.components[found.n_shortcuts == 0] > 1).all() and (found.n_shortcuts[found.components == 1] > 0).all()
-    assert "both in one piece and without shortcuts. 6 neighbours do the least harm: there are 2 parts" in found.reason
-    assert found.n_shortcuts[found.at(found.recommended)] == 0  # strays do less harm than links between sheets
-    linked = diagnose_neighbors(np.concatenate([X, far]), [12, 14])
-    assert linked.recommended == 12 and f"distances are {linked.growth[0]:.1%} longer" in linked.reason
-    assert "without_shortcuts" in linked.reason
-
-
-def test_data_of_many_dimensions_is_said_to_be_so():
-    X = np.random.default_rng(0).standard_normal((300, 12))
-    found = diagnose_neighbors(X, [10, 20], n_components=1)
-    assert found.n_shortcuts.sum() == 0 and found.residual_variance[0] > 0.2
-    assert "1 coordinate does not keep" in found.reason
 
 
 # --- any data ----------------------------------------------------------------------------------------------
@@ -186,55 +156,6 @@ def test_the_same_seed_gives_the_same_bits(roll):
     assert_array_equal(one.residual_variance, two.residual_variance)
     assert_array_equal(one.shortcuts[1], two.shortcuts[1])
     assert str(one) == str(two)
-
-
-# --- what it looks like ------------------------------------------------------------------------------------
-
-
-def test_the_table_is_aligned_and_ends_with_the_reason(found):
-    *lines, reason = str(found).splitlines()
-    assert isinstance(found, NeighborsDiagnosis) and reason == found.reason and len(lines) == 1 + len(COUNTS)
-    assert lines[0].split() == [
-        "neighbors",
-        "components",
-        "largest",
-        "residual",
-        "variance",
-        "shortcuts",
-        "share",
-        "growth",
-    ]
-    column = lines[0].index("shortcuts") + len("shortcuts")
-    assert [int(line[:column].split()[-1]) for line in lines[1:]] == found.n_shortcuts.tolist()
-    assert [line.split()[0] for line in lines if line.endswith("←")] == [str(found.recommended)]
-    assert (
-        f"With {found.recommended} neighbours" in reason
-        and "From 12 neighbours on, 2 edges look like shortcuts" in reason
-    )
-
-
-def test_the_picture_holds_the_numbers(found):
-    display = found.plot()
-    assert_allclose(display.points_.get_offsets(), np.column_stack([COUNTS, found.residual_variance]))
-    assert_allclose([bar.get_height() for bar in display.bars_], found.share)
-    assert [int(text.get_text()) for text in display.texts_] == found.n_shortcuts[2:].tolist()
-    assert all(mark.get_xdata()[0] == found.recommended for mark in display.marks_)
-    with pytest.raises(ValueError, match="Two axes"):
-        found.plot(ax=display.axes_[:1])
-    apart = diagnose_neighbors(two_squares(3.0), [4, 8]).plot()
-    assert [text.get_text() for text in apart.texts_] == ["2 parts", "2"]
-
-
-def test_shortcuts_are_drawn_over_the_data(roll, found):
-    X, along = roll
-    display = found.plot_shortcuts(X[:, [0, 2]], along, n_neighbors=12)
-    table = found.shortcuts[2]
-    segments = np.array(display.lines_.get_segments())
-    assert_allclose(segments, np.stack([X[table.i][:, [0, 2]], X[table.j][:, [0, 2]]], axis=1))
-    with pytest.raises(ValueError, match="two coordinates are needed"):
-        found.plot_shortcuts(X)
-    with pytest.raises(ValueError, match="7 is none of the numbers looked at: 5, 8, 12, 16"):
-        found.plot_shortcuts(X[:, :2], n_neighbors=7)
 
 
 # --- bad input ---------------------------------------------------------------------------------------------

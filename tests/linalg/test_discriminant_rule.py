@@ -1,0 +1,42 @@
+"""From coordinates to classes: the temperature and the spread that samples left out call for."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from mercer.linalg.discriminant import (
+    Directions,
+)
+from mercer.linalg.discriminant_rule import DiscriminantRule, fit_rule
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.floats(0.2, 30.0), st.integers(0, 2**32 - 1))
+def test_the_temperature_recovers_a_wrong_spread(factor, seed):
+    """Clouds drawn from the rule itself, its spread then understated: the temperature makes up for it."""
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, 2, 4000)
+    z = np.where(codes, 1.0, -1.0)[:, None] + np.sqrt(1.0) * rng.standard_normal((4000, 1))
+    rule = DiscriminantRule(np.array([[-1.0], [1.0]]), np.array([1.0 / factor]), np.array([0.5, 0.5]))
+    temperature = rule.calibrated(z, codes, np.ones(4000)).temperature
+    assert temperature >= 1
+    assert_allclose(temperature, max(1.0, factor), rtol=0.25)
+
+
+def test_a_class_of_one_tells_nothing_of_the_spread():
+    z = np.array([[0.0], [2.0], [30.0]])
+    found = Directions(np.array([1.0]), np.ones((2, 1)), np.array([[1.0], [10.0]]))
+    rule = fit_rule(z, np.array([0, 0, 1]), np.ones(3), found, np.array([0.6, 0.4]))
+    assert_allclose(rule.means, [[1.0], [10.0]])
+    assert_allclose(rule.spread, [1.0])
+
+
+def test_left_out_samples_on_the_wrong_side_do_not_turn_the_rule_round():
+    codes = np.arange(100) % 2
+    z = np.where(codes, -0.1, 0.1)[:, None]  # each a little away from its class, as leaving out moves it
+    found = Directions(np.array([0.9]), np.ones((2, 1)), np.array([[-1.0], [1.0]]))
+    rule = fit_rule(z, codes, np.ones(100), found, np.array([0.5, 0.5])).calibrated(z, codes, np.ones(100))
+    assert rule.means[1, 0] > 0 > rule.means[0, 0]
+    odds = rule.decide(np.array([[1.0], [-1.0]]))
+    assert_allclose(odds, np.log(0.5), atol=1e-2)  # and it says that it does not know
