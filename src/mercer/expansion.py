@@ -39,6 +39,7 @@ class KernelExpansion:
             "n_jobs": THREADS,
         },
         also=lambda parts: refuse_unsuited(parts.kernel, parts.anchors, parts.coefs),
+        shared=True,
     )
 
     def __init__(self, kernel: Kernel, anchors: Any, coefs: Any, offset: Any, n_jobs: int | None = None) -> None:

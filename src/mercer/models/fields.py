@@ -19,10 +19,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from dataclasses import KW_ONLY, MISSING, dataclass, field, fields, is_dataclass
 from numbers import Integral, Real
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -33,6 +33,12 @@ FARTHEST = 1e12  # coordinates of a map beyond this have diverged
 
 class Mismatch(ValueError):
     """A value is not what its declaration says."""
+
+
+def require(holds: bool, message: str) -> None:
+    """Mismatch with this message, unless it holds."""
+    if not holds:
+        raise Mismatch(message)
 
 
 @dataclass
@@ -47,8 +53,7 @@ class Scope:
         base, _, more = (name, "", "") if isinstance(name, int) else name.partition("+")
         extra = int(more or 0)
         wanted = base if isinstance(base, int) else self.sizes.setdefault(base, length - extra)
-        if wanted + extra != length or wanted < 0:
-            raise Mismatch(f"has a size of {length} where {wanted + extra} is needed")
+        require(wanted + extra == length and wanted >= 0, f"has a size of {length} where {wanted + extra} is needed")
 
 
 Check = Callable[[Any, Scope], None]
@@ -63,8 +68,7 @@ def anything(value: Any, scope: Scope) -> None:
 
 
 def none(value: Any, scope: Scope) -> None:
-    if value is not None:
-        raise Mismatch("must be None")
+    require(value is None, "must be None")
 
 
 def either(*checks: Check) -> Check:
@@ -92,8 +96,7 @@ def tuple_of(*checks: Check) -> Check:
     """A tuple with one check per entry."""
 
     def check(value: Any, scope: Scope) -> None:
-        if not isinstance(value, tuple) or len(value) != len(checks):
-            raise Mismatch(f"must be a tuple of {len(checks)}")
+        require(isinstance(value, tuple) and len(value) == len(checks), f"must be a tuple of {len(checks)}")
         for one, entry in zip(checks, value, strict=True):
             one(entry, scope)
 
@@ -102,8 +105,7 @@ def tuple_of(*checks: Check) -> Check:
 
 def list_of(check: Check) -> Check:
     def check_all(value: Any, scope: Scope) -> None:
-        if not isinstance(value, list):
-            raise Mismatch(f"must be a list, not {type(value).__name__}")
+        require(isinstance(value, list), f"must be a list, not {type(value).__name__}")
         for entry in value:
             check(entry, scope)
 
@@ -118,8 +120,8 @@ def instance_of(*names: str, **sizes: str | int) -> Check:
 
     def check(value: Any, scope: Scope) -> None:
         name, own = scope.known.get(id(value), ("", {}))
-        if not any(name == wanted or name.startswith(f"{wanted}.") for wanted in names):
-            raise Mismatch(f"must be one of {', '.join(names)}, not {name or type(value).__name__}")
+        known = any(name == wanted or name.startswith(f"{wanted}.") for wanted in names)
+        require(known, f"must be one of {', '.join(names)}, not {name or type(value).__name__}")
         for theirs, here in sizes.items():
             if theirs in own:
                 scope.bind(here, own[theirs])
@@ -132,14 +134,13 @@ def instance_of(*names: str, **sizes: str | int) -> Check:
 
 def number(value: Any, scope: Scope) -> None:
     """A real number; infinity and NaN are allowed."""
-    if not isinstance(value, Real) or isinstance(value, (bool, np.bool_)):
-        raise Mismatch(f"must be a number, not {type(value).__name__}")
+    good = isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
+    require(good, f"must be a number, not {type(value).__name__}")
 
 
 def finite(value: Any, scope: Scope) -> None:
     number(value, scope)
-    if not np.isfinite(float(value)):
-        raise Mismatch("must be finite")
+    require(bool(np.isfinite(float(value))), "must be finite")
 
 
 def at_least(least: float) -> Check:
@@ -147,8 +148,7 @@ def at_least(least: float) -> Check:
 
     def check(value: Any, scope: Scope) -> None:
         number(value, scope)
-        if not float(value) >= least:
-            raise Mismatch(f"must be at least {least}")
+        require(float(value) >= least, f"must be at least {least}")
 
     return check
 
@@ -157,9 +157,9 @@ def whole(least: int = 0, most: int = LARGEST) -> Check:
     """A whole number from `least` to `most`."""
 
     def check(value: Any, scope: Scope) -> None:
-        if not isinstance(value, Integral) or isinstance(value, (bool, np.bool_)) or not least <= int(value) <= most:
-            upper = f" and at most {most}" if most < LARGEST else ""
-            raise Mismatch(f"must be a whole number of at least {least}{upper}")
+        good = isinstance(value, Integral) and not isinstance(value, (bool, np.bool_)) and least <= int(value) <= most
+        upper = f" and at most {most}" if most < LARGEST else ""
+        require(good, f"must be a whole number of at least {least}{upper}")
 
     return check
 
@@ -175,21 +175,15 @@ def size(name: str, least: int = 0) -> Check:
 
 
 def flag(value: Any, scope: Scope) -> None:
-    if not isinstance(value, (bool, np.bool_)):
-        raise Mismatch("must be true or false")
+    require(isinstance(value, (bool, np.bool_)), "must be true or false")
 
 
 def text(value: Any, scope: Scope) -> None:
-    if not isinstance(value, str):
-        raise Mismatch(f"must be text, not {type(value).__name__}")
+    require(isinstance(value, str), f"must be text, not {type(value).__name__}")
 
 
 def one_of(*words: str) -> Check:
-    def check(value: Any, scope: Scope) -> None:
-        if not isinstance(value, str) or value not in words:
-            raise Mismatch(f"must be one of {', '.join(words)}")
-
-    return check
+    return lambda value, scope: require(isinstance(value, str) and value in words, f"must be one of {', '.join(words)}")
 
 
 THREADS = optional(whole(-(2**31), 2**31))  # n_jobs
@@ -205,8 +199,7 @@ def _shaped(value: Any, kinds: str, shape: tuple[str | int, ...], scope: Scope) 
         found = f"one of {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
         wanted = " or ".join(dict.fromkeys(_KINDS[kind] for kind in kinds))
         raise Mismatch(f"must be an array of {wanted}, not {found}")
-    if value.ndim != len(shape):
-        raise Mismatch(f"must have {len(shape)} dimensions, not {value.ndim}")
+    require(value.ndim == len(shape), f"must have {len(shape)} dimensions, not {value.ndim}")
     for name, length in zip(shape, value.shape, strict=True):
         scope.bind(name, length)
 
@@ -216,19 +209,17 @@ def floats(*shape: str | int, infinite: bool = False, positive: bool = False, mo
 
     def check(value: Any, scope: Scope) -> None:
         _shaped(value, "f", shape, scope)
-        if value.dtype.itemsize not in (4, 8):
-            raise Mismatch(f"must be float32 or float64, not {value.dtype}")
-        if not infinite and not all_finite(value):
-            raise Mismatch("has entries that are infinite or NaN")
-        if positive and value.size and not value.min() > 0:
-            raise Mismatch("has entries that are not positive")
-        if most < np.inf and value.size and max(float(value.max()), -float(value.min())) > most:
-            raise Mismatch(f"has entries beyond {most:g}")
+        require(value.dtype.itemsize in (4, 8), f"must be float32 or float64, not {value.dtype}")
+        require(infinite or _all_finite(value), "has entries that are infinite or NaN")
+        require(not positive or bool(value.min(initial=np.inf) > 0), "has entries that are not positive")
+        if most < np.inf:
+            largest = max(float(value.max(initial=0.0)), -float(value.min(initial=0.0)))
+            require(largest <= most, f"has entries beyond {most:g}")
 
     return check
 
 
-def all_finite(array: np.ndarray) -> bool:
+def _all_finite(array: np.ndarray) -> bool:
     """Whether all entries are finite. A finite sum proves it without a mask as long as the array."""
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(np.isfinite(array.sum(dtype=np.float64))) or bool(np.isfinite(array).all())
@@ -239,12 +230,11 @@ def integers(name: str, below: str | None = None, increasing: bool = False) -> C
 
     def check(value: Any, scope: Scope) -> None:
         _shaped(value, "iu", (name,), scope)
-        if value.size and int(value.min()) < 0:
-            raise Mismatch("has negative entries")
-        if below is not None and value.size and int(value.max()) >= scope.sizes[below]:
-            raise Mismatch(f"has an entry of {int(value.max())}, and there are {scope.sizes[below]} rows")
-        if increasing and not np.all(value[1:] > value[:-1]):
-            raise Mismatch("is not increasing")
+        require(not value.size or int(value.min()) >= 0, "has negative entries")
+        if below is not None and value.size:
+            count, largest = scope.sizes[below], int(value.max())
+            require(largest < count, f"has an entry of {largest}, and there are {count} rows")
+        require(not increasing or bool(np.all(value[1:] > value[:-1])), "is not increasing")
 
     return check
 
@@ -254,8 +244,8 @@ def permutation(name: str) -> Check:
 
     def check(value: Any, scope: Scope) -> None:
         integers(name, below=name)(value, scope)
-        if not np.all(np.bincount(value, minlength=len(value)) == 1):
-            raise Mismatch("is not a permutation of the rows")
+        once = bool(np.all(np.bincount(value, minlength=len(value)) == 1))
+        require(once, "is not a permutation of the rows")
 
     return check
 
@@ -265,8 +255,8 @@ def offsets(name: str, total: str) -> Check:
 
     def check(value: Any, scope: Scope) -> None:
         _shaped(value, "iu", (f"{name}+1",), scope)
-        if value[0] != 0 or value[-1] != scope.sizes[total] or not np.all(value[1:] >= value[:-1]):
-            raise Mismatch(f"does not rise from 0 to {scope.sizes[total]}")
+        rising = value[0] == 0 and value[-1] == scope.sizes[total] and bool(np.all(value[1:] >= value[:-1]))
+        require(rising, f"does not rise from 0 to {scope.sizes[total]}")
 
     return check
 
@@ -291,13 +281,12 @@ def sparse(rows: str | int, columns: str | int, *, canonical: bool = False, infi
     """
 
     def check(value: Any, scope: Scope) -> None:
-        if not sp.issparse(value) or value.format != "csr":
-            raise Mismatch(f"must be a CSR matrix, not {type(value).__name__}")
+        good = sp.issparse(value) and value.format == "csr"
+        require(good, f"must be a CSR matrix, not {type(value).__name__}")
         floats("", infinite=infinite)(value.data, Scope())
         for name, length in zip((rows, columns), value.shape, strict=True):
             scope.bind(name, length)
-        if canonical and not value.has_canonical_format:
-            raise Mismatch("has columns out of order")
+        require(not canonical or value.has_canonical_format, "has columns out of order")
 
     return check
 
@@ -358,31 +347,33 @@ not_stored = Line(stored=False, needed=False)  # an attribute that only `fit` us
 # --- declarations --------------------------------------------------------------------------------------------
 
 
+@dataclass(eq=False)
 class Declaration:
     """What model files hold of one class (abstract). Creating the class registers the declaration.
 
     name : in files, for ever; a prefix such as "kernel." makes it one of a family
-    lines : attribute → check or `Line`
+    given : attribute → check or `Line`
     also : what must hold between the fields beyond equal sizes; it gets them as attributes and raises Mismatch
     root : whether a file may hold this by itself
+    shared : whether several parts of a model hold one such object, and must go on sharing it
     """
 
-    owner: type
-    root = False
-    advice = "Fit it again, or delete what was added to it."  # the end of the message when saving fails
+    name: str
+    given: Mapping[str, Check | Line] = field(default_factory=dict)
+    _: KW_ONLY
+    also: Callable[[Any], None] | None = None
+    root: bool = False
+    shared: bool = False
+    owner: type = field(init=False)  # the class
 
-    def __init__(
-        self, name: str, lines: Mapping[str, Check | Line] | None = None, *, also: Callable[[Any], None] | None = None
-    ) -> None:
-        self.name, self.also = name, also
-        self.given = {key: line if isinstance(line, Line) else Line(line) for key, line in (lines or {}).items()}
+    advice: ClassVar[str] = "Fit it again, or delete what was added to it."  # ends the message when saving fails
 
     def __set_name__(self, owner: type, attribute: str) -> None:
         self.owner = owner
         DECLARED[self.name] = _BY_CLASS[owner] = self
 
     def lines(self) -> dict[str, Line]:
-        return self.given
+        return {name: line if isinstance(line, Line) else Line(line) for name, line in self.given.items()}
 
     def take_apart(self, value: Any) -> tuple[Parts, Parts]:
         """Parameters and fitted state, by attribute."""
@@ -414,6 +405,7 @@ def declaration_of(value: Any) -> Declaration | None:
     return _BY_CLASS.get(type(value))
 
 
+@dataclass(eq=False)
 class SavedRecord(Declaration):
     """A class whose objects are rebuilt by the constructor, from the declared fields.
 
@@ -425,28 +417,19 @@ class SavedRecord(Declaration):
     build : makes an object from the parts, where the constructor does not
     """
 
-    def __init__(
-        self,
-        name: str,
-        lines: Mapping[str, Check | Line] | None = None,
-        *,
-        also: Callable[[Any], None] | None = None,
-        parts: Callable[[Any], Parts] | None = None,
-        build: Callable[..., Any] | None = None,
-    ) -> None:
-        super().__init__(name, lines, also=also)
-        self.parts, self.build = parts, build
+    _: KW_ONLY
+    parts: Callable[[Any], Parts] | None = None
+    build: Callable[..., Any] | None = None
 
     def lines(self) -> dict[str, Line]:
+        given = super().lines()
         if not is_dataclass(self.owner):
-            return self.given
-        found = {}
-        for each in fields(self.owner):
-            if each.name in self.given:
-                found[each.name] = self.given[each.name]
-            elif each.init:
-                found[each.name] = Line(_plain(self.owner, each.name, each.type), needed=not _has_default(each))
-        return found
+            return given
+        return {
+            each.name: given[each.name] if each.name in given else _plain_line(self.owner, each)
+            for each in fields(self.owner)
+            if each.init
+        }
 
     def take_apart(self, value: Any) -> tuple[Parts, Parts]:
         if self.parts is not None:
@@ -454,8 +437,7 @@ class SavedRecord(Declaration):
         return {name: getattr(value, name) for name, line in self.lines().items() if line.stored}, {}
 
     def check(self, params: Parts, state: Parts, scope: Scope) -> None:
-        if state:
-            raise Mismatch("it has a fitted state, and its kind has none")
+        require(not state, "it has a fitted state, and its kind has none")
         _check_lines(self.lines(), params, scope)
         if self.also is not None:
             self.also(SimpleNamespace(**params))
@@ -468,22 +450,12 @@ class SavedRecord(Declaration):
         return {name: key.lstrip("_") for name, key in super().keys().items()}
 
 
+@dataclass(eq=False)
 class SavedEstimator(Declaration):
-    """An estimator: any parameters while it is not fitted, valid ones and the declared attributes once it is.
+    """An estimator: any parameters while it is not fitted, valid ones and the declared attributes once it is."""
 
-    root : whether a file may hold one by itself; False for the parts of other estimators
-    """
-
-    def __init__(
-        self,
-        name: str,
-        lines: Mapping[str, Check | Line] | None = None,
-        *,
-        also: Callable[[Any], None] | None = None,
-        root: bool = True,
-    ) -> None:
-        super().__init__(name, lines, also=also)
-        self.root = root
+    _: KW_ONLY
+    root: bool = True
 
     def take_apart(self, value: Any) -> tuple[Parts, Parts]:
         params = value.get_params(deep=False)
@@ -492,8 +464,7 @@ class SavedEstimator(Declaration):
 
     def check(self, params: Parts, state: Parts, scope: Scope) -> None:
         known = inspect.signature(self.owner).parameters
-        if unknown := set(params) - set(known):
-            raise Mismatch(f"{_first(unknown)} is not one of its parameters")
+        refuse_unknown(self.owner, params)
         fitted = {name: part for name, part in state.items() if name not in _CONFIG}
         for name in set(state) & set(_CONFIG):
             _CONFIG[name](state[name], scope)
@@ -517,42 +488,48 @@ class SavedEstimator(Declaration):
         return value
 
 
+def refuse_unknown(cls: type, params: Parts) -> None:
+    """Mismatch if the constructor of a class does not have these parameters."""
+    unknown = set(params) - set(inspect.signature(cls).parameters)
+    require(not unknown, f"{_first(unknown)} is not one of its parameters")
+
+
+def check_field(name: str, check: Check, value: Any, scope: Scope) -> None:
+    """Run a check, with the name of the field before its message."""
+    try:
+        check(value, scope)
+    except Mismatch as mismatch:
+        raise Mismatch(f"{name} {mismatch}") from mismatch
+
+
 def _check_lines(lines: dict[str, Line], parts: Parts, scope: Scope) -> None:
     stored = {name: line for name, line in lines.items() if line.stored}
-    if unknown := set(parts) - set(stored):
-        raise Mismatch(f"it has {_first(unknown)}, which its kind does not have")
-    if missing := {name for name, line in stored.items() if line.needed} - set(parts):
-        raise Mismatch(f"{_first(missing)} is missing")
+    unknown, missing = set(parts) - set(stored), {name for name, line in stored.items() if line.needed} - set(parts)
+    require(not unknown, f"it has {_first(unknown)}, which its kind does not have")
+    require(not missing, f"{_first(missing)} is missing")
     for name, line in stored.items():
         if name in parts:
-            try:
-                line.check(parts[name], scope)
-            except Mismatch as mismatch:
-                raise Mismatch(f"{name} {mismatch}") from mismatch
+            check_field(name, line.check, parts[name], scope)
 
 
 def _first(names: set[str]) -> str:
-    return repr(min(names)[:60])
+    return repr(min(names, default="")[:60])
 
 
 _PLAIN: dict[str, Check] = {"str": text, "int": whole(-LARGEST), "float": number, "bool": flag}
 
 
-def _plain(owner: type, name: str, annotation: Any) -> Check:
-    """The check of a dataclass's field that is annotated with a plain type."""
-    words = [part.strip() for part in str(getattr(annotation, "__name__", annotation)).split("|")]
+def _plain_line(owner: type, each: Any) -> Line:
+    """The line of a dataclass's field that is annotated with a plain type."""
+    words = [part.strip() for part in str(getattr(each.type, "__name__", each.type)).split("|")]
     if not set(words) <= {*_PLAIN, "None"}:
-        raise TypeError(f"{owner.__name__}.{name} is a {annotation}: add a line for it to {owner.__name__}._saved.")
-    return either(*(none if word == "None" else _PLAIN[word] for word in words))
-
-
-def _has_default(each: Any) -> bool:
-    return each.default is not MISSING or each.default_factory is not MISSING
+        raise TypeError(f"{owner.__name__}.{each.name} is a {each.type}: add a line for it to {owner.__name__}._saved.")
+    has_default = each.default is not MISSING or each.default_factory is not MISSING
+    return Line(either(*(none if word == "None" else _PLAIN[word] for word in words)), needed=not has_default)
 
 
 def _output_config(value: Any, scope: Scope) -> None:
-    if not isinstance(value, dict) or set(value) - {"transform"}:
-        raise Mismatch("must say what transform gives")
+    require(isinstance(value, dict) and set(value) <= {"transform"}, "must say what transform gives")
     for kind in value.values():
         one_of("default", "pandas", "polars")(kind, scope)
 

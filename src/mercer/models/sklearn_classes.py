@@ -16,7 +16,7 @@ import sys
 import warnings
 from importlib import import_module
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from mercer.models.fields import (
     Mismatch,
     Parts,
     Scope,
+    check_field,
     class_labels,
     either,
     finite,
@@ -34,6 +35,8 @@ from mercer.models.fields import (
     integers,
     list_of,
     number,
+    refuse_unknown,
+    require,
     size,
     sparse,
     strings,
@@ -89,7 +92,7 @@ _MOST = 1024  # for whole numbers with no documented meaning, unless an array is
 class SklearnEstimator(Declaration):
     """An estimator of scikit-learn, by the data that its fit left."""
 
-    advice = (
+    advice: ClassVar[str] = (
         "Save its features alone, `model.map_.save(path)`, and fit the estimator again to `map_.transform(X)` after "
         "loading them."
     )
@@ -108,18 +111,15 @@ class SklearnEstimator(Declaration):
         return params, {name: part for name, part in vars(value).items() if name not in made}
 
     def check(self, params: Parts, state: Parts, scope: Scope) -> None:
-        _refuse_unknown(self.cls, params)
+        refuse_unknown(self.cls, params)
         longest = max((max(part.shape, default=0) for part in state.values() if hasattr(part, "shape")), default=0)
         for name, part in state.items():
-            if not _NAME.fullmatch(name) or _is_method(self.cls, name):
-                raise Mismatch(f"{name[:60]!r} is not an attribute that a fit sets")
+            good = _NAME.fullmatch(name) is not None and not _is_method(self.cls, name)
+            require(good, f"{name[:60]!r} is not an attribute that a fit sets")
             _refuse_odd(part, max(_MOST, longest), name)
         for name, check in _ATTRIBUTES.items():
             if name in state:
-                try:
-                    check(state[name], scope)
-                except Mismatch as mismatch:
-                    raise Mismatch(f"{name} {mismatch}") from mismatch
+                check_field(name, check, state[name], scope)
         _refuse_other_classes(state)
 
     def put_together(self, params: Parts, state: Parts) -> Any:
@@ -159,15 +159,11 @@ class SklearnKernel(Declaration):
         return value.get_params(deep=False), {}
 
     def check(self, params: Parts, state: Parts, scope: Scope) -> None:
-        _refuse_unknown(self.cls, params)
-        if state:
-            raise Mismatch("it has a fitted state, and its kind has none")
+        refuse_unknown(self.cls, params)
+        require(not state, "it has a fitted state, and its kind has none")
         for name, part in params.items():
             if not name.endswith("_bounds"):
-                try:
-                    _GP_PARAMETERS.get(name, number)(part, scope)
-                except Mismatch as mismatch:
-                    raise Mismatch(f"{name} {mismatch}") from mismatch
+                check_field(name, _GP_PARAMETERS.get(name, number), part, scope)
 
     def put_together(self, params: Parts, state: Parts) -> Any:
         return self.cls(**params)
@@ -193,11 +189,6 @@ def sklearn_declaration(value: Any) -> SklearnEstimator | SklearnKernel | None:
     return None
 
 
-def _refuse_unknown(cls: type, params: Parts) -> None:
-    if unknown := set(params) - set(inspect.signature(cls).parameters):
-        raise Mismatch(f"{min(unknown)[:60]!r} is not one of its parameters")
-
-
 def _is_method(cls: type, name: str) -> bool:
     found = inspect.getattr_static(cls, name, None)
     return found is not None and not isinstance(found, property)
@@ -207,8 +198,8 @@ def _refuse_odd(part: Any, most: int, name: str) -> None:
     """Refuse a private whole number, at any depth, that is larger than every size."""
     for entry in part.values() if isinstance(part, dict) else part if isinstance(part, (list, tuple)) else ():
         _refuse_odd(entry, most, name)
-    if isinstance(part, Integral) and name.startswith("_") and abs(int(part)) > most:
-        raise Mismatch(f"{name} is {part}, more than every size that it could be")
+    large = isinstance(part, Integral) and name.startswith("_") and abs(int(part)) > most
+    require(not large, f"{name} is larger than every size that it could be")
 
 
 def _refuse_other_classes(state: Parts) -> None:

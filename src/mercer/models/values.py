@@ -32,7 +32,6 @@ from mercer.models.container import DTYPES, most_named_bytes
 from mercer.models.fields import Declaration, Mismatch, Scope
 
 EXACT = 2**53  # every JSON reader agrees on whole numbers up to this
-SHARED = ("KernelExpansion",)  # several parts of a model hold one such object, and must go on sharing it
 _BIT_GENERATORS = {"PCG64": np.random.PCG64, "PCG64DXSM": np.random.PCG64DXSM}
 _TWISTER_WORDS = 624  # of the Mersenne twister's state
 _MOST_BITS = 4096  # of a whole number: enough for any seed, and quick to parse
@@ -178,7 +177,7 @@ class Writer:
         self._open.discard(id(value))
         self._alive.append(value)
         self._scope.known[id(value)] = declaration.name, scope.sizes
-        if declaration.name in SHARED:
+        if declaration.shared:
             self._places[id(value)] = place
         return node
 
@@ -281,7 +280,7 @@ class Reader:
             raise Mismatch(f"{f'{place}, ' if place else ''}{name}: {mismatch}") from mismatch
         self._alive.append(value)
         self._scope.known[id(value)] = name, scope.sizes
-        if name in SHARED:
+        if declaration.shared:
             self._shared[place] = value
         return value
 
