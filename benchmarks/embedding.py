@@ -76,8 +76,8 @@ def _similarities(some: np.ndarray, Y: np.ndarray, gaussian: bool) -> float:
 @cache
 def _shared_affinities(path: str) -> Any:
     from mercer.embedding.affinities import affinities_of
-    from mercer.embedding.laws import Perplexity
-    from mercer.graph.neighbors import build_index
+    from mercer.embedding.weighting import Perplexity
+    from mercer.graph.nearest_neighbors import build_index
 
     P = affinities_of(build_index(np.load(path), method="tiles"), Perplexity((PERPLEXITY,))).P
     P.eliminate_zeros()

@@ -87,7 +87,7 @@ def search(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def _mercer(X: np.ndarray, k: int, method: str) -> Answer:
-    from mercer.graph.neighbors import build_index
+    from mercer.graph.nearest_neighbors import build_index
 
     answer = build_index(X, method=method).neighbors(k)
     return answer.indices, answer.distances

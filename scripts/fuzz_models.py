@@ -322,11 +322,11 @@ def make_case(seed: int, number: int, golden: list[Path], raws: list[bytes]) -> 
 def lower_thresholds() -> None:
     """Small models reach compiled code, cells and grids."""
     import mercer.backends.cpu as cpu
-    import mercer.graph.approximate as approximate
-    import mercer.graph.tiles as tiles
+    from mercer.graph.approximate_index import ApproximateIndex
+    from mercer.graph.tile_index import TileIndex
 
-    cpu._COMPILED_ABOVE, tiles._COMPILED_ABOVE = 0, 0
-    approximate._TRIED, approximate._SHARE = 2, 2.0
+    cpu._COMPILED_ABOVE, TileIndex.compiled_above = 0, 0
+    ApproximateIndex.tried, ApproximateIndex.most_cells = 2, 2.0
 
 
 def judge(path: Path, rows: Any, methods: list[str]) -> str:

@@ -7,11 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mercer.embedding import affinities
 from mercer.embedding.affinities import affinities_of, entropy_of, given_affinities, joint_probabilities
-from mercer.embedding.laws import FixedWidth, Perplexity, Uniform
+from mercer.embedding.weighting import FixedWidth, Perplexity, Uniform
 from mercer.exceptions import MemoryLimitError
-from mercer.graph.neighbors import build_index
+from mercer.graph.nearest_neighbors import build_index
 
 X = np.random.default_rng(0).standard_normal((300, 4))
 
@@ -122,8 +121,7 @@ def test_given_affinities_know_no_new_rows():
         given_affinities(np.ones((3, 3))).to_new(np.ones((1, 3)))
 
 
-def test_all_pairs_of_many_rows_are_refused_before_the_work(monkeypatch):
-    monkeypatch.setattr(affinities, "available_bytes", lambda: 10**6)
+def test_all_pairs_of_many_rows_are_refused_before_the_work():
     with pytest.raises(MemoryLimitError, match="method='auto'"):
-        affinities_of(build_index(X), Perplexity((5.0,)), everyone=True)
-    affinities_of(build_index(X), Perplexity((5.0,)))
+        affinities_of(build_index(X), Perplexity((5.0,)), everyone=True, memory_limit=800_000)
+    affinities_of(build_index(X), Perplexity((5.0,)), memory_limit=800_000)

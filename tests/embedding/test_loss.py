@@ -107,8 +107,3 @@ def test_points_too_far_for_any_similarity_stay_finite():
     loss, _, Y = problem(Gaussian())
     far = 1e4 * Y
     assert np.isfinite(loss.value(far)) and np.all(np.isfinite(loss.gradient(far)))
-
-
-def test_other_similarities_are_refused():
-    with pytest.raises(TypeError, match="Student"):
-        Attraction(sp.csr_array((2, 2), dtype=np.float32), object())

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from scipy.interpolate import BSpline
 
 from mercer.backends import compiled_grid
-from mercer.embedding import grid, gridded
-from mercer.embedding.exact import pair_sums
-from mercer.embedding.gridded import GridRepulsion
+from mercer.embedding import grid_field
+from mercer.embedding.exact_repulsion import pair_sums
+from mercer.embedding.grid_field import GridField, error_at, grid_over, spacing_for
+from mercer.embedding.grid_repulsion import GridRepulsion
 from mercer.embedding.repulsion import make_repulsion
 from mercer.embedding.similarity import Gaussian, Student
-from mercer.embedding.spacing import error_at, spacing_for
 
 SIMILARITIES = [Student(), Student(0.5), Student(2), Student(10), Gaussian()]
 
@@ -134,12 +134,12 @@ def test_float32_does_not_overflow(similarity):
 
 
 def test_weights_are_those_of_the_b_spline_and_slopes_their_derivatives():
-    assert compiled_grid.ORDER == grid.ORDER
-    spline = BSpline.basis_element(np.arange(grid.ORDER + 1))
-    weights, slopes = np.empty((1, grid.ORDER)), np.empty((1, grid.ORDER))
+    assert compiled_grid.ORDER == grid_field.ORDER
+    spline = BSpline.basis_element(np.arange(grid_field.ORDER + 1))
+    weights, slopes = np.empty((1, grid_field.ORDER)), np.empty((1, grid_field.ORDER))
     for t in (0.1, 0.5, 0.99):
         compiled_grid.window(t, weights, slopes, 0)
-        where = t + np.arange(grid.ORDER)[::-1]
+        where = t + np.arange(grid_field.ORDER)[::-1]
         np.testing.assert_allclose(weights[0], spline(where), atol=1e-14)
         np.testing.assert_allclose(slopes[0], spline.derivative()(where), atol=1e-14)
         assert weights.sum() == pytest.approx(1, abs=1e-14)
@@ -148,8 +148,8 @@ def test_weights_are_those_of_the_b_spline_and_slopes_their_derivatives():
 @pytest.mark.parametrize("c", [1, 2, 3])
 def test_what_a_point_does_to_itself_is_taken_off(c):
     """A point alone on the grid, at many places of its cell: neither push nor weight is left."""
-    field = gridded.Field(Student())
-    where = grid.grid_over(np.zeros(c), np.full(c, 4.0), 0.4)
+    field = GridField(Student())
+    where = grid_over(np.zeros(c), np.full(c, 4.0), 0.4)
     left, kept = [], []
     for Y in np.random.default_rng(0).uniform(1, 3, (20, 1, c)):
         G, Z = field.sums(Y, Y, where, same=True)
@@ -268,11 +268,10 @@ def test_one_point_and_two(method):
 
 
 @pytest.mark.parametrize("c", [2, 3])
-def test_a_point_far_out_does_not_spoil_the_others(c, monkeypatch):
-    monkeypatch.setattr(gridded, "_MANY_PAIRS", 0)
+def test_a_point_far_out_does_not_spoil_the_others(c):
     Y = points("clusters", 2000, c, 12)
     Y[5], Y[9] = 1e5, -3e4
-    repulsion = make_repulsion(Student(), c, method="grid", n=2000)
+    repulsion = GridRepulsion(Student(), c, most_pairs=0)
     G, Z = repulsion(Y)
     reference, Z_reference = exact(Student(), Y)
     assert repulsion.expected_error == pytest.approx(1e-3)
@@ -281,15 +280,14 @@ def test_a_point_far_out_does_not_spoil_the_others(c, monkeypatch):
     assert close(Z, Z_reference, 1e-5)
 
 
-def test_a_grid_at_its_limit_widens_and_says_what_that_costs(monkeypatch):
-    monkeypatch.setattr(gridded, "_MANY_PAIRS", 0)
+def test_a_grid_at_its_limit_widens_and_says_what_that_costs():
     Y = points("clusters", 2000, 2, 60)
-    repulsion = GridRepulsion(Student(2), 2, largest=2**16)
+    repulsion = GridRepulsion(Student(2), 2, largest=2**16, most_pairs=0)
     G, _ = repulsion(Y)
     assert repulsion.spacing > spacing_for(1e-3, Student(2), 2)
     assert 1e-3 < repulsion.expected_error < 1e-1
     assert 1e-3 < relative(G, exact(Student(2), Y)[0]) <= repulsion.expected_error
-    GridRepulsion(Student(2), 2, largest=2**12)(Y)  # coarse beyond any promise, but it stays within its bounds
+    GridRepulsion(Student(2), 2, largest=2**12, most_pairs=0)(Y)  # too coarse for any promise
     assert error_at(5.0, Student(2), 2) == 1.0
 
 
@@ -382,10 +380,10 @@ def test_a_map_that_grows_slowly_reuses_its_spectrum():
     repulsion = make_repulsion(Student(), 2, method="grid", n=2000)
     for growth in np.linspace(1, 1.02, 10):
         repulsion(growth * Y)
-    assert len(repulsion._field._spectra) <= 3
+    assert len(repulsion.field.spectra) <= 3
     for growth in np.linspace(1, 3, 10):
         repulsion(growth * Y)
-    assert len(repulsion._field._spectra) <= 4  # nor are those of all grids kept
+    assert len(repulsion.field.spectra) <= 4  # nor are those of all grids kept
 
 
 def test_auto_chooses_by_points_and_dimensions():

@@ -18,7 +18,7 @@ from sklearn.neighbors import KNeighborsClassifier, kneighbors_graph
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import SNE, TSNE, KernelPCA
-from mercer.embedding.laws import FixedWidth, Perplexity, Uniform
+from mercer.embedding.weighting import FixedWidth, Perplexity, Uniform
 from mercer.exceptions import DegenerateDataWarning, MercerWarning, NotConvergedWarning
 from mercer.kernels import RBF, Spectrum
 
@@ -239,7 +239,7 @@ def test_a_kernel_is_a_metric_and_a_start():
 
 def test_laws():
     mixed = quick(perplexity=[5, 30]).fit(X)
-    assert mixed.affinities_.widths.shape == (120, 2) and mixed.affinities_.law == Perplexity((5, 30))
+    assert mixed.affinities_.widths.shape == (120, 2) and mixed.affinities_.weighting == Perplexity((5, 30))
     uniform = quick(affinities=Uniform(12)).fit(X)
     assert_allclose(uniform.affinities_.P.sum(), 1, rtol=1e-6)
     fixed = quick(affinities=FixedWidth(1.5, 40)).fit(X)
@@ -315,7 +315,7 @@ def test_interrupting_keeps_the_map():
     def press(steps, kl, Y):
         raise KeyboardInterrupt
 
-    with pytest.warns(NotConvergedWarning, match="the map so far is kept"):
+    with pytest.warns(NotConvergedWarning, match="The map so far is kept"):
         model = quick(callbacks=press, callback_every=270).fit(X)
     assert model.report_.ended == "interrupted" and model.embedding_.shape == (120, 2)
     model.set_params(callbacks=None)

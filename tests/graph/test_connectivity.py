@@ -11,9 +11,10 @@ from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 from scipy.spatial.distance import cdist
 
 from mercer.exceptions import DisconnectedGraphError
-from mercer.graph import tiles, trees
 from mercer.graph.connectivity import connected, join_components
-from mercer.graph.neighbors import build_index
+from mercer.graph.nearest_neighbors import build_index
+from mercer.graph.tile_index import TileIndex
+from mercer.graph.tree_index import KDTreeIndex
 
 
 def pieces(count=12, size=25, d=3, seed=0):
@@ -31,8 +32,8 @@ def spanning_length(D, labels):
 @pytest.fixture
 def large(monkeypatch):
     """What is done for large data, done for small."""
-    monkeypatch.setattr(tiles, "_COMPILED_ABOVE", 0)
-    monkeypatch.setattr(trees, "_BOXES_ABOVE", 0)
+    monkeypatch.setattr(TileIndex, "compiled_above", 0)
+    monkeypatch.setattr(KDTreeIndex, "boxes_above", 0)
 
 
 METHODS = [("kd_tree", "euclidean"), ("tiles", "euclidean"), ("ball_tree", "euclidean"), ("approximate", "euclidean")]
@@ -69,8 +70,8 @@ def test_any_labels_in_a_grid_full_of_ties(seed, n, count, d):
     graph = sp.csr_array((np.ones(len(ends)), (i, j)), shape=(n, n))
     D = cdist(X, X)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tiles, "_COMPILED_ABOVE", 0)
-        patch.setattr(trees, "_BOXES_ABOVE", 0)
+        patch.setattr(TileIndex, "compiled_above", 0)
+        patch.setattr(KDTreeIndex, "boxes_above", 0)
         for method in ("kd_tree", "tiles"):
             joined, added = join_components(build_index(X, method=method), graph, labels)
             assert len(added) == labels.max() and connected(joined)[0] == 1

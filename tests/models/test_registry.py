@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.linear_model import Ridge
 
 import mercer
-from mercer.embedding.laws import Uniform
+from mercer.embedding.weighting import Uniform
 from mercer.kernels import RBF, Spectrum
 from mercer.models.fields import DECLARED, declaration_of
 from mercer.models.registry import MODULES

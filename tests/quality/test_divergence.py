@@ -7,8 +7,8 @@ from sklearn.datasets import load_digits
 
 from mercer import TSNE, quality
 from mercer.embedding.affinities import affinities_of
-from mercer.embedding.laws import Perplexity
-from mercer.graph.neighbors import build_index
+from mercer.embedding.weighting import Perplexity
+from mercer.graph.nearest_neighbors import build_index
 from mercer.quality import divergence
 
 RNG = np.random.default_rng(11)

@@ -6,8 +6,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
 
-from mercer.graph.neighbors import build_index
-from mercer.graph.ranks import distances_of, nearest_of, ranks_of
+from mercer.graph.nearest_neighbors import build_index
 from mercer.kernels import RBF
 
 RNG = np.random.default_rng(0)
@@ -47,10 +46,10 @@ def test_ranks_are_counts_of_nearer_rows(name, spread):
     index = build_index(X, method="tiles")
     D = cdist(X.astype(float) / np.abs(X).max(), X.astype(float) / np.abs(X).max(), "sqeuclidean")
     if spread == "near":
-        others = nearest_of(index, rows, 6)[0].astype(int)
+        others = index.nearest_of(rows, 6)[0].astype(int)
     else:
         others = (rows[:, None] + 1 + np.argsort(RNG.random((len(rows), n - 1)), axis=1)[:, :6]) % n
-    assert_array_equal(ranks_of(index, rows, others), true_ranks(D, rows, others))
+    assert_array_equal(index.ranks_of(rows, others), true_ranks(D, rows, others))
 
 
 @pytest.mark.parametrize("method", ["tiles", "kd_tree"])
@@ -59,7 +58,7 @@ def test_nearest_are_those_of_the_whole_index(method, n):
     X = RNG.standard_normal((n, 3))
     index = build_index(X, method=method)
     whole, rows = index.neighbors(5), RNG.permutation(n)[:50]
-    places, distances = nearest_of(index, rows, 5)
+    places, distances = index.nearest_of(rows, 5)
     assert_array_equal(places, whole.indices[rows])
     assert_allclose(distances, whole.distances[rows], rtol=1e-12)
 
@@ -73,7 +72,7 @@ def test_pairs_of_any_metric(metric, sparse):
     given = sp.csr_array(X) if sparse else X
     index = build_index(given, metric=metric)
     i, j = RNG.integers(0, 50, (2, 200))
-    assert_allclose(distances_of(index, i, j), index.between(np.arange(50), np.arange(50))[i, j], atol=1e-7)
+    assert_allclose(index.distances_of(i, j), index.between(np.arange(50), np.arange(50))[i, j], atol=1e-7)
 
 
 def test_a_sparse_large_table_has_the_ranks_of_the_dense_one():
@@ -82,10 +81,10 @@ def test_a_sparse_large_table_has_the_ranks_of_the_dense_one():
     others = RNG.integers(0, 2000, (len(rows), 4))
     others[others == rows[:, None]] = 1
     dense, sparse = build_index(X, method="tiles"), build_index(sp.csr_array(X))
-    assert_array_equal(ranks_of(sparse, rows, others), ranks_of(dense, rows, others))
+    assert_array_equal(sparse.ranks_of(rows, others), dense.ranks_of(rows, others))
 
 
 def test_copies_share_the_best_rank():
     X = np.repeat([[0.0], [1.0], [5.0]], [1, 3, 2], axis=0)
     index = build_index(X)
-    assert_array_equal(ranks_of(index, np.array([0]), np.array([[1, 2, 3, 4, 5]])), [[1, 1, 1, 4, 4]])
+    assert_array_equal(index.ranks_of(np.array([0]), np.array([[1, 2, 3, 4, 5]])), [[1, 1, 1, 4, 4]])

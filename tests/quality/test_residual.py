@@ -7,7 +7,7 @@ from sklearn.datasets import make_swiss_roll
 from mercer import Isomap, quality
 from mercer.exceptions import DisconnectedGraphError
 from mercer.graph.geodesics import Geodesics
-from mercer.graph.neighbors import build_index
+from mercer.graph.nearest_neighbors import build_index
 
 RNG = np.random.default_rng(5)
 

@@ -10,7 +10,7 @@ Everything above this layer is written once, against the array-API namespace tha
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
 from types import ModuleType
@@ -113,3 +113,12 @@ def to_numpy(x: Any) -> np.ndarray:
     if is_foreign(x):
         return np.from_dlpack(x)
     return np.asarray(x)
+
+
+def slices(n: int, size: int = 2048) -> Iterator[slice]:
+    """Split range(n) into consecutive slices of at most `size` rows.
+
+    >>> list(slices(5, 2))
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    return (slice(start, min(start + size, n)) for start in range(0, n, size))

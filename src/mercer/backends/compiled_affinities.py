@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mercer.backends.compiled import exp
+from mercer.backends.compiled_math import exp
 
 _CLOSE = 1e-7  # the error of the log-perplexity at which Newton's method stops; its next step would square it
 _WIDEST = 80.0  # |log β| beyond which e^(−βE) is 0 or 1 for everything that differs in float64
@@ -143,7 +143,7 @@ def join_rows(indices, P, heads, rows, values, scale, ends, out_indices, out_val
 
 
 @njit(nogil=True, cache=True)
-def arrange_rows(heads, indices, P, order, places, new_heads, new_indices, new_P, start, stop):
+def reorder_rows(heads, indices, P, order, places, new_heads, new_indices, new_P, start, stop):
     """Row order[i] of a matrix as row i, its columns renamed: column j is places[j] now."""
     for i in range(start, stop):
         source, goal = heads[order[i]], new_heads[i]

@@ -10,8 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mercer.backends.compiled import SUMS
-from mercer.backends.compiled_pairs import log
+from mercer.backends.compiled_math import SUMS, log
 
 _SUMS = {"reassoc", "contract", "nsz", "arcp", "nnan", "ninf"}  # what a vectorised sum needs; inputs are finite
 _TILE = 256

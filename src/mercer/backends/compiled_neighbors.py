@@ -16,7 +16,7 @@ from numba import njit, types
 from numba.extending import overload
 
 _RUN = 64  # entries that are looked at together: most runs hold nothing near, and that is seen by vector code
-_TINY = 1e-30  # below this a sum of squares in float32 tells nothing: terms may have vanished
+TINY = 1e-30  # below this a sum of squares in float32 tells nothing: terms may have vanished
 
 
 def square(A: Any, i: int, B: Any, j: int, inverse: float) -> float:
@@ -160,7 +160,7 @@ def scan(dots, aa, bb, width, which, rows, columns, own, groups, k, state, A, ex
     for t in range(dots.shape[0]):
         i, entries, n = which[t], dots[t], dots.shape[1]
         a = np.float64(aa[i])
-        limit = dots.dtype.type(bound[i] - a + width / 12 * (a + bound[i]) + _TINY)  # a little more, for its rounding
+        limit = dots.dtype.type(bound[i] - a + width / 12 * (a + bound[i]) + TINY)  # a little more, for its rounding
         for start in range(0, n, _RUN):
             stop = min(start + _RUN, n)
             near = 0
@@ -175,10 +175,10 @@ def scan(dots, aa, bb, width, which, rows, columns, own, groups, k, state, A, ex
             for s in range(near):
                 j = hits[s]
                 both = a + np.float64(bb[j])
-                lowest = both - 2 * np.float64(entries[j]) - _TINY
+                lowest = both - 2 * np.float64(entries[j]) - TINY
                 if lowest > bound[i] or groups[columns[j]] == own[i]:
                     continue
-                at, highest = count[i], lowest + width * both + 2 * _TINY
+                at, highest = count[i], lowest + width * both + 2 * TINY
                 settled = computed[i] > 0  # the first k are numbers in order: only what comes before the last counts
                 if settled:
                     lowest = highest = square(A, rows[i], B, columns[j], inverse) + extra[i] + extras[columns[j]]
@@ -197,7 +197,7 @@ def scan(dots, aa, bb, width, which, rows, columns, own, groups, k, state, A, ex
                     )
                     computed[i] += number
                     bound[i] = low[i, count[i] - 1]
-                limit = dots.dtype.type(bound[i] - a + width / 12 * (a + bound[i]) + _TINY)
+                limit = dots.dtype.type(bound[i] - a + width / 12 * (a + bound[i]) + TINY)
 
 
 @njit(nogil=True, cache=True)
@@ -221,7 +221,7 @@ def collect(dots, aa, bb, rows, columns, own, limit, A, extra, B, extras, invers
     for i in range(dots.shape[0]):
         a = np.float64(aa[i])
         for j in range(dots.shape[1]):
-            if a + np.float64(bb[j]) - 2 * np.float64(dots[i, j]) - _TINY > limit:
+            if a + np.float64(bb[j]) - 2 * np.float64(dots[i, j]) - TINY > limit:
                 continue
             if columns[j] == own[i]:
                 continue

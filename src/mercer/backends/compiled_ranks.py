@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mercer.backends.compiled_neighbors import _TINY, square
+from mercer.backends.compiled_neighbors import TINY, square
 
 _RUN = 128  # columns that are looked at together
 _FEW = 16  # of a run that are looked up one by one
@@ -65,7 +65,7 @@ def count_nearer(dots, aa, bb, width, first, rows, limits, A, extra, B, extras, 
     for i in range(dots.shape[0]):
         entries, own, a = dots[i], limits[i], np.float64(aa[i])
         for s in range(k):  # surely farther: bb − 2⟨a, b⟩ > above; surely nearer: that and width·bb ≤ below
-            slack = width / 12 * (a + own[s]) + _TINY  # for the rounding of these sums
+            slack = width / 12 * (a + own[s]) + TINY  # for the rounding of these sums
             above[s] = own[s] - a + slack
             below[s] = own[s] - a - width * a - 2 * slack
         for start in range(0, n, _RUN):
@@ -100,9 +100,9 @@ def count_nearer(dots, aa, bb, width, first, rows, limits, A, extra, B, extras, 
                 column, both = first + j, a + np.float64(bb[j])
                 if column == rows[i]:
                     continue
-                low = both - 2 * np.float64(entries[j]) - _TINY
+                low = both - 2 * np.float64(entries[j]) - TINY
                 place = _at_most(own, low)
-                if place < k and low + width * both + 2 * _TINY >= own[place]:
+                if place < k and low + width * both + 2 * TINY >= own[place]:
                     value = square(A, rows[i], B, column, inverse) + extra[i] + extras[column]
                     place = _at_most(own, value)
                     computed += 1

@@ -190,7 +190,7 @@ def _earns_compiling(tile: int, entries: int) -> bool:
 
 
 def _compiled() -> Any:
-    return import_module("mercer.backends.compiled")
+    return import_module("mercer.backends.compiled_tiles")
 
 
 def product(M: np.ndarray, V: np.ndarray) -> np.ndarray:

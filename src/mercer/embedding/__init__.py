@@ -1,1 +1,49 @@
-"""Maps of neighbours: the similarity of points in a map and the sums over all pairs that a step on it needs."""
+"""SNE and t-SNE without the estimator: affinities of the data, repulsion between map points, and the descent.
+
+A map Y minimises KL(P ‖ Q). Read the modules in this order:
+
+    weighting        distances to the nearest neighbours become weights p_{j|i} (perplexity calibration)
+    affinities       weights become the symmetric P, all that a map knows of the data
+    similarity       w(d²), how alike two points of the map are: Student's t or a Gaussian
+    repulsion        the sums over all pairs, exact (`exact_repulsion`) or on a grid (`grid_repulsion`)
+    grid_field       the field of a map on a grid of nodes, by splines and Fourier transforms
+    short_range      the pairs so close together that a coarse grid cannot carry them
+    loss             KL(P ‖ Q), its attraction and its gradient
+    initialisation   where the points begin
+    descent          steps with momentum and gains;  z_order keeps near points near in memory
+    placement        new rows in a finished map
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mercer.embedding.affinities import Affinities
+    from mercer.embedding.similarity import Gaussian, Similarity, Student
+    from mercer.embedding.weighting import FixedWidth, Perplexity, Uniform, Weighting
+
+__all__ = ["Affinities", "FixedWidth", "Gaussian", "Perplexity", "Similarity", "Student", "Uniform", "Weighting"]
+
+_HOMES = {
+    "Affinities": "affinities",
+    "FixedWidth": "weighting",
+    "Gaussian": "similarity",
+    "Perplexity": "weighting",
+    "Similarity": "similarity",
+    "Student": "similarity",
+    "Uniform": "weighting",
+    "Weighting": "weighting",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """The public names, imported when first used."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,9 +1,9 @@
-"""What a neighbour embedding knows of the data: a probability pᵢⱼ for each pair of rows, sparse and symmetric.
+"""All that a neighbour embedding knows of the data: a probability pᵢⱼ for each pair of rows, sparse and symmetric.
 
     p_{j|i} = exp(−d²ᵢⱼ / 2σᵢ²) / Σₗ exp(−d²ᵢₗ / 2σᵢ²)   over the nearest neighbours of i
     pᵢⱼ = (p_{j|i} + p_{i|j}) / 2n
 
-The weights p_{j|i} are the law's (`mercer.embedding.laws`). P is all that SNE and t-SNE know of the data.
+The Gaussian is the default; `mercer.embedding.weighting` has other rules for p_{j|i}.
 """
 
 from __future__ import annotations
@@ -15,25 +15,26 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from mercer.backends import slices
 from mercer.backends.cpu import for_each, workers
-from mercer.embedding.laws import Law, Perplexity, runs
+from mercer.embedding.weighting import Perplexity, Weighting
 from mercer.exceptions import MemoryLimitError
 from mercer.footprints import neighbor_affinities
 from mercer.memory import available_bytes, format_bytes
-from mercer.models.fields import THREADS, Mismatch, SavedRecord, floats, instance_of, optional, sparse
+from mercer.models.fields import THREADS, Mismatch, SavedRecord, floats, instance_of, optional, sparse, under
 
-FREE_SHARE = 0.8  # of the free memory that P and what it is made of may take
+FREE_SHARE = 0.8  # of the free memory that P and its ingredients may take; the rest is for the descent
 
 
 @dataclass(frozen=True)
 class Affinities:
-    """The joint probabilities of a set of rows, and those of new rows with them.
+    """The joint probabilities of the fitted rows, and what is needed to find those of new rows.
 
-    P : csr_array (n, n), float32 with int32 indices in order, symmetric, summing to one
-    entropy : Σ pᵢⱼ log pᵢⱼ, in float64: what the KL divergence has beside the map
-    widths : (n, s), σᵢ; None where P was given
-    law, index : how they came about; None where P was given
-    recall : of the neighbours, as their search measured it
+    P : csr_array (n, n), float32 with sorted int32 indices, symmetric, summing to one
+    entropy : Σ pᵢⱼ log pᵢⱼ, in float64: the part of the KL divergence that does not depend on the map
+    widths : (n, s), σᵢ; None if the user gave P
+    weighting, index : how P was computed; None if the user gave P
+    recall : the share of the true neighbours that were found, as the search measured it
     """
 
     _saved = SavedRecord(
@@ -41,7 +42,7 @@ class Affinities:
         {
             "P": sparse("n", "n"),
             "widths": optional(floats("n", "s", infinite=True)),
-            "law": optional(instance_of("law")),
+            "weighting": under("law", optional(instance_of("law"))),
             "index": optional(instance_of("index", n="n")),
             "n_jobs": THREADS,
         },
@@ -51,52 +52,62 @@ class Affinities:
     P: sp.csr_array
     entropy: float
     widths: np.ndarray | None = None
-    law: Law | None = None
+    weighting: Weighting | None = None
     index: Any = None
     recall: float = 1.0
     n_jobs: int | None = None
 
     def to_new(self, X: Any) -> tuple[Any, np.ndarray]:
-        """Of new rows: their neighbours among the old, and p_{j|x}, (m, k), rows summing to one."""
-        if self.index is None or self.law is None:
-            raise ValueError("New rows need distances to the old ones, and only affinities were given.")
-        found = self.index.query(X, self.law.neighbors(self.index.n))
-        return found, self.law.weights(found.distances, self.n_jobs).P
+        """The neighbours of new rows among the fitted ones, and p_{j|x}, (m, k), each row summing to one."""
+        if self.index is None or self.weighting is None:
+            raise ValueError("New rows need distances to the fitted ones, but only affinities were given.")
+        found = self.index.query(X, self.weighting.neighbors(self.index.n))
+        return found, self.weighting.weights(found.distances, self.n_jobs).P
 
 
-def affinities_of(index: Any, law: Law, *, everyone: bool = False, n_jobs: int | None = None) -> Affinities:
-    """The affinities of the rows of a neighbour index; `everyone` takes all n − 1 others for a perplexity.
+def affinities_of(
+    index: Any,
+    weighting: Weighting,
+    *,
+    everyone: bool = False,
+    n_jobs: int | None = None,
+    memory_limit: int | None = None,
+) -> Affinities:
+    """The affinities of the rows of a neighbour index.
 
-    Cost: the search for k neighbours, about 6 k n exponentials, and 36 k n bytes for a moment.
+    everyone : whether a perplexity looks at all n − 1 other rows, not at the 3 · perplexity nearest
+    memory_limit : bytes that P and its ingredients may take; None is 0.8 of what is free
+
+    Cost: the search for k neighbours, about 6 k n exponentials, and 36 k n bytes while P is made.
     """
     n = index.n
-    law.refuse(n)
-    everyone &= isinstance(law, Perplexity)  # the other laws say themselves how many neighbours they take
-    k = n - 1 if everyone else law.neighbors(n - 1)
-    _refuse_large(n, k, everyone)
+    weighting.check(n)
+    everyone &= isinstance(weighting, Perplexity)  # the other weightings state how many neighbours they take
+    k = n - 1 if everyone else weighting.neighbors(n - 1)
+    _refuse_large(n, k, everyone, int(FREE_SHARE * available_bytes()) if memory_limit is None else memory_limit)
     found = index.neighbors(k)
     if found.distances.min(initial=0.0) < 0:
         raise ValueError("All distances should be positive, the metric given is not correct")
     indices, recall = np.require(found.indices, np.int32, ["C", "W"]), found.recall
-    P, widths = law.weights(found.distances, n_jobs)
-    del found  # at a million rows the distances are as large as P
+    P, widths = weighting.weights(found.distances, n_jobs)
+    del found  # the distances take as much memory as P
     joint = joint_probabilities(indices, P, n_jobs)
-    return Affinities(joint, entropy_of(joint), widths, law, index, recall, n_jobs)
+    return Affinities(joint, entropy_of(joint), widths, weighting, index, recall, n_jobs)
 
 
 def given_affinities(P: Any, n_jobs: int | None = None) -> Affinities:
-    """P as it is given, dense or sparse: made symmetric, without its diagonal, and summing to one."""
+    """Affinities that the user gives, dense or sparse: made symmetric, without the diagonal, and summing to one."""
     if P.shape[0] != P.shape[1]:
         raise ValueError(f"Affinities must be a square matrix (n_samples, n_samples), not {P.shape}.")
     P = sp.coo_array(P, dtype=np.float64)
     if not np.all(np.isfinite(P.data)) or P.data.min(initial=0.0) < 0:
-        raise ValueError("Affinities must be finite and not negative.")
+        raise ValueError("Affinities must be finite numbers ≥ 0.")
     keep = P.row != P.col
     P = sp.csr_array((P.data[keep], (P.row[keep], P.col[keep])), shape=P.shape)
     P = sp.csr_array(P + P.T)
     total = P.data.sum()
     if not total > 0:
-        raise ValueError("Affinities must be positive for some pair of rows: these are all zero.")
+        raise ValueError("Affinities must be positive for at least one pair of rows, but all of them are zero.")
     P.data /= total
     P = P.astype(np.float32)
     P.eliminate_zeros()
@@ -105,13 +116,13 @@ def given_affinities(P: Any, n_jobs: int | None = None) -> Affinities:
 
 
 def joint_probabilities(indices: np.ndarray, P: np.ndarray, n_jobs: int | None = None) -> sp.csr_array:
-    """(p_{j|i} + p_{i|j}) / 2n from neighbours and weights (n, k), which are put in order in place.
+    """(p_{j|i} + p_{i|j}) / 2n from neighbours and weights (n, k), whose rows are sorted in place.
 
-    The transpose is written once and merged with the rows: no triplets, no sort of all entries.
+    The transpose is written once and merged with the rows, so there are no triplets and no sort of all entries.
     """
     (n, k), compiled = indices.shape, _compiled()
-    for_each(runs(n), lambda run, _: compiled.sort_rows(indices, P, run.start, run.stop), n_jobs)
-    columns = list(runs(n, -(-n // workers(n_jobs))))
+    for_each(slices(n), lambda run, _: compiled.sort_rows(indices, P, run.start, run.stop), n_jobs)
+    columns = list(slices(n, -(-n // workers(n_jobs))))
     counts = np.zeros(n, np.int64)
     for_each(columns, lambda run, _: compiled.count_incoming(indices, counts, run.start, run.stop), n_jobs)
     heads = _heads(counts)
@@ -127,7 +138,7 @@ def joint_probabilities(indices: np.ndarray, P: np.ndarray, n_jobs: int | None =
         def work(run: slice, _: int) -> None:
             compiled.join_rows(indices, P, heads, rows, values, scale, ends, out, weights, run.start, run.stop)
 
-        for_each(runs(n), work, n_jobs)
+        for_each(slices(n), work, n_jobs)
 
     lengths = np.empty(n, np.int64)
     join(lengths, np.empty(0, np.int32), np.empty(0, np.float32))
@@ -139,7 +150,7 @@ def joint_probabilities(indices: np.ndarray, P: np.ndarray, n_jobs: int | None =
 
 
 def entropy_of(P: sp.csr_array) -> float:
-    """Σ p log p, in float64 and in pieces."""
+    """Σ p log p in float64, piece by piece so that no second copy of P is made."""
     total = 0.0
     for start in range(0, P.nnz, 2**20):
         p = P.data[start : start + 2**20].astype(np.float64)
@@ -152,13 +163,13 @@ def _heads(lengths: np.ndarray) -> np.ndarray:
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
 
 
-def _refuse_large(n: int, k: int, everyone: bool) -> None:
-    need, free = neighbor_affinities(n, k).peak, int(FREE_SHARE * available_bytes())
-    if need > free:
+def _refuse_large(n: int, k: int, everyone: bool, limit: int) -> None:
+    need = neighbor_affinities(n, k).peak
+    if need > limit:
         less = "method='auto', which looks at near neighbours only" if everyone else "a smaller perplexity"
         raise MemoryLimitError(
-            f"Affinities of {n} samples with {k} neighbours each need {format_bytes(need)}, more than the "
-            f"{format_bytes(free)} that may be taken. Nothing was allocated. Try {less}."
+            f"Affinities of {n} samples with {k} neighbours each need {format_bytes(need)}, more than the limit of "
+            f"{format_bytes(limit)}. Nothing was allocated. Try {less}."
         )
 
 
@@ -167,8 +178,8 @@ def _compiled() -> Any:
 
 
 def _refuse_unusable(parts: Any) -> None:
-    """Affinities out of a model file: new rows need an index and a law, or neither; probabilities are not negative."""
-    if (parts.index is None) != (parts.law is None):
+    """Affinities out of a model file: an index and a weighting come together, and probabilities are not negative."""
+    if (parts.index is None) != (parts.weighting is None):
         raise Mismatch("an index needs a law, and a law an index")
     if parts.P.dtype != np.float32 or parts.P.data.min(initial=0.0) < 0:
         raise Mismatch("P does not hold probabilities")

@@ -3,29 +3,72 @@
     Student    w = (1 + d²/ν)^(−(ν+1)/2)    t-SNE has ν = 1; ν → ∞ is exp(−d²/2)
     Gaussian   w = exp(−d²)                  SNE
 
-A gradient needs −w'(d²), the slope, and −w'/w, the slope of −log w.
+A gradient needs −w'(d²), the slope, and −w'/w, the slope of −log w. Any other w works too: subclass `Similarity`.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mercer.models.fields import SavedRecord, finite
 
 
-class Similarity(Protocol):
-    """What the sums over pairs ask of a similarity."""
+class CompiledForm(NamedTuple):
+    """How the compiled loops compute a similarity.
 
-    def weight(self, d2: np.ndarray) -> np.ndarray: ...
-    def slope(self, d2: np.ndarray) -> np.ndarray: ...
-    def log_slope(self, d2: np.ndarray) -> np.ndarray: ...
+    kind : "gaussian", "cauchy" or "student", the loop over all pairs (`mercer.backends.compiled_pairs`)
+    dof : ν of Student's t; 1 for the others
+    a, b, s : −w′/w = a / (b + s d²), for the loop over neighbours (`mercer.backends.compiled_attraction`)
+    """
+
+    kind: str
+    dof: float
+    a: float
+    b: float
+    s: float
+
+
+class Similarity(ABC):
+    """w(d²) of two points of a map (abstract: subclass it for another w).
+
+    `weight`, `slope` and `log_slope` are all that is needed: the sums then run in NumPy. The attributes make a
+    similarity faster.
+
+    length : the length ℓ over which w changes, which sets the spacing of a grid: at a spacing of h ℓ the repulsion has
+        the error that Student(1) has at h. None means that no grid can be used.
+    compiled : the form in which compiled loops compute w; None means that they cannot
+    """
+
+    length: float | None = None
+    compiled: CompiledForm | None = None
+
+    @abstractmethod
+    def weight(self, d2: Any) -> Any:
+        """w(d²)."""
+
+    @abstractmethod
+    def slope(self, d2: Any) -> Any:
+        """−w'(d²), at least 0."""
+
+    @abstractmethod
+    def log_slope(self, d2: Any) -> Any:
+        """−w'(d²)/w(d²)."""
+
+    def log_weight(self, d2: Any) -> Any:
+        """log w(d²)."""
+        return np.log(self.weight(d2))
+
+    def smooth_part(self, softness: float) -> SmoothCauchy | None:
+        """The part of w that is smooth over lengths of 1/√softness; None if w is not split (see `short_range`)."""
+        return None
 
 
 @dataclass(frozen=True)
-class Student:
+class Student(Similarity):
     """w(d²) = (1 + d²/ν)^(−(ν+1)/2), Student's t with ν degrees of freedom, not normalised.
 
     Parameters
@@ -45,26 +88,39 @@ class Student:
     dof: float = 1.0
 
     def __post_init__(self) -> None:
+        # Beyond these limits (1 + d²/ν)^(−(ν+1)/2) loses its digits in float32.
         if not 1e-6 <= self.dof <= 1e6:
             raise ValueError(
-                f"dof={self.dof!r}: the degrees of freedom must lie between 1e-6 and 1e6; t-SNE uses 1, "
+                f"dof={self.dof!r}: the degrees of freedom must lie between 1e-6 and 1e6. t-SNE uses 1, "
                 "and Gaussian() is the limit of very many."
             )
 
-    def weight(self, d2: np.ndarray) -> np.ndarray:
+    @property
+    def length(self) -> float:  # type: ignore[override]
+        """Student's spectrum falls as exp(−√ν |ω|) while ν is small, and like that of a Gaussian when it is large."""
+        return (0.3 + 0.7 / self.dof) ** -0.5
+
+    @property
+    def compiled(self) -> CompiledForm:  # type: ignore[override]
+        kind = "cauchy" if self.dof == 1 else "student"
+        return CompiledForm(kind, float(self.dof), 0.5 * (self.dof + 1), self.dof, 1.0)
+
+    def weight(self, d2: Any) -> Any:
         return (1 + d2 / self.dof) ** (-(self.dof + 1) / 2)
 
-    def slope(self, d2: np.ndarray) -> np.ndarray:
-        """−w'(d²), at least 0."""
+    def slope(self, d2: Any) -> Any:
         return (self.dof + 1) / (2 * self.dof) * (1 + d2 / self.dof) ** (-(self.dof + 3) / 2)
 
-    def log_slope(self, d2: np.ndarray) -> np.ndarray:
-        """−w'(d²)/w(d²)."""
+    def log_slope(self, d2: Any) -> Any:
         return (self.dof + 1) / 2 / (self.dof + d2)
+
+    def smooth_part(self, softness: float) -> SmoothCauchy | None:
+        """Only 1/(1 + d²) is split: for other ν the two parts have no closed form."""
+        return SmoothCauchy(softness) if self.dof == 1 else None
 
 
 @dataclass(frozen=True)
-class Gaussian:
+class Gaussian(Similarity):
     """w(d²) = exp(−d²), the similarity of SNE.
 
     >>> float(Gaussian().weight(0.0)), float(Gaussian().log_slope(3.0))
@@ -73,13 +129,35 @@ class Gaussian:
 
     _saved = SavedRecord("similarity.Gaussian")
 
-    def weight(self, d2: np.ndarray) -> np.ndarray:
+    length = 1.35  # as measured: the errors at 1.35 h are those of Student(1) at h
+    compiled = CompiledForm("gaussian", 1.0, 1.0, 1.0, 0.0)
+
+    def weight(self, d2: Any) -> Any:
         return np.exp(-np.asarray(d2))
 
-    def slope(self, d2: np.ndarray) -> np.ndarray:
+    def slope(self, d2: Any) -> Any:
         """−w'(d²), which is w itself."""
         return np.exp(-np.asarray(d2))
 
-    def log_slope(self, d2: np.ndarray) -> np.ndarray:
-        """−w'(d²)/w(d²) = 1."""
+    def log_slope(self, d2: Any) -> Any:
         return np.ones_like(d2)
+
+    def log_weight(self, d2: Any) -> Any:
+        return -np.asarray(d2)  # the logarithm of a weight that underflows would be infinite
+
+
+@dataclass(frozen=True)
+class SmoothCauchy:
+    """[1 − exp(−T(1 + d²))]/(1 + d²), the part of Student(1) that is smooth over lengths of 1/√T.
+
+    softness : T > 0
+
+    >>> float(SmoothCauchy(1e3).weight(3.0)) == float(Student().weight(3.0))
+    True
+    """
+
+    softness: float
+
+    def weight(self, d2: Any) -> Any:
+        r = 1 + np.asarray(d2)
+        return -np.expm1(-self.softness * r) / r

@@ -18,7 +18,7 @@ from mercer.estimators.base import Estimator
 from mercer.estimators.kernel_pca import KernelPCA
 from mercer.exceptions import MemoryLimitError
 from mercer.graph.geodesics import Geodesics
-from mercer.graph.neighbors import build_index
+from mercer.graph.nearest_neighbors import build_index
 from mercer.kernels import Kernel
 from mercer.kernels.metric import bound_metric
 from mercer.linalg.eigen import SMALL

@@ -4,31 +4,36 @@ from __future__ import annotations
 
 import sys
 import time
+import warnings
 from abc import abstractmethod
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, check_non_negative
 
 from mercer.backends.cpu import workers
-from mercer.embedding import optimize as descent
+from mercer.embedding import descent
 from mercer.embedding.affinities import FREE_SHARE, Affinities, affinities_of, given_affinities
-from mercer.embedding.laws import Law, Perplexity
+from mercer.embedding.initialisation import given_map, initial_map, movable_points
 from mercer.embedding.loss import Loss
-from mercer.embedding.placing import place
-from mercer.embedding.repulsion import GRID_ABOVE, make_repulsion
+from mercer.embedding.placement import place
+from mercer.embedding.repulsion import GRID_ABOVE, Repulsion, make_repulsion
 from mercer.embedding.similarity import Similarity
-from mercer.estimators.map_input import MapInput
-from mercer.estimators.map_start import given, start
-from mercer.exceptions import NotConvergedWarning, warn
+from mercer.embedding.weighting import Perplexity, Weighting
+from mercer.estimators.base import Estimator
+from mercer.estimators.kernel_pca import KernelPCA
+from mercer.estimators.pca import PCA
+from mercer.exceptions import MercerWarning, NotConvergedWarning, warn
 from mercer.footprints import neighbor_map
-from mercer.graph.neighbors import EXACT_FLOPS, build_index
+from mercer.graph.nearest_neighbors import EXACT_FLOPS, build_index
 from mercer.kernels.kernel import Kernel
 from mercer.linalg.eigen import as_generator
+from mercer.linalg.inner import power_of_two
 from mercer.memory import available_bytes, numbers_per_row
 from mercer.models.fields import (
     FARTHEST,
@@ -50,14 +55,16 @@ from mercer.models.fields import (
 from mercer.planning import Plan, code_bytes, limit_of
 
 _MOMENTUM = 0.8
-_LATE_MOMENTUM, _MANY = 0.9, 5000  # after the exaggeration, for so many points: a thousand steps do not settle them
-_COMPARED = 1e11  # n²d up to which all pairs are compared for neighbours: a map does not hang on one in fifty of them
+_LATE_MOMENTUM, _MANY = 0.9, 5000  # after the exaggeration, for maps of many points: 0.8 would not settle them in time
+_COMPARED = 1e11  # n²d up to which all pairs are compared for neighbours: a map survives the loss of one in fifty
 _REPULSION = {"auto": "auto", "barnes_hut": "auto", "grid": "grid", "exact": "exact"}
+_FACTORED_ABOVE = 2048  # rows above which the components of a kernel come from a low-rank factor: a start may be rough
+_LEAST, _MOST = 1e-12, 1e12  # entries whose squares, and sums of these, float32 holds
 
 
 @dataclass(frozen=True)
 class EmbeddingReport:
-    """How a map came about: the neighbours, the repulsion, the steps, and why they ended."""
+    """How a map was made: the neighbours, the repulsion, the steps, and why they ended."""
 
     _saved = SavedRecord("EmbeddingReport")
 
@@ -90,7 +97,7 @@ MAP_FIELDS: dict[str, Check | Line] = {  # what model files hold of a fitted map
 }
 
 
-class NeighborEmbedding(MapInput):
+class NeighborEmbedding(Estimator):
     """A map of few dimensions that keeps neighbours together (abstract: never built itself)."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -109,8 +116,9 @@ class NeighborEmbedding(MapInput):
         "method": [StrOptions(set(_REPULSION))],
         "angle": [Interval(Real, 0, 1, closed="both")],
         "n_jobs": [None, Integral],
+        "dof": [Interval(Real, 0, None, closed="neither"), None],
         "exaggeration": [Interval(Real, 0, None, closed="neither")],
-        "affinities": [Law, StrOptions({"precomputed"}), None],
+        "affinities": [Weighting, StrOptions({"precomputed"}), None],
         "fixed": ["array-like", None],
         "callbacks": [callable, list, tuple, None],
         "callback_every": [Interval(Integral, 1, None, closed="left")],
@@ -121,24 +129,79 @@ class NeighborEmbedding(MapInput):
     _N_ITER_CHECK = 50
     _NAME = "SNE"
 
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        perplexity: Any = 30.0,
+        early_exaggeration: float = 12.0,
+        learning_rate: float | str = "auto",
+        max_iter: int = 1000,
+        n_iter_without_progress: int = 300,
+        min_grad_norm: float = 1e-7,
+        metric: Any = "euclidean",
+        metric_params: dict[str, Any] | None = None,
+        init: Any = "pca",
+        verbose: int = 0,
+        random_state: Any = None,
+        method: str = "auto",
+        angle: float = 0.5,
+        n_jobs: int | None = None,
+        dof: float | None = None,
+        exaggeration: float = 1.0,
+        affinities: Any = None,
+        fixed: Any = None,
+        callbacks: Any = None,
+        callback_every: int = 50,
+        snapshots: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.perplexity = perplexity
+        self.early_exaggeration = early_exaggeration
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
+        self.n_iter_without_progress = n_iter_without_progress
+        self.min_grad_norm = min_grad_norm
+        self.metric = metric
+        self.metric_params = metric_params
+        self.init = init
+        self.verbose = verbose
+        self.random_state = random_state
+        self.method = method
+        self.angle = angle
+        self.n_jobs = n_jobs
+        self.dof = dof
+        self.exaggeration = exaggeration
+        self.affinities = affinities
+        self.fixed = fixed
+        self.callbacks = callbacks
+        self.callback_every = callback_every
+        self.snapshots = snapshots
+
+    @abstractmethod
+    def _similarity(self) -> Similarity:
+        """The similarity of two points in the map."""
+
     # --- fitting -------------------------------------------------------------------------------------------
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X, y=None):
-        """Find the map of X, (n, d), dense or CSR; strings for string kernels; distances or affinities (n, n)."""
+    def fit(self, X: Any, y: Any = None) -> NeighborEmbedding:
+        """Find the map of X: rows (n, d), dense or CSR; strings for string kernels; distances or affinities (n, n)."""
         self._fit(X)
         return self
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit_transform(self, X, y=None):
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Find the map of X and return it, (n, n_components), float32."""
         self._fit(X)
         return self.embedding_
 
-    def optimize(self, n_iter, *, exaggeration=None, learning_rate=None):
-        """Go on for `n_iter` steps from where the descent is: `fit` and then `optimize` is one longer `fit`.
+    def optimize(
+        self, n_iter: int, *, exaggeration: float | None = None, learning_rate: float | str | None = None
+    ) -> NeighborEmbedding:
+        """Continue the descent for `n_iter` steps: `fit` and then `optimize` is one longer `fit`.
 
-        exaggeration, learning_rate : for these steps; None is what the estimator was given
+        exaggeration, learning_rate : for these steps; None uses the estimator's own
         """
         check_is_fitted(self)
         if not isinstance(n_iter, Integral) or n_iter < 1:
@@ -151,22 +214,22 @@ class NeighborEmbedding(MapInput):
         rate = self.learning_rate if learning_rate is None else learning_rate
         until, early = self._map.steps + int(n_iter), self._EXPLORATION_MAX_ITER
         phases = [self._phase(until, strength, rate)]
-        if exaggeration is None and self._map.steps < early:  # the first phase is finished first
+        if exaggeration is None and self._map.steps < early:  # `fit` ended within the early exaggeration
             phases.insert(0, self._phase(min(early, until), self.early_exaggeration, rate, early=True))
         self._descend(self._loss(), phases, started)
         return self
 
-    def _draft(self, X, y=None) -> Plan:
-        n, law = X.shape[0], self._law()
-        everyone = self.method == "exact" and isinstance(law, Perplexity)
-        given = self.affinities is not None and not isinstance(self.affinities, Law)
-        k = n - 1 if everyone or given else law.neighbors(n - 1)
+    def _draft(self, X: Any, y: Any = None) -> Plan:
+        n, weighting = X.shape[0], self._weighting()
+        everyone = self.method == "exact" and isinstance(weighting, Perplexity)
+        given = self.affinities is not None and not isinstance(self.affinities, Weighting)
+        k = n - 1 if everyone or given else weighting.neighbors(n - 1)
         if given and hasattr(X, "indptr"):
             k = -(-X.nnz // max(1, n))
         large = n >= GRID_ABOVE.get(self.n_components, n + 1)
         grid = self.method == "grid" or (self.method != "exact" and large)
         reason = f"{k:,} neighbours per row, repulsion by {'a grid' if grid else 'all pairs'}"
-        width = 0 if self._square() or X.ndim != 2 else numbers_per_row(X)
+        width = 0 if self._is_square() or X.ndim != 2 else numbers_per_row(X)
         footprint = neighbor_map(n, k, self.n_components, width, X.dtype.itemsize if width else 8, workers(self.n_jobs))
         limit = limit_of(None, available_bytes(), FREE_SHARE)
         method = "grid" if grid else "exact"
@@ -177,21 +240,21 @@ class NeighborEmbedding(MapInput):
         fewer = [{"perplexity": 10.0}, {"perplexity": 5.0}] if self.affinities is None else []
         return [*near, *fewer]
 
-    def _fit(self, X) -> None:
+    def _fit(self, X: Any) -> None:
         started = time.perf_counter()
         self._refuse_dimensions()
         X = self._samples(X, reset=True)
         n, c = X.shape[0], self.n_components
-        if self.affinities is None or isinstance(self.affinities, Law):
-            self._law().refuse(n)
+        if self.affinities is None or isinstance(self.affinities, Weighting):
+            self._weighting().check(n)
         self._checked(self._draft(X), X)
-        free = self._free(n)  # refused before the work, if it must be
+        free = self._free(n)
         if not isinstance(self.init, str):
-            given(self.init, n, c)
+            given_map(self.init, n, c)  # a bad one is refused here, before any work
         self.affinities_ = self._affinities(X)
         self._fitted = self._similarity(), _REPULSION[self.method]
         rng = as_generator(self.random_state)
-        self._map = descent.Map.at(start(X, self.init, c, self.metric, rng, self.n_jobs))
+        self._map = descent.DescentState.at(initial_map(self.init, n, c, rng, lambda seed: self._scores(X, seed)))
         self._movable = free
         self.snapshots_: list[tuple[int, np.ndarray]] = []
         self.learning_rate_ = self._rate(self.learning_rate, n, self.early_exaggeration)
@@ -203,7 +266,7 @@ class NeighborEmbedding(MapInput):
         self._descend(self._loss(), phases, started)
 
     def _descend(self, loss: Loss, phases: list[descent.Phase], started: float) -> None:
-        """Take the steps of the phases, and set what is known of the map, whatever ends them."""
+        """Take the steps of the phases and set the fitted attributes, whatever ends the steps."""
         callbacks = self.callbacks if isinstance(self.callbacks, list | tuple) else [self.callbacks]
         watch = descent.Watch(
             every=self._N_ITER_CHECK,
@@ -226,10 +289,10 @@ class NeighborEmbedding(MapInput):
         self._say_end(ended)
 
     def _affinities(self, X: Any) -> Affinities:
-        if self.affinities is not None and not isinstance(self.affinities, Law):
+        if self.affinities is not None and not isinstance(self.affinities, Weighting):
             return given_affinities(X, self.n_jobs)
-        law = self._law()
-        law.refuse(X.shape[0])
+        weighting = self._weighting()
+        weighting.check(X.shape[0])
         started = time.perf_counter()
         everyone = self.method == "exact"
         index = build_index(
@@ -240,15 +303,17 @@ class NeighborEmbedding(MapInput):
             random_state=self.random_state,
             exact_flops=EXACT_FLOPS if everyone else _COMPARED,
         )
-        self._say(f"Computing {X.shape[0] - 1 if everyone else law.neighbors(X.shape[0] - 1)} nearest neighbors...")
-        found = affinities_of(index, law, everyone=everyone, n_jobs=self.n_jobs)
+        self._say(
+            f"Computing {X.shape[0] - 1 if everyone else weighting.neighbors(X.shape[0] - 1)} nearest neighbors..."
+        )
+        found = affinities_of(index, weighting, everyone=everyone, n_jobs=self.n_jobs)
         self._say(f"Computed conditional probabilities in {time.perf_counter() - started:.3f}s")
         if found.widths is not None:
             self._say(f"Mean sigma: {found.widths.mean():f}")
         return found
 
-    def _law(self) -> Law:
-        if isinstance(self.affinities, Law):
+    def _weighting(self) -> Weighting:
+        if isinstance(self.affinities, Weighting):
             return self.affinities
         if isinstance(self.perplexity, Real):
             return Perplexity((float(self.perplexity),))
@@ -257,19 +322,34 @@ class NeighborEmbedding(MapInput):
             raise ValueError(f"perplexity = {self.perplexity!r} must be a number or a list of numbers.")
         return Perplexity(tuple(values.tolist()))
 
+    def _scores(self, X: Any, seed: int) -> np.ndarray:
+        """The principal components of X, (n, at most n_components); of a kernel if the metric is one."""
+        c = self.n_components
+        if sp.issparse(X) and X.shape[1] <= 4 * c:  # the sparse solver finds fewer components than there are columns
+            X = X.toarray()
+        most = c if X.ndim == 1 else min(c, min(X.shape) - (1 if sp.issparse(X) else 0))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", MercerWarning)  # the initialisation gives its own, if it matters
+            if isinstance(self.metric, Kernel):
+                solver = "rpcholesky" if X.shape[0] > _FACTORED_ABOVE else "auto"
+                model: Any = KernelPCA(
+                    min(c, X.shape[0]), kernel=self.metric, eigen_solver=solver, random_state=seed, n_jobs=self.n_jobs
+                )
+            elif most > 0:
+                model, X = PCA(most, random_state=seed), _in_range(X)
+            else:
+                return np.zeros((X.shape[0], 0))
+            return np.asarray(model.set_output(transform="default").fit_transform(X), np.float64)
+
     def _loss(self) -> Loss:
         similarity, repulsion = self._fitted[0], self._repulsion()
         return Loss(self.affinities_.P, self.affinities_.entropy, similarity, repulsion, self.n_jobs)
 
-    def _repulsion(self) -> Any:
-        """As at the fit, whatever the parameters are now."""
+    def _repulsion(self) -> Repulsion:
+        """The repulsion of the fit, whatever the parameters are now."""
         similarity, method = self._fitted
         n, c = self._map.Y.shape
         return make_repulsion(similarity, c, method=method, n=n, n_jobs=self.n_jobs)
-
-    @abstractmethod
-    def _similarity(self) -> Similarity:
-        """Of two points in the map."""
 
     def _phase(self, until: int, exaggeration: float, rate: Any, early: bool = False) -> descent.Phase:
         n = len(self._map.Y)
@@ -284,27 +364,76 @@ class NeighborEmbedding(MapInput):
 
     @staticmethod
     def _rate(rate: Any, n: int, exaggeration: float) -> float:
-        """n / exaggeration (Linderman & Steinerberger 2019), over the 4 that the gradient has here."""
+        """n / exaggeration (Linderman & Steinerberger 2019), divided by the 4 that the gradient has here."""
         return n / exaggeration / 4 if rate == "auto" else float(rate)
+
+    # --- input -----------------------------------------------------------------------------------------------
+
+    def _samples(self, X: Any, *, reset: bool) -> Any:
+        """X checked as the metric wants it, before any work."""
+        self._refuse_foreign(X)
+        least = 2 if reset else 1
+        if isinstance(self.metric, Kernel) and self.metric.accepts == "strings":
+            return self._strings(X, least)
+        X, _ = self._read(X, reset=reset, ensure_min_samples=least)
+        if self._is_square():
+            self._check_square(X, reset)
+        return X
+
+    def _check_square(self, X: Any, reset: bool) -> None:
+        name, is_P = type(self).__name__, isinstance(self.affinities, str)
+        how, what = ("affinities", "affinities") if is_P else ("metric", "distances")
+        if reset and isinstance(self.init, str) and self.init == "pca":
+            raise ValueError(f'The parameter init="pca" cannot be used with {how}="precomputed". Use init="random".')
+        if reset and X.shape[0] != X.shape[1]:
+            matrix = "matrix of affinities" if is_P else "distance matrix"
+            raise ValueError(f"X should be a square {matrix} (n_samples, n_samples), not {X.shape}.")
+        check_non_negative(X, f"{name}.fit(). With {how}='precomputed', X should contain positive {what}.")
+        if self.method == "exact" and sp.issparse(X) and self.affinities != "precomputed":
+            raise TypeError(
+                f'{name} with method="exact" does not accept a sparse precomputed distance matrix: it needs the '
+                'distances of all pairs. Use method="auto", or give the dense matrix.'
+            )
+
+    def _is_square(self) -> bool:
+        """Whether X holds pairs of samples: distances or affinities."""
+        return (isinstance(self.metric, str) and self.metric == "precomputed") or (
+            isinstance(self.affinities, str) and self.affinities == "precomputed"
+        )
+
+    def _refuse_dimensions(self) -> None:
+        if self.method in ("barnes_hut", "grid") and self.n_components > 3:
+            raise ValueError(
+                f"'n_components' should be inferior to 4 for method={self.method!r}, which lays a grid over the map; "
+                f"{self.n_components} were asked for. Use method='exact'."
+            )
+
+    def _free(self, n: int) -> np.ndarray | None:
+        """Which points may move, (n,); None for all."""
+        if self.fixed is None:
+            return None
+        if isinstance(self.init, str):
+            raise ValueError("fixed points need positions: give init, an array of shape (n_samples, n_components).")
+        return movable_points(self.fixed, n)
 
     # --- new rows --------------------------------------------------------------------------------------------
 
-    def transform(self, X):
-        """The places of new rows in the map, (m, n_components): each on its own, the map as it is.
+    def transform(self, X: Any) -> Any:
+        """The positions of new rows in the map, (m, n_components). Each row is placed on its own; the map stays.
 
-        A row that was fitted gets the place it has. Cost: a search for neighbours, then 100 steps of one gradient.
+        A fitted row gets the position that it has. Cost: a search for neighbours, then 100 steps of one gradient.
         """
         check_is_fitted(self)
         if self.affinities_.index is None:
             raise ValueError(
-                f"{type(self).__name__} was fitted to affinities, so new rows cannot be compared with the old ones. "
+                f"{type(self).__name__} was fitted to affinities, so new rows cannot be compared with the fitted ones. "
                 "Fit to rows, or to distances with metric='precomputed'."
             )
         X = self._samples(X, reset=False)
         found, weights = self.affinities_.to_new(X)
         return place(found, weights, self.embedding_, self._fitted[0], self._repulsion(), self.n_jobs)
 
-    # --- what is said ------------------------------------------------------------------------------------------
+    # --- messages ----------------------------------------------------------------------------------------------
 
     def _report(self, loss: Loss, ended: str, seconds: float) -> EmbeddingReport:
         index = self.affinities_.index
@@ -314,7 +443,7 @@ class NeighborEmbedding(MapInput):
 
     def _say(self, line: str) -> None:
         if self.verbose:
-            sys.stdout.write(f"[{self._NAME}] {line}\n")  # where scikit-learn's t-SNE says it
+            sys.stdout.write(f"[{self._NAME}] {line}\n")  # on stdout, as scikit-learn's t-SNE does
 
     def _say_progress(self, steps: int, kl: float, norm: float, seconds: float) -> None:
         said = f"error = {kl:.7f}, gradient norm = {norm:.7f}"
@@ -333,7 +462,7 @@ class NeighborEmbedding(MapInput):
         steps = self._map.steps
         if ended == descent.INTERRUPTED:
             warn(
-                f"Interrupted after {steps} steps: the map so far is kept, and optimize(n_iter) goes on from it.",
+                f"Interrupted after {steps} steps. The map so far is kept, and optimize(n_iter) continues from it.",
                 NotConvergedWarning,
             )
         self._say(f"Iteration {steps}: error = {self.kl_divergence_:.7f}, KL divergence of the map that is kept")
@@ -346,7 +475,7 @@ class NeighborEmbedding(MapInput):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self._square()
+        tags.input_tags.pairwise = self._is_square()
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float32"]
         return tags
@@ -354,4 +483,13 @@ class NeighborEmbedding(MapInput):
 
 def _refuse_not_positive(name: str, value: Any) -> None:
     if not isinstance(value, Real) or not 0 < float(value) < np.inf:
-        raise ValueError(f"{name} = {value!r} must be a positive, finite number, or None for what the estimator has.")
+        raise ValueError(f"{name} = {value!r} must be a positive, finite number, or None for the estimator's own.")
+
+
+def _in_range(X: Any) -> Any:
+    """X, divided by a power of two if squares of its entries would overflow or vanish."""
+    values = X.data if sp.issparse(X) else X
+    size = max(-float(values.min(initial=0.0)), float(values.max(initial=0.0)))
+    if size == 0 or _LEAST < size < _MOST:
+        return X
+    return X / X.dtype.type(power_of_two(size, 120 if X.dtype == np.float32 else 1020))

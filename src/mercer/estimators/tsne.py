@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Real
-from typing import Any, ClassVar
-
-from sklearn.utils._param_validation import Interval
-
 from mercer.embedding.similarity import Gaussian, Similarity, Student
 from mercer.estimators.neighbor_embedding import MAP_FIELDS, NeighborEmbedding
 from mercer.models.fields import SavedEstimator
@@ -61,9 +56,9 @@ class TSNE(NeighborEmbedding):
         max(n_components − 1, 1), as in scikit-learn.
     exaggeration : float, default=1.0
         What P is multiplied by after the first phase: 4 shows clusters of large data more clearly.
-    affinities : Law, "precomputed" or None, default=None
-        `mercer.embedding.laws.FixedWidth(sigma)` or `Uniform(n_neighbors)` in place of a perplexity; "precomputed":
-        X is P itself, dense or sparse.
+    affinities : Weighting, "precomputed" or None, default=None
+        `mercer.embedding.FixedWidth(sigma)` or `mercer.embedding.Uniform(n_neighbors)` in place of a perplexity;
+        "precomputed": X is P itself, dense or sparse.
     fixed : mask or row numbers, default=None
         Points that stay where `init`, which must be given, puts them.
     callbacks : callable or list, default=None
@@ -107,60 +102,6 @@ class TSNE(NeighborEmbedding):
 
     _NAME = "t-SNE"
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **NeighborEmbedding._parameter_constraints,
-        "dof": [Interval(Real, 0, None, closed="neither"), None],
-    }
-
-    def __init__(
-        self,
-        n_components=2,
-        *,
-        perplexity=30.0,
-        early_exaggeration=12.0,
-        learning_rate="auto",
-        max_iter=1000,
-        n_iter_without_progress=300,
-        min_grad_norm=1e-7,
-        metric="euclidean",
-        metric_params=None,
-        init="pca",
-        verbose=0,
-        random_state=None,
-        method="auto",
-        angle=0.5,
-        n_jobs=None,
-        dof=None,
-        exaggeration=1.0,
-        affinities=None,
-        fixed=None,
-        callbacks=None,
-        callback_every=50,
-        snapshots=None,
-    ):
-        self.n_components = n_components
-        self.perplexity = perplexity
-        self.early_exaggeration = early_exaggeration
-        self.learning_rate = learning_rate
-        self.max_iter = max_iter
-        self.n_iter_without_progress = n_iter_without_progress
-        self.min_grad_norm = min_grad_norm
-        self.metric = metric
-        self.metric_params = metric_params
-        self.init = init
-        self.verbose = verbose
-        self.random_state = random_state
-        self.method = method
-        self.angle = angle
-        self.n_jobs = n_jobs
-        self.dof = dof
-        self.exaggeration = exaggeration
-        self.affinities = affinities
-        self.fixed = fixed
-        self.callbacks = callbacks
-        self.callback_every = callback_every
-        self.snapshots = snapshots
-
     def _similarity(self) -> Similarity:
         return Student(float(max(self.n_components - 1, 1) if self.dof is None else self.dof))
 
@@ -170,8 +111,8 @@ class SNE(NeighborEmbedding):
 
         KL(P ‖ Q) = Σ pᵢⱼ log(pᵢⱼ / qᵢⱼ) → min,   qᵢⱼ = exp(−‖yᵢ − yⱼ‖²) / Σ_{k≠l} exp(−‖yₖ − yₗ‖²)
 
-    Q is normalised over all pairs (symmetric SNE). Parameters, attributes and methods are those of `TSNE`, but for
-    `dof`; so is the cost, O(n) a step.
+    Q is normalised over all pairs (symmetric SNE). Parameters, attributes and methods are those of `TSNE`, and so is
+    the cost, O(n) per step. Only the default of `dof` differs: None is the Gaussian, the limit of very many degrees.
 
     Parameters
     ----------
@@ -196,52 +137,5 @@ class SNE(NeighborEmbedding):
 
     _saved = SavedEstimator("SNE", MAP_FIELDS)
 
-    def __init__(
-        self,
-        n_components=2,
-        *,
-        perplexity=30.0,
-        early_exaggeration=12.0,
-        learning_rate="auto",
-        max_iter=1000,
-        n_iter_without_progress=300,
-        min_grad_norm=1e-7,
-        metric="euclidean",
-        metric_params=None,
-        init="pca",
-        verbose=0,
-        random_state=None,
-        method="auto",
-        angle=0.5,
-        n_jobs=None,
-        exaggeration=1.0,
-        affinities=None,
-        fixed=None,
-        callbacks=None,
-        callback_every=50,
-        snapshots=None,
-    ):
-        self.n_components = n_components
-        self.perplexity = perplexity
-        self.early_exaggeration = early_exaggeration
-        self.learning_rate = learning_rate
-        self.max_iter = max_iter
-        self.n_iter_without_progress = n_iter_without_progress
-        self.min_grad_norm = min_grad_norm
-        self.metric = metric
-        self.metric_params = metric_params
-        self.init = init
-        self.verbose = verbose
-        self.random_state = random_state
-        self.method = method
-        self.angle = angle
-        self.n_jobs = n_jobs
-        self.exaggeration = exaggeration
-        self.affinities = affinities
-        self.fixed = fixed
-        self.callbacks = callbacks
-        self.callback_every = callback_every
-        self.snapshots = snapshots
-
     def _similarity(self) -> Similarity:
-        return Gaussian()
+        return Gaussian() if self.dof is None else Student(float(self.dof))

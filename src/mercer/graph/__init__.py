@@ -1,1 +1,42 @@
-"""Graphs of neighbours: who is near whom, what hangs together, and how far it is along the edges."""
+"""Nearest neighbours, connected parts, distances along a graph, and edges that look like shortcuts.
+
+nearest_neighbors   build_index: rows prepared for searches, and the rule that chooses the method
+neighbor_index      NeighborIndex, the interface of every index, and Neighbors, its answer
+block_index         indexes that compute whole rows of distances; metric_index, precomputed_index, tile_index and
+                    tree_index are such indexes
+tile_index          Euclidean, cosine and correlation distances from tiles of dot products; tile_rows prepares rows
+approximate_index   large data with a measured recall, by the cells of kmeans_cells
+connectivity        connected components, and the shortest edges that join them; box_tree finds these
+geodesics           distances along a graph
+shortcut_edges      edges whose ends are far apart along the rest of the data
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mercer.graph.geodesics import Geodesics
+    from mercer.graph.nearest_neighbors import build_index
+    from mercer.graph.neighbor_index import NeighborIndex, Neighbors
+
+__all__ = ["Geodesics", "NeighborIndex", "Neighbors", "build_index"]
+
+_HOMES = {
+    "Geodesics": "geodesics",
+    "NeighborIndex": "neighbor_index",
+    "Neighbors": "neighbor_index",
+    "build_index": "nearest_neighbors",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """The public names, imported when first used: scikit-learn takes a second to load."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from mercer.graph.index import Index
+from mercer.graph.neighbor_index import NeighborIndex
 
 Edge = tuple[int, int, float]
 
@@ -31,7 +31,7 @@ def connected(graph: Any) -> tuple[int, np.ndarray]:
     return int(count), labels
 
 
-def join_components(index: Index, graph: Any, labels: np.ndarray) -> tuple[sp.csr_array, list[Edge]]:
+def join_components(index: NeighborIndex, graph: Any, labels: np.ndarray) -> tuple[sp.csr_array, list[Edge]]:
     """The graph with the minimum spanning tree of its components added, and the edges (i, j, distance) of that tree.
 
     The distance of two components is that of their closest rows. Borůvka's algorithm: every component but the largest

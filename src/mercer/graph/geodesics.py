@@ -32,7 +32,7 @@ _FAR_APART = 64  # n/m from which sources see the graph in orders of their own, 
 
 
 def compiled_paths() -> Any:
-    return import_module("mercer.backends.paths")
+    return import_module("mercer.backends.compiled_paths")
 
 
 def undirected(graph: Any, dtype: Any = np.float64) -> sp.csr_array:

@@ -24,11 +24,10 @@ from typing import Any
 import numpy as np
 
 from mercer.embedding.affinities import affinities_of
-from mercer.embedding.laws import Perplexity
 from mercer.embedding.loss import Attraction
 from mercer.embedding.similarity import Student
-from mercer.graph.blocks import BlockIndex
-from mercer.graph.ranks import nearest_of
+from mercer.embedding.weighting import Perplexity
+from mercer.graph.block_index import BlockIndex
 from mercer.linalg.eigen import as_generator
 from mercer.quality.inputs import checked_map, data_index, refuse_other_length
 from mercer.quality.partition import Partition
@@ -86,7 +85,7 @@ def kl_divergence(
     if not (scale == "best" if isinstance(scale, str) else isinstance(scale, Real) and 0 < float(scale) < np.inf):
         raise ValueError(f"scale={scale!r} must be 'best' or a number > 0.")
     law = Perplexity((checked_perplexity(perplexity),))
-    law.refuse(data.n)
+    law.check(data.n)
     return divergence(data, Y, law, scale, plan, random_state)
 
 
@@ -171,7 +170,7 @@ class _Some:
     ) -> None:
         self.n = data.n
         k = law.neighbors(self.n - 1)
-        near, distances = nearest_of(data, rows, k)
+        near, distances = data.nearest_of(rows, k)
         self.weights = _weights(law, distances)
         self.squares = np.square(points[rows][:, None, :] - points[near]).sum(axis=2)
         self.spacing = _typical(np.sqrt(self.squares))
@@ -186,7 +185,7 @@ class _Some:
         drawn = np.minimum((rng.random((len(rows), 1)) * cumulative[:, -1:] > cumulative).sum(axis=1), p.shape[1] - 1)
         at = np.arange(len(rows))
         partners = near[at, drawn]
-        back, distances = nearest_of(data, partners, p.shape[1])
+        back, distances = data.nearest_of(partners, p.shape[1])
         returned = np.where(back == rows[:, None], _weights(law, distances), 0.0).sum(axis=1)
         plain = np.where(p > 0, p * np.log(np.where(p > 0, p, 1.0)), 0.0).sum(axis=1)
         return plain + np.log1p(returned / p[at, drawn]) - np.log(2 * self.n)

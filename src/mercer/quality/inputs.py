@@ -10,11 +10,11 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_array
 
 from mercer.backends import is_foreign, to_numpy
-from mercer.graph.approximate import ApproximateIndex
-from mercer.graph.blocks import BlockIndex
-from mercer.graph.neighbors import build_index
-from mercer.graph.precomputed import GraphIndex
-from mercer.graph.rows import FLOATS
+from mercer.graph.approximate_index import ApproximateIndex
+from mercer.graph.block_index import BlockIndex
+from mercer.graph.nearest_neighbors import build_index
+from mercer.graph.precomputed_index import GraphIndex
+from mercer.graph.row_checks import FLOATS
 
 
 def data_index(X: Any, metric: Any, metric_params: dict[str, Any] | None = None) -> BlockIndex:

@@ -24,8 +24,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.graph.blocks import BlockIndex
-from mercer.graph.ranks import nearest_of, ranks_of
+from mercer.graph.block_index import BlockIndex
 from mercer.linalg.eigen import as_generator
 from mercer.quality.inputs import (
     checked_labels,
@@ -59,8 +58,8 @@ class Neighborhoods:
     ) -> None:
         self.data, self.points, self.k, self.order, self.classes = data, points, k, order, classes
         self.n = len(order)
-        self._near = Growing(lambda a, b: nearest_of(self._known(self.data), order[a:b], k)[0])
-        self._near_in_map = Growing(lambda a, b: nearest_of(self._known(self.points), order[a:b], k)[0])
+        self._near = Growing(lambda a, b: self._known(self.data).nearest_of(order[a:b], k)[0])
+        self._near_in_map = Growing(lambda a, b: self._known(self.points).nearest_of(order[a:b], k)[0])
         self._terms = {
             "trustworthiness": Growing(self._trust),
             "continuity": Growing(self._continuity),
@@ -81,11 +80,11 @@ class Neighborhoods:
 
     def _trust(self, start: int, stop: int) -> np.ndarray:
         others = self._near_in_map.first(stop)[start:]
-        return self._kept(ranks_of(self._known(self.data), self.order[start:stop], others))
+        return self._kept(self._known(self.data).ranks_of(self.order[start:stop], others))
 
     def _continuity(self, start: int, stop: int) -> np.ndarray:
         others = self._near.first(stop)[start:]
-        return self._kept(ranks_of(self._known(self.points), self.order[start:stop], others))
+        return self._kept(self._known(self.points).ranks_of(self.order[start:stop], others))
 
     def _kept(self, ranks: np.ndarray) -> np.ndarray:
         """1 less the ranks beyond k, over what they could be at most."""
@@ -149,7 +148,7 @@ def trustworthiness(
     X : (n, d), dense or CSR, or what `metric` compares
     Y : (n, c), the map, compared by Euclidean distances
     n_neighbors : k, less than n/2
-    metric : of the data, as `mercer.graph.neighbors.build_index` takes it; "precomputed" for a matrix of distances
+    metric : of the data, as `mercer.graph.build_index` takes it; "precomputed" for a matrix of distances
     sample : None for all rows, a number of rows, or "auto": all up to 5,000, else as many as `error` asks for
     error : the half-width of the 95 % interval (1.96 standard errors) that "auto" aims at
     random_state : the seed of the sample; None is a seed too

@@ -18,8 +18,7 @@ import numpy as np
 from scipy.stats import kendalltau
 
 from mercer.exceptions import MemoryLimitError
-from mercer.graph.blocks import BlockIndex
-from mercer.graph.ranks import distances_of
+from mercer.graph.block_index import BlockIndex
 from mercer.linalg.eigen import as_generator
 from mercer.memory import available_bytes, format_bytes
 from mercer.quality.correlation import Correlation, error_of, pearson, spearman
@@ -58,7 +57,7 @@ class Pairs:
 
     def _more(self, start: int, stop: int) -> np.ndarray:
         i, j = (self.i, self.j) if self.whole else draw_pairs(self.rng, self.n, stop - start)
-        return np.stack([distances_of(self.data, i, j), distances_of(self.points, i, j)], axis=1)
+        return np.stack([self.data.distances_of(i, j), self.points.distances_of(i, j)], axis=1)
 
     def shepard(self, plan: SamplingPlan, kind: str = "spearman") -> Score:
         return self._score("shepard_correlation", plan, CORRELATIONS[kind], 1.0)
@@ -230,7 +229,7 @@ def _random_triplets(data: BlockIndex, points: BlockIndex, rng: np.random.Genera
     l = rng.integers(0, n - 2, m)
     l += l >= low
     l += l >= high
-    signs = [np.sign(distances_of(side, i, j) - distances_of(side, i, l)) for side in (data, points)]
+    signs = [np.sign(side.distances_of(i, j) - side.distances_of(i, l)) for side in (data, points)]
     return _agreement(*signs)
 
 
@@ -245,7 +244,7 @@ def _all_triplets(data: BlockIndex, points: BlockIndex) -> float:
     for row in range(n):
         others = np.delete(everyone, row)
         here = np.full(n - 1, row)
-        shares += _concordance(distances_of(data, here, others), distances_of(points, here, others))
+        shares += _concordance(data.distances_of(here, others), points.distances_of(here, others))
     return shares / n
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer.embedding.exact import pair_sums
-from mercer.embedding.gridded import GridRepulsion
+from mercer.embedding.exact_repulsion import pair_sums
+from mercer.embedding.grid_repulsion import GridRepulsion
 from mercer.embedding.repulsion import GRID_ABOVE
 from mercer.embedding.similarity import Student
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from mercer.backends import to_numpy
-from mercer.embedding.laws import Perplexity
-from mercer.graph.blocks import BlockIndex
+from mercer.embedding.weighting import Perplexity
+from mercer.graph.block_index import BlockIndex
 from mercer.linalg.eigen import as_generator
 from mercer.quality.divergence import MOST_COLUMNS, checked_perplexity, divergence
 from mercer.quality.inputs import (
@@ -123,7 +123,7 @@ def report(
     Y : (n, c), the map
     labels : (n,), classes, for purity; None where there are none
     n_neighbors : of the scores by neighbours; lowered, with a note, where there are too few rows for it
-    metric : of the data, as `mercer.graph.neighbors.build_index` takes it
+    metric : of the data, as `mercer.graph.build_index` takes it
     perplexity : of the divergence; lowered, with a note, where there are too few rows for it
     sample : None for everything exact, a number of rows (pairs, triplets), or "auto": each score exact for few rows,
         else from as many as `error` asks for

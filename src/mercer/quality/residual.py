@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mercer.exceptions import DisconnectedGraphError
-from mercer.graph.blocks import BlockIndex
+from mercer.graph.block_index import BlockIndex
 from mercer.graph.geodesics import Geodesics
 from mercer.linalg.eigen import as_generator
 from mercer.quality.inputs import checked_neighbors

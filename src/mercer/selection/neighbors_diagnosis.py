@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_array
 from mercer.estimators.base import FLOATS
 from mercer.graph.connectivity import connected, join_components
 from mercer.graph.geodesics import Geodesics
-from mercer.graph.neighbors import build_index
-from mercer.graph.rows import refuse_foreign
-from mercer.graph.shortcuts import Edges, Loads, loads, shortcuts
+from mercer.graph.nearest_neighbors import build_index
+from mercer.graph.row_checks import refuse_foreign
+from mercer.graph.shortcut_edges import EdgeList, EdgeLoads, loads, shortcuts
 from mercer.kernels import Kernel
 from mercer.linalg.eigen import SMALL, as_generator
 from mercer.selection.neighbors_recommendation import choose
@@ -45,7 +45,7 @@ def diagnose_neighbors(
     """What each number of neighbours does to Isomap's graph, which to take, and why.
 
         k is sound  ⇔  the graph of k neighbours is in one piece, and has no edge whose ends are more than `detour`
-                       times its length apart along the rest of the data (`mercer.graph.shortcuts`)
+                       times its length apart along the rest of the data (`mercer.graph.shortcut_edges`)
 
     The number recommended is the smallest sound one whose residual variance is close to the least of the sound ones.
     Where none is sound, it is the lesser evil, and the reason says what is wrong with it and what to try.
@@ -93,7 +93,7 @@ def diagnose_neighbors(
     found = index.neighbors(most)
     _refuse_units(found.distances)
 
-    edges = Edges.of(_first(found, most))
+    edges = EdgeList.of(_first(found, most))
     cut = shortcuts(edges, detour=detour, n_jobs=n_jobs)
     first = _first_at(found.indices, edges.i[cut], edges.j[cut])
     ways = _ways(edges, cut, sources, n_jobs)
@@ -193,7 +193,7 @@ def _first_at(indices: np.ndarray, i: np.ndarray, j: np.ndarray) -> np.ndarray:
     return np.minimum(*places)
 
 
-def _ways(edges: Edges, cut: np.ndarray, sources: int, n_jobs: int | None) -> np.ndarray:
+def _ways(edges: EdgeList, cut: np.ndarray, sources: int, n_jobs: int | None) -> np.ndarray:
     """(s,) the distance between the ends of each shortcut along all other edges, relative to its length.
 
     Exact for shortcuts at the `sources` vertices that have most; |d(s, i) − d(s, j)| over these s, which is never more,
@@ -234,7 +234,7 @@ class _Judge:
 
     def __call__(
         self, graph: sp.csr_array, i: np.ndarray, j: np.ndarray
-    ) -> tuple[tuple[int, np.ndarray, float], Loads]:
+    ) -> tuple[tuple[int, np.ndarray, float], EdgeLoads]:
         count, labels = connected(graph)
         sizes = np.sort(np.bincount(labels))[::-1]
         graph, rows = self._whole(graph, count, labels)
@@ -243,7 +243,7 @@ class _Judge:
         first = int(as_generator(self.seed).integers(n))
         landmarks = geodesics.spread(min(self.sources, n), first)
         variance = self._residual_variance(geodesics, landmarks)
-        hanging = Loads(np.zeros(len(i)), 0.0, 0.0)
+        hanging = EdgeLoads(np.zeros(len(i)), 0.0, 0.0)
         if len(i):
             hanging = self._hanging(geodesics.graph, rows, i, j, landmarks)
         return (int(count), sizes, variance), hanging
@@ -266,8 +266,8 @@ class _Judge:
 
     def _hanging(
         self, graph: sp.csr_array, rows: np.ndarray, i: np.ndarray, j: np.ndarray, sources: np.ndarray
-    ) -> Loads:
-        edges = Edges.of(graph)
+    ) -> EdgeLoads:
+        edges = EdgeList.of(graph)
         inside = np.isin(i, rows) & np.isin(j, rows)
         numbers = edges.find(np.searchsorted(rows, i[inside]), np.searchsorted(rows, j[inside]))
         found = loads(edges, numbers, sources, n_jobs=self.n_jobs)

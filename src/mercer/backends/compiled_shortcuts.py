@@ -1,0 +1,219 @@
+"""Searches along a graph that stop early, and what hangs on its edges, compiled.
+
+A graph is in CSR form with every edge in both directions; `edge_at` gives the number of the edge at each slot, the same
+for both directions, and `inside` says by that number which edges may be used. `room` is a thread's own: distances (n,),
+infinite wherever no search is on, and vertices (4, n) of int32: a heap, places in it (−1), those touched, those wanted
+(0).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from mercer.backends.compiled_paths import heap_rise, heap_take
+
+
+@njit(nogil=True, cache=True)
+def _search(u, limit, missing, skip, ptr, nbr, weights, edge_at, inside, distances, vertices):
+    """Dijkstra's method from u as far as `limit`, until none of the `missing` wanted vertices is left; edge `skip` is
+    closed.
+
+    Returns how many vertices were touched; they are in vertices[2], and `_forget` makes the room ready again.
+    """
+    heap, place, touched, wanted = vertices[0], vertices[1], vertices[2], vertices[3]
+    distances[u] = 0
+    touched[0] = u
+    count, size = 1, 1
+    heap_rise(u, 0, heap, place, distances)
+    while size > 0:
+        x = heap_take(heap, size, place, distances)
+        size -= 1
+        reached = distances[x]
+        if wanted[x] > 0:
+            missing -= 1
+            if missing == 0:
+                break
+        for slot in range(ptr[x], ptr[x + 1]):
+            e = edge_at[slot]
+            y, d = nbr[slot], reached + weights[slot]
+            if d < distances[y] and d <= limit and inside[e] and e != skip:
+                if distances[y] == np.inf:
+                    touched[count] = y
+                    count += 1
+                distances[y] = d
+                if place[y] < 0:
+                    size += 1
+                    heap_rise(y, size - 1, heap, place, distances)
+                else:
+                    heap_rise(y, place[y], heap, place, distances)
+    return count
+
+
+@njit(nogil=True, cache=True)
+def _forget(count, distances, vertices):
+    for t in range(count):
+        v = vertices[2, t]
+        distances[v] = np.inf
+        vertices[1, v] = -1
+
+
+@njit(nogil=True, cache=True)
+def _by_one_step(u, v, limit, ptr, nbr, weights, edge_at, inside):
+    """Whether some vertex that both know is a way of at most `limit`: most edges need no more than this look."""
+    a, b = ptr[u], ptr[v]
+    while a < ptr[u + 1] and b < ptr[v + 1]:
+        if nbr[a] < nbr[b]:
+            a += 1
+        elif nbr[b] < nbr[a]:
+            b += 1
+        else:
+            if inside[edge_at[a]] and inside[edge_at[b]] and weights[a] + weights[b] <= limit:
+                return True
+            a += 1
+            b += 1
+    return False
+
+
+@njit(nogil=True, cache=True)
+def one_step_detours(edges, i, j, limits, ptr, nbr, weights, edge_at, inside, found):
+    """found[t]: whether the ends of edge edges[t] have a way of at most its limit over two edges inside."""
+    for t in range(len(edges)):
+        e = edges[t]
+        found[t] = _by_one_step(i[e], j[e], limits[e], ptr, nbr, weights, edge_at, inside)
+
+
+@njit(nogil=True, cache=True)
+def detours_without(edges, i, j, limits, ptr, nbr, weights, edge_at, inside, distances, vertices, found):
+    """found[t]: whether edge edges[t] has a way of at most its limit over edges inside, itself left out."""
+    for t in range(len(edges)):
+        e = edges[t]
+        u, v, limit = i[e], j[e], limits[e]
+        found[t] = _by_one_step(u, v, limit, ptr, nbr, weights, edge_at, inside)
+        if not found[t]:
+            vertices[3, v] = 1
+            count = _search(u, limit, 1, e, ptr, nbr, weights, edge_at, inside, distances, vertices)
+            found[t] = distances[v] <= limit
+            vertices[3, v] = 0
+            _forget(count, distances, vertices)
+
+
+@njit(nogil=True, cache=True)
+def detours_from(sources, starts, ends, edges, limits, ptr, nbr, weights, edge_at, inside, distances, vertices, found):
+    """The same for edges that are not inside, with one search for all that share a vertex.
+
+    Vertex sources[s] has the edges edges[t] to the vertices ends[t], t from starts[s] to starts[s + 1].
+    """
+    for s in range(len(sources)):
+        u, missing, farthest = sources[s], 0, 0.0
+        for t in range(starts[s], starts[s + 1]):
+            limit = limits[edges[t]]
+            found[t] = _by_one_step(u, ends[t], limit, ptr, nbr, weights, edge_at, inside)
+            if not found[t]:
+                vertices[3, ends[t]] = 1
+                missing += 1
+                farthest = max(farthest, limit)
+        if missing == 0:
+            continue
+        count = _search(u, farthest, missing, -1, ptr, nbr, weights, edge_at, inside, distances, vertices)
+        for t in range(starts[s], starts[s + 1]):
+            if not found[t]:
+                found[t] = distances[ends[t]] <= limits[edges[t]]
+                vertices[3, ends[t]] = 0
+        _forget(count, distances, vertices)
+
+
+@njit(nogil=True, cache=True)
+def joining(edges, i, j, parent, taken):
+    """taken[t]: whether edge edges[t] joins what those before it had not; `parent` are trees of joined vertices."""
+    for t in range(len(edges)):
+        u, v = i[edges[t]], j[edges[t]]
+        while parent[u] != u:
+            parent[u] = parent[parent[u]]
+            u = parent[u]
+        while parent[v] != v:
+            parent[v] = parent[parent[v]]
+            v = parent[v]
+        taken[t] = u != v
+        if u < v:
+            parent[v] = u
+        else:
+            parent[u] = v
+
+
+@njit(nogil=True, cache=True)
+def path_loads(source, ptr, nbr, weights, number_at, distances, vertices, carried, loads, sums):
+    """Add what hangs on numbered edges for the shortest paths from one source.
+
+    number_at (slots,) is the number of the edge there, or −1. loads[e] grows by Σ d(v) over the vertices v whose path
+    runs over edge e. sums grows by Σ d(v); by Σ d(v) over paths with any such edge; and by Σ d(v) and Σ d'(v) over the
+    vertices that are also reached, at distance d', without any of these edges. carried is room (2, n).
+    """
+    n = len(ptr) - 1
+    heap, place, order, by = vertices[0], vertices[1], vertices[2], vertices[3]
+    before, behind = carried[0], carried[1]
+    for without in range(2):
+        distances[:] = np.inf
+        place[:] = -1
+        distances[source] = 0
+        by[source] = -1
+        size, count = 1, 0
+        heap_rise(source, 0, heap, place, distances)
+        while size > 0:
+            x = heap_take(heap, size, place, distances)
+            size -= 1
+            order[count] = x
+            count += 1
+            for slot in range(ptr[x], ptr[x + 1]):
+                y, d = nbr[slot], distances[x] + weights[slot]
+                if d < distances[y] and not (without and number_at[slot] >= 0):
+                    distances[y] = d
+                    by[y] = slot
+                    if place[y] < 0:
+                        size += 1
+                        heap_rise(y, size - 1, heap, place, distances)
+                    else:
+                        heap_rise(y, place[y], heap, place, distances)
+        if without:
+            break
+        _hang(order, count, by, ptr, nbr, number_at, distances, before, behind, loads, sums)
+    for v in range(n):
+        if distances[v] < np.inf and before[v] < np.inf:
+            sums[2] += before[v]
+            sums[3] += distances[v]
+
+
+@njit(nogil=True, cache=True)
+def _hang(order, count, by, ptr, nbr, number_at, distances, before, behind, loads, sums):
+    """Sums down a shortest-path tree, from its last vertex to its first; the distances are kept in `before`."""
+    before[:] = distances
+    behind[:] = 0
+    for t in range(count - 1, 0, -1):
+        v = order[t]
+        behind[v] += distances[v]
+        sums[0] += distances[v]
+        slot = by[v]
+        behind[_tail(slot, ptr)] += behind[v]
+        if number_at[slot] >= 0:
+            loads[number_at[slot]] += behind[v]
+    behind[order[0]] = 0  # from here on: whether the path to a vertex has such an edge
+    for t in range(1, count):
+        v = order[t]
+        slot = by[v]
+        over = number_at[slot] >= 0 or behind[_tail(slot, ptr)] < 0
+        behind[v] = -1 if over else 0
+        if over:
+            sums[1] += distances[v]
+
+
+@njit(nogil=True, cache=True)
+def _tail(slot, ptr):
+    """The vertex whose row holds a slot."""
+    low, high = 0, len(ptr) - 1
+    while high - low > 1:
+        middle = (low + high) >> 1
+        if ptr[middle] <= slot:
+            low = middle
+        else:
+            high = middle
+    return low

@@ -1,0 +1,80 @@
+"""Kernels and distances of one tile, compiled. Each loop works in place, releases the GIL and runs in one thread."""
+
+from __future__ import annotations
+
+from numba import njit
+
+from mercer.backends.compiled_math import FLAGS, exp
+
+
+@njit(nogil=True, cache=True, fastmath=FLAGS)
+def gaussian_from_dots(dots, aa, bb, gamma):
+    """exp(−γ max(aaᵢ + bbⱼ − 2 dotsᵢⱼ, 0)), in place."""
+    two, zero = dots.dtype.type(2), dots.dtype.type(0)
+    for i in range(dots.shape[0]):
+        a = aa[i]
+        for j in range(dots.shape[1]):
+            d2 = max(a + bb[j] - two * dots[i, j], zero)
+            dots[i, j] = exp(-gamma * d2)
+
+
+@njit(nogil=True, cache=True, fastmath=FLAGS)
+def distances_from_dots(dots, aa, bb):
+    """max(aaᵢ + bbⱼ − 2 dotsᵢⱼ, 0), in place."""
+    two, zero = dots.dtype.type(2), dots.dtype.type(0)
+    for i in range(dots.shape[0]):
+        a = aa[i]
+        for j in range(dots.shape[1]):
+            dots[i, j] = max(a + bb[j] - two * dots[i, j], zero)
+
+
+# Sums over coordinates. B comes transposed, so that the inner loop runs along j and vectorises.
+
+
+@njit(nogil=True, cache=True, fastmath=FLAGS)
+def manhattan(A, B_transposed, out):
+    """Σ_c |a_c − b_c|."""
+    out[:] = 0
+    for i in range(A.shape[0]):
+        for c in range(A.shape[1]):
+            a = A[i, c]
+            for j in range(out.shape[1]):
+                out[i, j] += abs(a - B_transposed[c, j])
+
+
+@njit(nogil=True, cache=True, fastmath=FLAGS)
+def intersection(A, B_transposed, out):
+    """Σ_c min(a_c, b_c)."""
+    out[:] = 0
+    for i in range(A.shape[0]):
+        for c in range(A.shape[1]):
+            a = A[i, c]
+            for j in range(out.shape[1]):
+                out[i, j] += min(a, B_transposed[c, j])
+
+
+@njit(nogil=True, cache=True, fastmath=FLAGS)
+def matches(A, B_transposed, out):
+    """The number of c with a_c = b_c."""
+    out[:] = 0
+    one, zero = out.dtype.type(1), out.dtype.type(0)
+    for i in range(A.shape[0]):
+        for c in range(A.shape[1]):
+            a = A[i, c]
+            for j in range(out.shape[1]):
+                out[i, j] += one if a == B_transposed[c, j] else zero
+
+
+@njit(nogil=True, cache=True, fastmath=FLAGS)
+def chi2(A, B_transposed, out):
+    """Σ_c (a_c − b_c)² / (a_c + b_c), nothing where both are zero."""
+    out[:] = 0
+    zero = out.dtype.type(0)
+    tiny = out.dtype.type(1e-30)  # keeps 0/0 at 0 without a branch; every other sum is far above it
+    for i in range(A.shape[0]):
+        for c in range(A.shape[1]):
+            a = A[i, c]
+            for j in range(out.shape[1]):
+                difference = a - B_transposed[c, j]
+                total = max(a + B_transposed[c, j], tiny)
+                out[i, j] += max(difference * difference / total, zero)

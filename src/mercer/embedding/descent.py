@@ -1,0 +1,274 @@
+"""The descent: steps with momentum and a gain for each coordinate, in phases, with a look at the loss now and then.
+
+    gradient gₜ = 4 (exaggeration · pull − push / Z),   uₜ = momentum · uₜ₋₁ − rate · gain · gₜ,   Y += uₜ
+
+A phase has its own exaggeration, rate and momentum. Every `Watch.every` steps the KL divergence of the true P is
+computed for the map before the step. Callbacks see both and may end the descent. A small gradient, a KL that no longer
+falls and Ctrl-C end it too. Whatever ends it, the map so far is kept.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from mercer.backends import slices
+from mercer.backends.cpu import for_each
+from mercer.embedding.loss import Forces, Loss
+from mercer.embedding.z_order import z_order
+from mercer.models.fields import FARTHEST, Mismatch, SavedRecord, floats, optional, permutation, whole
+
+LONGEST_STEP = 5.0  # of one coordinate: a learning rate that is too high then shakes the map but cannot blow it up
+_FALL = 1e-5  # relative: a KL divergence that falls by less counts as standing still
+_LARGEST_RATE = 1e30  # a larger rate times a gain would overflow float32
+
+FINISHED, SMALL_GRADIENT, NO_PROGRESS, STOPPED, INTERRUPTED = (
+    "all steps taken",
+    "small gradient",
+    "no progress",
+    "stopped by a callback",
+    "interrupted",
+)
+
+Callback = Callable[[int, float, np.ndarray], Any]  # (steps taken, KL, map) -> True to stop
+
+
+@dataclass
+class DescentState:
+    """Where the points are, (n, c), and how they move: all that a descent needs to continue later, to the bit.
+
+    order : point i here is row order[i] of the data; None means row i
+    """
+
+    _saved = SavedRecord(
+        "Map",
+        {
+            "Y": floats("n", "c", most=FARTHEST),
+            "update": floats("n", "c", most=FARTHEST),
+            "gains": floats("n", "c", most=FARTHEST),
+            "steps": whole(),
+            "order": optional(permutation("n")),
+        },
+        also=lambda parts: _refuse_mixed(parts),
+    )
+
+    Y: np.ndarray
+    update: np.ndarray
+    gains: np.ndarray
+    steps: int = 0
+    order: np.ndarray | None = None
+
+    @classmethod
+    def at(cls, Y: np.ndarray) -> DescentState:
+        Y = np.array(Y, order="C")
+        return cls(Y, np.zeros_like(Y), np.ones_like(Y))
+
+    def rows(self) -> np.ndarray:
+        """A copy of the map in the order of the data."""
+        if self.order is None:
+            return self.Y.copy()
+        out = np.empty_like(self.Y)
+        out[self.order] = self.Y
+        return out
+
+    def reorder(self) -> None:
+        """Sort the points along a Z-curve through the map."""
+        order = z_order(self.Y)
+        new = {"Y": self.Y[order], "update": self.update[order], "gains": self.gains[order]}
+        new["order"] = order if self.order is None else self.order[order]
+        self.__dict__.update(new)  # all at once: Ctrl-C may come at any moment and must find a whole map
+
+
+@dataclass(frozen=True)
+class Phase:
+    """The steps up to number `until`, and their settings.
+
+    patience : steps without a lower KL after which the phase ends
+    least_gradient : norm of the gradient at or below which the phase ends
+    """
+
+    until: int
+    exaggeration: float
+    rate: float
+    momentum: float
+    patience: float = np.inf
+    least_gradient: float = 0.0
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Who looks at the map, and when.
+
+    every : steps between two looks at the KL divergence
+    callbacks, callback_every : functions to call, and the steps between two calls
+    report : called with steps, KL, norm of the gradient and seconds at each look
+    snapshots, taken : steps between two copies of the map, and the list that they are added to
+    """
+
+    every: int = 50
+    callbacks: Sequence[Callback] = ()
+    callback_every: int = 50
+    snapshots: int | None = None
+    report: Callable[[int, float, float, float], None] | None = None
+    taken: list[tuple[int, np.ndarray]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Reordering:
+    """When the points are sorted along a Z-curve again (see `z_order`).
+
+    Only the number of the step decides, so a descent that is interrupted and continued takes the same steps.
+
+    least : points from which the better use of the cache repays the sort
+    at : steps at which clusters form and the order of the data is soon useless
+    every : steps between two sorts after that
+    """
+
+    least: int = 10_000
+    at: tuple[int, ...] = (30, 100)
+    every: int = 250
+
+    def is_due(self, state: DescentState) -> bool:
+        n, c = state.Y.shape
+        return n >= self.least and c <= 3 and (state.steps in self.at or state.steps % self.every == 0)
+
+
+REORDERING = Reordering()
+
+
+def descend(
+    loss: Loss,
+    state: DescentState,
+    phase: Phase,
+    watch: Watch,
+    free: np.ndarray | None = None,
+    reordering: Reordering = REORDERING,
+) -> str:
+    """Take the steps of a phase, changing `state` in place, and return why it ended.
+
+    free : (n,), which points may move; None for all
+    """
+    best, best_at, began = np.inf, state.steps, state.steps
+    started = time.perf_counter()
+    try:
+        loss.reorder(state.order)
+        movable = _in_order(free, state)
+        while state.steps < phase.until:
+            if reordering.is_due(state):
+                state.reorder()
+                loss.reorder(state.order)
+                movable = _in_order(free, state)
+            judge, call = (state.steps + 1) % watch.every == 0, _time_to_call(watch, state, began)
+            forces = loss.forces(state.Y)
+            value = loss.value(state.Y, forces.Z) if judge or call else np.nan
+            if call and _stopped(watch, state.steps, value, state.rows()):
+                return STOPPED
+            norm = _step(loss, state, forces, phase, movable)
+            if judge:
+                _centre(state, free)
+            if watch.snapshots and state.steps % watch.snapshots == 0:
+                watch.taken.append((state.steps, state.rows()))
+            if not judge:
+                continue
+            if watch.report is not None:
+                watch.report(state.steps, value, norm, time.perf_counter() - started)
+                started = time.perf_counter()
+            if value < best - _FALL * abs(value):
+                best, best_at = value, state.steps
+            elif state.steps - best_at > phase.patience:
+                return NO_PROGRESS
+            if norm <= phase.least_gradient:
+                return SMALL_GRADIENT
+        if _time_to_call(watch, state, began) and _stopped(watch, state.steps, loss.value(state.Y), state.rows()):
+            return STOPPED
+    except KeyboardInterrupt:
+        loss.reorder(state.order)  # Ctrl-C may have come between the two reorderings
+        return INTERRUPTED
+    return FINISHED
+
+
+def _time_to_call(watch: Watch, state: DescentState, began: int) -> bool:
+    """Every `callback_every` steps. The last state of the previous phase was already shown."""
+    return bool(watch.callbacks) and state.steps > began and state.steps % watch.callback_every == 0
+
+
+def _in_order(free: np.ndarray | None, state: DescentState) -> np.ndarray | None:
+    return free if free is None or state.order is None else free[state.order]
+
+
+def _stopped(watch: Watch, number: int, value: float, Y: np.ndarray) -> bool:
+    """Whether a callback wants to stop. All of them are called, with a map that they cannot change."""
+    Y.flags.writeable = False
+    answers = [callback(number, value, Y) for callback in watch.callbacks]
+    return any(isinstance(answer, bool | np.bool_) and bool(answer) for answer in answers)
+
+
+def _step(loss: Loss, state: DescentState, forces: Forces, phase: Phase, free: np.ndarray | None) -> float:
+    """Move the points, and return the norm of the gradient."""
+    norm = move(
+        state,
+        forces.pull,
+        forces.push,
+        4 * phase.exaggeration,
+        np.array([4 / forces.Z]),
+        phase.rate,
+        phase.momentum,
+        free,
+        loss.n_jobs,
+    )
+    if not np.isfinite(norm):
+        raise FloatingPointError(
+            "The gradient of the map is no longer finite. Try a smaller learning_rate, or data on a smaller scale."
+        )
+    state.steps += 1
+    return norm
+
+
+def move(
+    state: DescentState,
+    pull: np.ndarray,
+    push: np.ndarray,
+    strength: float,
+    weights: np.ndarray,
+    rate: float,
+    momentum: float,
+    free: np.ndarray | None = None,
+    n_jobs: int | None = None,
+) -> float:
+    """Take one step along −(strength · pull − weights · push), in place, and return the norm of the gradient."""
+    kind = state.Y.dtype.type
+    numbers = kind(min(rate, _LARGEST_RATE)), kind(momentum), kind(LONGEST_STEP)
+    free = np.empty(0, np.bool_) if free is None else free
+    weights = weights.astype(kind)
+    jobs = list(slices(len(state.Y)))
+    squares = np.zeros(len(jobs))
+
+    def work(job: int, _: int) -> None:
+        rows = jobs[job].start, jobs[job].stop
+        squares[job] = _compiled().descend(
+            state.Y, pull, push, kind(strength), weights, *numbers, free, state.update, state.gains, *rows
+        )
+
+    for_each(range(len(jobs)), work, n_jobs)
+    return float(np.sqrt(squares.sum()))
+
+
+def _centre(state: DescentState, free: np.ndarray | None) -> None:
+    """Move the map back to the origin, where floats are finest. A map with fixed points stays where it is."""
+    if free is None:
+        state.Y -= state.Y.mean(axis=0, dtype=np.float64).astype(state.Y.dtype)
+
+
+def _compiled() -> Any:
+    return import_module("mercer.backends.compiled_attraction")
+
+
+def _refuse_mixed(parts: Any) -> None:
+    """For a map out of a model file."""
+    if not parts.Y.size or len({part.dtype for part in (parts.Y, parts.update, parts.gains)}) != 1:
+        raise Mismatch("places, updates and gains must have one precision")

@@ -1,0 +1,70 @@
+"""New rows in a finished map: each goes where its own divergence is least, and nothing else moves.
+
+    KL_x = Σⱼ p_{j|x} log(p_{j|x} / q_{j|x}),   q_{j|x} = w(‖y − yⱼ‖²) / Z_x,   Z_x = Σⱼ w(‖y − yⱼ‖²)
+    ∂KL_x/∂y = 2 [ Σⱼ p_{j|x} (−w′/w) (y − yⱼ) − G_x / Z_x ]
+
+A new row begins at the weighted median of its neighbours' positions. Its position does not depend on the other new
+rows. A row that equals a fitted one takes the position of that one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer.backends import slices
+from mercer.backends.cpu import for_each
+from mercer.embedding.descent import DescentState, move
+from mercer.embedding.loss import Attraction
+from mercer.embedding.repulsion import Repulsion
+from mercer.embedding.similarity import Similarity
+
+STEPS = 100
+RATE, MOMENTUM = 0.5, 0.8  # the divergence of one point has a curvature of about 2, so 1/2 is a Newton step
+_SAME = 1e-6  # of the distance to the second neighbour: a nearer row is the same row, up to rounding
+
+
+def place(
+    found: Any,
+    weights: np.ndarray,
+    Y: np.ndarray,
+    similarity: Similarity,
+    repulsion: Repulsion,
+    n_jobs: int | None = None,
+) -> np.ndarray:
+    """The positions of new rows, (m, c), from their neighbours and weights (m, k) and the fitted map Y (n, c)."""
+    m, k = weights.shape
+    state = DescentState.at(weighted_median(found.indices, weights, Y, n_jobs))
+    same = found.distances[:, 0] <= _SAME * found.distances[:, min(1, k - 1)]
+    state.Y[same] = Y[found.indices[same, 0]]
+    if same.all():
+        return state.Y
+    P = sp.csr_array((weights.ravel(), found.indices.ravel(), np.arange(0, m * k + 1, k)), shape=(m, len(Y)))
+    attraction = Attraction(P, similarity, n_jobs)
+    repelled = repulsion.frozen(Y)
+    tiny = float(np.finfo(np.float32).tiny)  # Z of a point from which the whole map is out of sight
+    for _ in range(STEPS):
+        push, rows = repelled(state.Y)
+        pull = attraction(state.Y, Y)
+        weights = 2 / np.maximum(rows, tiny)
+        move(state, pull, push.astype(Y.dtype), 2.0, weights, RATE, MOMENTUM, ~same, n_jobs)
+    return state.Y
+
+
+def weighted_median(indices: np.ndarray, weights: np.ndarray, Y: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
+    """The weighted median of the positions of each row's neighbours, coordinate by coordinate, (m, c)."""
+    out = np.empty((len(indices), Y.shape[1]), Y.dtype)
+
+    def fill(run: slice, _: int) -> None:
+        for axis in range(Y.shape[1]):
+            places = Y[indices[run], axis]
+            order = np.argsort(places, axis=1, kind="stable")
+            sums = np.cumsum(np.take_along_axis(weights[run], order, axis=1), axis=1, dtype=np.float64)
+            middle = np.argmax(sums >= 0.5 * sums[:, -1:], axis=1)
+            chosen = np.take_along_axis(order, middle[:, None], axis=1)
+            out[run, axis] = np.take_along_axis(places, chosen, axis=1)[:, 0]
+
+    for_each(slices(len(indices)), fill, n_jobs)
+    return out

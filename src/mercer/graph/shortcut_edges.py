@@ -1,0 +1,298 @@
+"""Edges of a graph of neighbours whose ends are far apart along the rest of the data, and what hangs on them.
+
+    shortcuts(edges, detour=5)        the numbers of the edges that look like shortcuts
+    loads(edges, numbers, sources)    how much of all distance runs over each of them
+
+A shortcut is an edge that the data itself does not confirm: the way between its ends along what is trusted is long. A
+way is *short* when it is at most `detour` times as long as the edge, or as the local spacing where that is more, since
+copies and near copies of a point have no shorter way to each other than by its neighbours. What is trusted grows:
+
+1. The core: edges no longer than the local spacing. That is the distance to the CORE-th neighbour, its median over the
+   neighbours of a vertex, so that an outlier or a point of noise between two sheets is measured by the sheets; times
+   the factor at which nearly all vertices are in large parts and these are joined, times MARGIN, for a core that only
+   just holds together has cracks. An edge of the core without another short way along the core is put back, unless it
+   runs between parts that nothing else holds together: this finds a single false edge however short it is, and cuts
+   no thin ring.
+2. Every edge with a short way along what is trusted is trusted too, again and again until there is none. Order does not
+   matter: more edges never make a way longer, so there is one smallest such set.
+3. Parts that are still apart are joined by the shortest edges between them (Kruskal), and step 2 is done again.
+
+What is left are shortcuts. They never vouch for one another, so whole bundles are found. The more obvious way, to
+take edges from the shortest to the longest and set aside those that close a long loop, cuts every ring of data: the
+last edge of a ring has the whole ring as its way, however dense the ring. Here a ring is closed in step 1, by all its
+short edges at once. What cannot be found: shortcuts no longer than the local spacing, when there are several side by
+side (noise as wide as the room between two sheets; then the points do not say what is near). What is found wrongly: the
+edges across the one wide gap of a thin ring; they look the same as those between the two ends of an open curve.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
+
+from mercer.backends import cpu
+from mercer.graph.geodesics import undirected
+from mercer.linalg.inner import power_of_two
+
+CORE = 8  # neighbours that give the spacing
+MARGIN = 1.4  # above the spacing at which the data begins to hold together
+_HOLDS, _PART = 0.95, 100  # the share of vertices, and in parts of how many, that make it do so
+_MOST = 1.8  # times more, to join such parts
+_FACTORS = 0.4 * 1.05 ** np.arange(80)  # that are tried
+_FEW = 0.01  # of edges accepted by a look at common neighbours, below which searches begin
+_JOBS = 64  # parts that searches are dealt to threads in, so that one slow part does not decide
+
+
+def _kernels() -> Any:
+    return import_module("mercer.backends.compiled_shortcuts")
+
+
+@dataclass(frozen=True)
+class EdgeList:
+    """The edges of an undirected graph by number: i < j (m,), length (m,), by (i, j).
+
+    n : of vertices
+    csr : ptr, neighbour, weight, edge number of each slot; every edge has two
+    unit : the power of two that weights (not `length`) were divided by
+    """
+
+    n: int
+    i: np.ndarray
+    j: np.ndarray
+    length: np.ndarray
+    csr: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+    unit: float
+
+    @classmethod
+    def of(cls, graph: Any) -> EdgeList:
+        """Of any square sparse weights ≥ 0, in one direction or both; stored zeros are edges."""
+        G = undirected(graph)
+        n = G.shape[0]
+        rows, columns = np.repeat(np.arange(n), np.diff(G.indptr)), G.indices.astype(np.int64)
+        upper = rows < columns
+        i, j, length = rows[upper], columns[upper], G.data[upper]
+        keys = np.minimum(rows, columns) * n + np.maximum(rows, columns)
+        edge_at = np.searchsorted(i * n + j, keys)
+        unit = power_of_two(float(length.max(initial=0.0)))
+        csr = (G.indptr.astype(np.int64), G.indices.astype(np.int32), G.data / unit, edge_at.astype(np.int64))
+        return cls(n, i, j, length, csr, unit)
+
+    def find(self, i: Any, j: Any) -> np.ndarray:
+        """The numbers of the edges between i and j, i < j; −1 where there is none."""
+        keys, wanted = self.i * self.n + self.j, np.asarray(i, np.int64) * self.n + np.asarray(j, np.int64)
+        place = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
+        return np.where(keys[place] == wanted, place, -1) if len(keys) else np.full(len(wanted), -1)
+
+    def graph(self, keep: np.ndarray | slice = slice(None)) -> sp.csr_array:
+        """Of the given edges, each in one direction, zeros stored."""
+        entries = (self.length[keep], (self.i[keep].astype(np.int32), self.j[keep].astype(np.int32)))
+        return sp.coo_array(entries, shape=(self.n, self.n)).tocsr()
+
+
+def shortcuts(edges: EdgeList, *, detour: float = 5.0, n_jobs: int | None = None) -> np.ndarray:
+    """The numbers of the edges that look like shortcuts, as the head of this module defines them.
+
+    Cost: a few looks at the common neighbours of each edge; for those that this leaves, searches among the points
+    within `detour` lengths, one for all edges of a vertex.
+
+    >>> i, j = np.array([(a, a + step) for step in (1, 2, 3, 4) for a in range(200 - step)] + [(30, 160)]).T
+    >>> strip = sp.csr_array((np.where(j - i < 5, j - i, 6.0), (i, j)), shape=(200, 200))
+    >>> edges = EdgeList.of(strip)
+    >>> [(int(edges.i[e]), int(edges.j[e])) for e in shortcuts(edges)]
+    [(30, 160)]
+    """
+    if not len(edges.i):
+        return np.empty(0, np.int64)
+    lengths, spacing = edges.length / edges.unit, _spacing(edges)
+    relative = np.divide(lengths, spacing, out=np.zeros_like(lengths), where=spacing > 0)
+    factor = MARGIN * _holding(edges, relative)
+    search = DetourSearch(edges, detour * np.maximum(lengths, factor * spacing), n_jobs)
+    trusted = search.grown(_confirmed(search, relative <= factor))
+    return np.flatnonzero(~search.grown(trusted | _joins(edges, trusted)))
+
+
+def _spacing(edges: EdgeList) -> np.ndarray:
+    """(m,), in units: the distance to the CORE-th neighbour, its median over those of a vertex; the smaller end's."""
+    ptr, nbr, weights, _ = edges.csr
+    degree = np.diff(ptr)
+    rows, place = np.repeat(np.arange(edges.n), degree), np.arange(len(nbr))
+    nearest = np.lexsort((weights, rows))[place - ptr[rows] < CORE]
+    reach = np.zeros(edges.n)
+    np.maximum.at(reach, rows[nearest], weights[nearest])
+    ordered = reach[nbr][np.lexsort((reach[nbr], rows))]
+    middle = ordered[np.minimum(ptr[:-1] + degree // 2, len(nbr) - 1)]
+    return np.minimum(middle[edges.i], middle[edges.j])
+
+
+def _holding(edges: EdgeList, relative: np.ndarray) -> float:
+    """The factor of the spacing at which the data holds together.
+
+    Nearly all vertices are in large parts, and these are no more than in the whole graph. The second may need long
+    edges where groups lie apart, so it raises the factor to MOST times the first at most.
+    """
+    part = min(_PART, edges.n // 4)
+    whole = _large(_labels(edges, np.ones(len(relative), bool)), part)[1]
+
+    def first(enough: Callable[[float, int], bool]) -> float:
+        low, high = 0, len(_FACTORS) - 1
+        while low < high:
+            middle = (low + high) // 2
+            if enough(*_large(_labels(edges, relative <= _FACTORS[middle]), part)):
+                high = middle
+            else:
+                low = middle + 1
+        return float(_FACTORS[low])
+
+    bulk = first(lambda share, _: share >= _HOLDS)
+    return min(first(lambda share, count: share >= _HOLDS and count <= whole), _MOST * bulk)
+
+
+def _large(labels: np.ndarray, part: int) -> tuple[float, int]:
+    """The share of vertices in parts of at least so many, and the number of these parts."""
+    sizes = np.bincount(labels)
+    large = sizes >= part
+    return float(sizes[large].sum() / len(labels)), int(large.sum())
+
+
+def _confirmed(search: DetourSearch, core: np.ndarray) -> np.ndarray:
+    """The core without edges that have no other short way along it, unless they hold parts of the rest together."""
+    edges, firm = search.edges, core & (search.edges.length == 0)  # copies are always confirmed
+    asked = np.flatnonzero(core & ~firm)
+    firm[asked] = search.without(asked, core)
+    labels = _labels(edges, firm)
+    return firm | (core & (labels[edges.i] != labels[edges.j]))
+
+
+def _joins(edges: EdgeList, trusted: np.ndarray) -> np.ndarray:
+    """The shortest edges that join what is apart."""
+    labels = _labels(edges, trusted).astype(np.int64)
+    i, j = labels[edges.i], labels[edges.j]
+    between = np.flatnonzero(i != j)
+    order = between[np.argsort(edges.length[between], kind="stable")]
+    taken, joins = np.zeros(len(order), bool), np.zeros(len(trusted), bool)
+    _kernels().joining(order, i, j, np.arange(labels.max() + 1), taken)
+    joins[order[taken]] = True
+    return joins
+
+
+def _labels(edges: EdgeList, keep: np.ndarray) -> np.ndarray:
+    """The part of the graph of the edges kept that each vertex is in."""
+    ones = np.ones(np.count_nonzero(keep), np.int8)
+    pattern = sp.coo_array((ones, (edges.i[keep], edges.j[keep])), shape=(edges.n, edges.n))
+    return connected_components(pattern, directed=False)[1]
+
+
+class DetourSearch:
+    """Searches for short ways in several threads, each with its own room."""
+
+    def __init__(self, edges: EdgeList, limits: np.ndarray, n_jobs: int | None) -> None:
+        self.edges, self.limits, self.n_jobs = edges, limits, n_jobs
+        self._rooms: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+
+    def grown(self, trusted: np.ndarray) -> np.ndarray:
+        """The smallest set of edges with these in it and every edge that has a short way along the set."""
+        trusted = trusted.copy()
+        while True:
+            asked = np.flatnonzero(~trusted)
+            found = self.at_once(asked, trusted)
+            if np.count_nonzero(found) <= _FEW * len(asked):  # those that are left need longer ways
+                found |= self.along(asked, trusted)
+                if not found.any():
+                    return trusted
+            trusted[asked[found]] = True
+
+    def without(self, asked: np.ndarray, inside: np.ndarray) -> np.ndarray:
+        """Whether each edge has a short way along those inside, itself left out."""
+        E, out, kernel = self.edges, np.zeros(len(asked), bool), _kernels().detours_without
+
+        def work(run: slice, slot: int) -> None:
+            kernel(asked[run], E.i, E.j, self.limits, *E.csr, inside, *self._room(slot), out[run])
+
+        cpu.for_each(_runs(len(asked)), work, self.n_jobs)
+        return out
+
+    def at_once(self, asked: np.ndarray, inside: np.ndarray) -> np.ndarray:
+        """Whether each edge has a short way over two edges inside."""
+        E, out, kernel = self.edges, np.zeros(len(asked), bool), _kernels().one_step_detours
+
+        def work(run: slice, slot: int) -> None:
+            kernel(asked[run], E.i, E.j, self.limits, *E.csr, inside, out[run])
+
+        cpu.for_each(_runs(len(asked)), work, self.n_jobs)
+        return out
+
+    def along(self, asked: np.ndarray, inside: np.ndarray) -> np.ndarray:
+        """Whether each of the edges, none of them inside, has a short way along those inside."""
+        E, kernel = self.edges, _kernels().detours_from
+        count = np.bincount(E.i[asked], minlength=E.n) + np.bincount(E.j[asked], minlength=E.n)
+        swap = count[E.j[asked]] > count[E.i[asked]]  # from the busier end, so that searches are fewer
+        near, far = np.where(swap, E.j[asked], E.i[asked]), np.where(swap, E.i[asked], E.j[asked])
+        order = np.argsort(near, kind="stable")
+        sources, first = np.unique(near[order], return_index=True)
+        starts, ends, numbers = np.append(first, len(order)), far[order], asked[order]
+        found, out = np.zeros(len(order), bool), np.zeros(len(order), bool)
+
+        def work(run: slice, slot: int) -> None:
+            part = (sources[run], starts[run.start : run.stop + 1], ends, numbers)
+            kernel(*part, self.limits, *E.csr, inside, *self._room(slot), found)
+
+        cpu.for_each(_runs(len(sources)), work, self.n_jobs)
+        out[order] = found
+        return out
+
+    def _room(self, slot: int) -> tuple[np.ndarray, np.ndarray]:
+        if slot not in self._rooms:
+            vertices = np.zeros((4, self.edges.n), np.int32)
+            vertices[1] = -1
+            self._rooms[slot] = np.full(self.edges.n, np.inf), vertices
+        return self._rooms[slot]
+
+
+def _runs(count: int) -> list[slice]:
+    bounds = np.linspace(0, count, min(_JOBS, count) + 1).astype(int)
+    return [slice(int(a), int(b)) for a, b in pairwise(bounds)]
+
+
+@dataclass(frozen=True)
+class EdgeLoads:
+    """share : (s,), of each edge: Σ d over sampled pairs whose shortest path runs over it, divided by Σ d over all
+    together : the share of pairs whose path has any of the edges
+    growth : by how much, relative, the mean distance grows without all of them, over pairs that stay connected
+    """
+
+    share: np.ndarray
+    together: float
+    growth: float
+
+
+def loads(edges: EdgeList, numbers: np.ndarray, sources: np.ndarray, *, n_jobs: int | None = None) -> EdgeLoads:
+    """What hangs on the edges of the given numbers, from shortest paths between the sources and all vertices.
+
+    Cost: two shortest-path trees a source.
+    """
+    kernel, threads = _kernels().path_loads, cpu.workers(n_jobs)
+    ptr, nbr, weights, edge_at = edges.csr
+    number = np.full(len(edges.i), -1, np.int64)
+    number[numbers] = np.arange(len(numbers))
+    number_at = number[edge_at]
+    found, sums = np.zeros((threads, len(numbers))), np.zeros((threads, 4))
+    rooms: dict[int, tuple] = {}
+
+    def work(source: int, slot: int) -> None:
+        if slot not in rooms:
+            rooms[slot] = np.empty(edges.n), np.empty((4, edges.n), np.int32), np.empty((2, edges.n))
+        kernel(source, ptr, nbr, weights, number_at, *rooms[slot], found[slot], sums[slot])
+
+    cpu.for_each([int(s) for s in sources], work, n_jobs)
+    total, over, before, after = sums.sum(axis=0)
+    if not total > 0:
+        return EdgeLoads(np.zeros(len(numbers)), 0.0, 0.0)
+    growth = after / before - 1 if before > 0 else 0.0
+    return EdgeLoads(found.sum(axis=0) / total, float(over / total), max(float(growth), 0.0))

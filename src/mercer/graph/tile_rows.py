@@ -1,0 +1,181 @@
+"""Rows made ready for tiles of dot products: about a centre, in a unit that no square overflows, or as unit vectors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer.linalg.inner import power_of_two
+
+_SAMPLE = 1000  # rows from which the centre is taken
+_FAR = 2.0**20  # units beyond which rows get a unit of their own
+_DENSE_ABOVE = 0.02  # share of stored entries above which BLAS on dense tiles beats sparse products
+_DENSE_MOST = 2**24  # entries of a run of rows that may be made dense for that: 64 MB of float32
+
+
+@dataclass(frozen=True)
+class RowScaling:
+    """How rows are read: (x − centre) / unit, the unit a power of two; for angles, unit vectors.
+
+    terms : how many products a dot product adds up at most, from which follows how far rounding can take it
+    """
+
+    angles: str  # "", "cosine" or "correlation"
+    centre: np.ndarray | None
+    unit: float
+    terms: int
+
+    @classmethod
+    def of(cls, X: Any, metric: str) -> RowScaling:
+        terms = int(np.diff(X.indptr).max(initial=0)) if sp.issparse(X) else X.shape[1]
+        if metric in ("cosine", "correlation"):
+            return cls(metric, None, 1.0, X.shape[1] if metric == "correlation" else terms)
+        centre = None if sp.issparse(X) else _middle(X)
+        return cls("", centre, power_of_two(_reach(X, centre)), terms)
+
+    def reaching(self, Y: Any) -> RowScaling:
+        """This scaling, or one with a larger unit where rows lie very far out."""
+        reach = 0.0 if self.angles else _reach(Y, self.centre)
+        return self if reach <= _FAR * self.unit else replace(self, unit=power_of_two(reach))
+
+    def classes(self, Y: Any) -> list[np.ndarray]:
+        """The rows of Y in groups that can share a unit: those not far from the indexed ones, and others by size."""
+        if self.angles:
+            return [np.arange(Y.shape[0])]
+        sizes, middle = _sizes(Y), 0.0 if self.centre is None else float(np.abs(self.centre).max(initial=0.0))
+        far = sizes > _FAR * max(self.unit, middle)
+        kinds = np.where(far, np.log2(sizes) // 256 + 100, 0)
+        return [np.flatnonzero(kinds == kind) for kind in np.unique(kinds)]
+
+    def rounding(self, dtype: Any) -> float:
+        """e with |computed − true| ≤ e (‖a‖² + ‖b‖²) for ‖a − b‖² = ‖a‖² + ‖b‖² − 2⟨a, b⟩ from rows in `dtype`.
+
+        With u the unit of rounding: ⟨a, b⟩ of t terms is within t u ‖a‖‖b‖ whatever the order of its sum; rows and
+        norms are rounded, which makes it (t + 5) u; the rest is for sums that the scan makes itself.
+        """
+        return (self.terms + 12) * float(np.finfo(dtype).eps) / 2
+
+
+@dataclass(frozen=True)
+class ExactRows:
+    """Rows as they are compared in the end; squared distances are ‖x − y‖² + extraₓ + extraᵧ.
+
+    rows : (n, d), dense or CSR, in the data's precision
+    extra : (n,), 1 for a row that has no direction: it is at right angles to every other
+    """
+
+    rows: Any
+    extra: np.ndarray
+
+    @property
+    def exact(self) -> Any:
+        """The rows as compiled code reads them."""
+        return (self.rows.data, self.rows.indices, self.rows.indptr) if sp.issparse(self.rows) else self.rows
+
+    def take(self, index: Any) -> ExactRows:
+        return ExactRows(self.rows[index], self.extra[index])
+
+
+@dataclass(frozen=True)
+class RoundedRows:
+    """Rows in the precision of a tile, and (1 − e)‖x‖²; `width` as in `mercer.backends.compiled_neighbors`."""
+
+    rows: Any
+    norms: np.ndarray
+    width: float
+
+
+def exact_rows(X: Any, scaling: RowScaling) -> ExactRows:
+    """The rows themselves, or as unit vectors."""
+    if not scaling.angles:
+        return ExactRows(X, np.zeros(X.shape[0]))
+    if scaling.angles == "correlation":
+        X = X.toarray() if sp.issparse(X) else X
+        X = X / _sizes(X)[:, None].astype(X.dtype)  # means and squares of rows of any size
+        X = X - X.mean(axis=1, keepdims=True, dtype=np.float64).astype(X.dtype)
+        X[_sizes(X) <= 4 * np.finfo(X.dtype).eps] = 0  # a row of equal entries, but for the rounding of its mean
+    sizes = _sizes(X)
+    X = _times(X, 1 / sizes)
+    lengths = np.sqrt(_square_norms(X))
+    nowhere = lengths == 0
+    return ExactRows(_times(X, 1 / np.where(nowhere, 1, lengths)), nowhere.astype(np.float64))
+
+
+def rounded_rows(ready: ExactRows, scaling: RowScaling, dtype: Any) -> RoundedRows:
+    """Rows for tiles in `dtype`."""
+    rows = ready.rows
+    if sp.issparse(rows):
+        rows = sp.csr_array(
+            ((rows.data.astype(np.float64) / scaling.unit).astype(dtype), rows.indices, rows.indptr), shape=rows.shape
+        )
+    elif scaling.centre is None:
+        rows = (rows / scaling.unit).astype(dtype, copy=False)
+    else:
+        rows = _centred(rows, scaling, dtype)
+    e = scaling.rounding(dtype)
+    return RoundedRows(rows, ((_square_norms(rows) + ready.extra) * (1 - e)).astype(dtype), 2 * e / (1 - e))
+
+
+def _centred(X: np.ndarray, scaling: RowScaling, dtype: Any) -> np.ndarray:
+    """(x − centre) / unit by runs, so that float64 copies stay small."""
+    out = np.empty(X.shape, dtype)
+    centre = np.asarray(scaling.centre) * (1 / scaling.unit)
+    for start in range(0, len(X), 4096):
+        run = slice(start, start + 4096)
+        out[run] = np.asarray(X[run], np.float64) * (1 / scaling.unit) - centre
+    return out
+
+
+def products(A: Any, B: Any, out: np.ndarray) -> np.ndarray:
+    """The tile ⟨a, b⟩ of two runs of rows, dense or CSR; `out` is room for it."""
+    tile = out[: A.shape[0] * B.shape[0]].reshape(A.shape[0], B.shape[0])
+    if not sp.issparse(A):
+        return np.matmul(A, B.T, out=tile)
+    if B.nnz > _DENSE_ABOVE * B.shape[0] * B.shape[1] and B.shape[0] * B.shape[1] <= _DENSE_MOST:
+        return np.matmul(A.toarray(), B.toarray().T, out=tile)
+    tile[...] = (A @ B.T).toarray()
+    return tile
+
+
+def _middle(X: np.ndarray) -> np.ndarray:
+    """The median of some rows in each column: unlike the mean it stays with the many when one row is far away."""
+    step = max(1, len(X) // _SAMPLE)
+    return np.median(X[::step], axis=0).astype(np.float64)
+
+
+def _reach(X: Any, centre: np.ndarray | None) -> float:
+    """The largest entry of X − centre, by its size; at most twice as large, so that no copy is made."""
+    if sp.issparse(X):
+        return float(np.abs(X.data).max(initial=0.0))
+    half = 0.5 * (centre if centre is not None else 0.0)
+    high, low = X.max(axis=0) * 0.5 - half, X.min(axis=0) * 0.5 - half  # halves: a difference may not overflow
+    reach = 2 * max(float(np.abs(high).max()), float(np.abs(low).max()))
+    return min(reach, float(np.finfo(np.float64).max))
+
+
+def _square_norms(X: Any) -> np.ndarray:
+    if sp.issparse(X):
+        return np.asarray(X.astype(np.float64).power(2).sum(axis=1)).ravel()
+    return np.einsum("ij,ij->i", X, X, dtype=np.float64)
+
+
+def _sizes(X: Any) -> np.ndarray:
+    """A power of two near the largest entry of each row, (n,); 1 for a row of zeros."""
+    if sp.issparse(X):
+        largest = np.zeros(X.shape[0])
+        np.maximum.at(largest, np.repeat(np.arange(X.shape[0]), np.diff(X.indptr)), np.abs(X.data))
+    else:
+        largest = np.maximum(X.max(axis=1), -X.min(axis=1)).astype(np.float64)
+    exponents = np.clip(np.frexp(largest)[1], -1020, 1020)
+    return np.where(largest > 0, 2.0**exponents, 1.0)
+
+
+def _times(X: Any, factors: np.ndarray) -> Any:
+    """Each row of X times its factor, in X's precision."""
+    if not sp.issparse(X):
+        return (X * factors[:, None]).astype(X.dtype, copy=False)
+    values = X.data * np.repeat(factors, np.diff(X.indptr))
+    return sp.csr_array((values.astype(X.dtype, copy=False), X.indices, X.indptr), shape=X.shape)
