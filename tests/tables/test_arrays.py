@@ -139,3 +139,10 @@ def test_features_of_one_name_and_of_that_of_another_array(tmp_path):
     found = read_table(tmp_path / "t.npz")
     assert found.X.tolist() == X.tolist() and found.features == ["a", "a_2", "y"]
     assert found.labels.tolist() == ["u", "v"] and any("told apart" in note for note in found.notes)
+
+
+def test_a_matrix_without_rows_is_refused(tmp_path):
+    np.savez(tmp_path / "t.npz", X=np.ones((0, 3)))
+    for impute in (None, "mean", "drop"):
+        with pytest.raises(TableError, match="has no rows"):
+            read_table(tmp_path / "t.npz", impute=impute)

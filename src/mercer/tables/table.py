@@ -24,7 +24,7 @@ from mercer.tables import prepare
 from mercer.tables.preparation import Choice, Preparation
 from mercer.tables.roles import roles_again, roles_of
 from mercer.tables.screening import notes_on
-from mercer.tables.source import Matrix, Role, Source, TableError
+from mercer.tables.source import Matrix, Raw, Role, Source, TableError
 from mercer.tables.writing import write_table
 
 __all__ = ["Choice", "Preparation", "Table", "TableError", "open_source", "read_columns", "read_table", "write_table"]
@@ -96,7 +96,7 @@ def read_table(
     notes = list(source.notes)
     if preparation is None:
         roles, label, id_ = roles_of(source, choice)
-        raw = source.read(roles, _reading_type(choice.scale, choice.dtype))
+        raw = _read(source, roles, choice)
         start = Preparation(
             (),
             source.named,
@@ -115,7 +115,7 @@ def read_table(
         notes.extend(notes_on(X, preparation.features, preparation.scale is not None))
     else:
         roles, label, id_, places = roles_again(source, choice, preparation)
-        raw = source.read(roles, _reading_type(preparation.scale, preparation.dtype))
+        raw = _read(source, roles, preparation)
         names = {there: name for name, there in places.items()}
         raw.numbers = [names[name] for name in raw.numbers]
         raw.texts = {names[name]: values for name, values in raw.texts.items()}
@@ -128,9 +128,12 @@ def read_table(
     return Table(X, preparation.features, ids, labels, shown, images, preparation, source.digest, notes)
 
 
-def _reading_type(scale: str | None, dtype: str) -> str:
-    """Numbers that will be scaled are read as float64, and rounded once, after scaling."""
-    return dtype if scale is None else "float64"
+def _read(source: Source, roles: dict[str, Role], asked: Choice | Preparation) -> Raw:
+    """Read the columns. Numbers that will be scaled are read as float64, and rounded once, after scaling."""
+    raw = source.read(roles, asked.dtype if asked.scale is None else "float64")
+    if not raw.rows:
+        raise TableError(f"{source.path} has no rows.")
+    return raw
 
 
 def read_columns(path: str | Path) -> dict[str, np.ndarray]:
