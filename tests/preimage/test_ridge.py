@@ -17,9 +17,9 @@ from mercer.backends import cpu
 from mercer.exceptions import MemoryLimitError
 from mercer.kernels import RBF
 from mercer.preimage import Ridge
-from mercer.preimage.base import Request
-from mercer.preimage.loo import best_penalty, ridge_spectrum
+from mercer.preimage.inverse_method import InverseRequest
 from mercer.preimage.ridge import EXACT_ROWS, RANK, _rank
+from mercer.preimage.ridge_spectrum import best_penalty, ridge_spectrum
 from mercer.preimage.widths import _FACTORS, width_of
 
 RNG = np.random.default_rng(0)
@@ -207,7 +207,7 @@ def test_a_small_limit_takes_a_factor_where_the_matrix_does_not_fit():
 
 
 def test_without_a_limit_the_rows_choose_and_memory_refuses():
-    plenty, little = (Request(1.0, limit, False, limit_given=False) for limit in (10**13, 2 * 10**8))
+    plenty, little = (InverseRequest(1.0, limit, False, limit_given=False) for limit in (10**13, 2 * 10**8))
     assert _rank(2000, 5, plenty) is None and _rank(EXACT_ROWS, 5, plenty) is None
     assert _rank(EXACT_ROWS + 1, 5, plenty) == RANK
     with pytest.raises(MemoryLimitError, match="Try a memory_limit"):

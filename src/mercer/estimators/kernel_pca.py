@@ -38,8 +38,8 @@ from mercer.models.fields import (
     samples,
 )
 from mercer.planning import Plan, limit_of
-from mercer.preimage import METHODS, Fitted, Method, resolve_method
-from mercer.preimage.base import Request, refuse_without_rows, scores_like
+from mercer.preimage import METHODS, FittedComponents, InverseRequest, Method, resolve_method
+from mercer.preimage.inverse_method import refuse_without_rows, scores_like
 from mercer.preimage.ridge import RidgeMap
 from mercer.spectral.components import Components, Settings, exact_components, factor_components
 from mercer.spectral.contributions import feature_contributions
@@ -476,14 +476,14 @@ class KernelPCA(KernelEstimator):
         self._refuse_other_place(X)
         return restore(self.preimage_(scores_like(X, self.X_transformed_fit_)))
 
-    def _request(self, X) -> Request:
+    def _request(self, X) -> InverseRequest:
         limit = self._plan(X, 1).limit
         low_rank, given = self.eigen_solver == "rpcholesky", self.memory_limit is not None
-        return Request(self.alpha, limit, low_rank, self.random_state, self.n_jobs, given)
+        return InverseRequest(self.alpha, limit, low_rank, self.random_state, self.n_jobs, given)
 
     def _fit_inverse(self, X) -> None:
         self.X_transformed_fit_ = self._scores()
-        fitted = Fitted(self.kernel_, X, self.X_transformed_fit_, self._with_mean, self._mean_norm)
+        fitted = FittedComponents(self.kernel_, X, self.X_transformed_fit_, self._with_mean, self._mean_norm)
         self.preimage_ = resolve_method(self.inverse_method).fit(fitted, self._request(X))
         if isinstance(self.preimage_, RidgeMap):
             self.dual_coef_ = self.preimage_.dual_coef

@@ -1,24 +1,27 @@
 """From coordinates back to data: rows whose features are near the point of feature space that the scores name.
 
-    Ridge         regression of the rows on their scores: any kernel, the fastest map, smooth
-    FixedPoint    the nearest φ(x), found by a fixed point that never gets worse (Mika et al. 1998)
+    Ridge         regression of the rows on their scores: any kernel, smooth, the fastest per row
+    FixedPoint    the nearest φ(x), by an iteration that never gets worse (Mika et al. 1998)
     LocalMDS      the x at the right distances from its neighbours (Kwok & Tsang 2004)
     SklearnRidge  scikit-learn's regression, digit for digit
 
-Scores z name the point P(z) = μ + Σⱼ zⱼ wⱼ. It is hardly ever the φ(x) of any x: each method says what stands in.
+Scores z name the point P(z) = μ + Σⱼ zⱼ wⱼ, which is hardly ever the φ(x) of any x. Each method defines which x to
+return instead.
 """
 
-from mercer.preimage.base import Fitted, Method, PreImage
 from mercer.preimage.fixed_point import FixedPoint, FixedPointAnswer
-from mercer.preimage.mds import LocalMDS
+from mercer.preimage.inverse_method import InverseRequest, Method, PreImage
+from mercer.preimage.local_mds import LocalMDS
 from mercer.preimage.ridge import Ridge
 from mercer.preimage.sklearn_ridge import SklearnRidge
+from mercer.preimage.target import FittedComponents
 
 __all__ = [
     "METHODS",
-    "Fitted",
+    "FittedComponents",
     "FixedPoint",
     "FixedPointAnswer",
+    "InverseRequest",
     "LocalMDS",
     "Method",
     "PreImage",
@@ -36,7 +39,7 @@ METHODS: dict[str, type[Method]] = {
 
 
 def resolve_method(method: str | Method) -> Method:
-    """The method that a name or an object stands for.
+    """The method with this name; a method itself is returned unchanged.
 
     >>> resolve_method("mds")
     LocalMDS()

@@ -12,20 +12,18 @@ from mercer.backends import backend_of
 from mercer.exceptions import NotConvergedWarning, warn
 from mercer.kernels.kernel import Kernel
 from mercer.models.fields import THREADS, SavedEstimator, SavedRecord, finite, instance_of, optional, whole
-from mercer.preimage.base import (
-    Fitted,
+from mercer.preimage.anchor_frame import AnchorFrame
+from mercer.preimage.inverse_method import (
+    InverseRequest,
     Method,
     PreImage,
-    Request,
     refuse_unprofiled,
     refuse_without_profile,
     refuse_without_rows,
-    runs_of,
 )
-from mercer.preimage.frame import Frame
-from mercer.preimage.neighbors import FeatureNeighbors
 from mercer.preimage.ridge import Ridge
 from mercer.preimage.secant_pairs import MEMORY, SecantPairs
+from mercer.preimage.target import TILE_ENTRIES, FeatureNeighbors, FittedComponents, runs_of
 
 _POSITIVE = 0.05  # share of Σ|u_l| below which Σu_l is too small to divide by: the weighted mean would leap away
 _ENOUGH = 0.1  # share of the decrease promised by the gradient that a step must achieve (Armijo's condition)
@@ -71,7 +69,7 @@ class FixedPoint(Method):
         self.tol = tol
         self.start = start
 
-    def check(self, kernel: Kernel, X: Any, request: Request) -> None:
+    def check(self, kernel: Kernel, X: Any, request: InverseRequest) -> None:
         refuse_without_rows(kernel)
         refuse_without_profile("fixed_point", kernel, X)
         if not isinstance(self.max_iter, Integral) or self.max_iter < 1:
@@ -83,7 +81,7 @@ class FixedPoint(Method):
         if self.start == "ridge":
             Ridge().check(kernel, X, request)
 
-    def fit(self, fitted: Fitted, request: Request) -> FixedPointMap:
+    def fit(self, fitted: FittedComponents, request: InverseRequest) -> FixedPointMap:
         ridge = Ridge().fit(fitted, request) if self.start == "ridge" else None
         neighbors = FeatureNeighbors.of(fitted, request.n_jobs)
         return FixedPointMap(fitted, neighbors, ridge, self.max_iter, self.tol, request.n_jobs)
@@ -91,7 +89,7 @@ class FixedPoint(Method):
 
 @dataclass(frozen=True)
 class FixedPointAnswer:
-    """Pre-images and how they were found.
+    """Pre-images, and how they were found.
 
     X : (m, d)
     n_iter : (m,), steps taken
@@ -109,7 +107,7 @@ class FixedPointAnswer:
 
 @dataclass(frozen=True)
 class FixedPointMap(PreImage):
-    """The search, ready for scores; `solve` tells more of it than the call does."""
+    """The search, ready for scores. `solve` returns the number of steps and the errors as well."""
 
     _saved = SavedRecord(
         "preimage.FixedPointMap",
@@ -124,15 +122,15 @@ class FixedPointMap(PreImage):
         also=lambda parts: refuse_unprofiled(parts.fitted.kernel, parts.fitted.expansion.kernel),
     )
 
-    fitted: Fitted
+    fitted: FittedComponents
     neighbors: FeatureNeighbors
     ridge: PreImage | None
     max_iter: int
     tol: float
     n_jobs: int | None
 
-    def __call__(self, Z: np.ndarray) -> np.ndarray:
-        rows, _, _, converged = self._search(np.asarray(Z, np.float64))
+    def __call__(self, Z: np.ndarray, *, tile_entries: int = TILE_ENTRIES) -> np.ndarray:
+        rows, _, _, converged = self._search(np.asarray(Z, np.float64), tile_entries)
         missed = int(np.sum(~converged))
         if missed:
             warn(
@@ -149,10 +147,12 @@ class FixedPointMap(PreImage):
         error, start_error = (self.fitted.error(wide, X) for X in (rows, starts))
         return FixedPointAnswer(rows, n_iter, converged, error, start_error)
 
-    def _search(self, wide: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Rows, where they began, steps taken, and whether that was enough."""
+    def _search(
+        self, wide: np.ndarray, tile_entries: int = TILE_ENTRIES
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """The rows found, where they began, the number of steps of each, and whether each converged."""
         m, d = len(wide), self.fitted.X.shape[1]
-        frame = Frame.of(self.fitted)
+        frame = AnchorFrame.of(self.fitted)
         starts = self._starts(frame, wide)
         U, n_iter, converged = np.empty((m, d)), np.zeros(m, np.int64), np.zeros(m, bool)
 
@@ -161,12 +161,12 @@ class FixedPointMap(PreImage):
             found.run(self.max_iter, self.tol * frame.spread)
             U[run], n_iter[run], converged[run] = found.U, found.n_iter, found.converged
 
-        backend_of(wide).for_each(runs_of(m, max(len(frame.points), 2 * MEMORY * d)), work, self.n_jobs)
+        backend_of(wide).for_each(runs_of(m, max(len(frame.points), 2 * MEMORY * d), tile_entries), work, self.n_jobs)
         rows, starts = (frame.outward(part).astype(self.fitted.Z.dtype, copy=False) for part in (U, starts))
         return rows, starts, n_iter, converged
 
-    def _starts(self, frame: Frame, Z: np.ndarray) -> np.ndarray:
-        """The training sample nearest in feature space, or the regression's answer where that is nearer."""
+    def _starts(self, frame: AnchorFrame, Z: np.ndarray) -> np.ndarray:
+        """The training sample nearest in feature space, or the answer of the regression if that is nearer."""
         places = self.neighbors(Z, 1)[0][:, 0]
         U = frame.inward(self.fitted.X[places])
         if self.ridge is None:
@@ -186,7 +186,7 @@ class _Search:
     point's own scale, so the first direction is the step of the fixed point.
     """
 
-    def __init__(self, frame: Frame, C: np.ndarray, U: np.ndarray) -> None:
+    def __init__(self, frame: AnchorFrame, C: np.ndarray, U: np.ndarray) -> None:
         m = len(U)
         self.frame, self.C, self.U = frame, C, U.copy()
         self.n_iter = np.zeros(m, np.int64)

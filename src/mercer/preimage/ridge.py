@@ -21,8 +21,16 @@ from mercer.linalg.gram import Gram
 from mercer.linalg.lowrank import factor_spectrum, rpcholesky
 from mercer.memory import format_bytes
 from mercer.models.fields import SavedEstimator, SavedRecord, floats, instance_of
-from mercer.preimage.base import Fitted, Method, PreImage, Request, refuse_without_rows
-from mercer.preimage.loo import PENALTIES, RidgeSpectrum, best_penalty, column_mean, dense_rows, ridge_spectrum
+from mercer.preimage.inverse_method import InverseRequest, Method, PreImage, refuse_without_rows
+from mercer.preimage.ridge_spectrum import (
+    PENALTIES,
+    RidgeSpectrum,
+    best_penalty,
+    column_mean,
+    dense_rows,
+    ridge_spectrum,
+)
+from mercer.preimage.target import FittedComponents
 from mercer.preimage.widths import width_of
 
 LOO_ROWS = 2048  # above this the eigendecomposition of n × n takes long, and a factor of that rank serves as well
@@ -62,7 +70,7 @@ class Ridge(Method):
     def __init__(self, gamma: float | str = "loo") -> None:
         self.gamma = gamma
 
-    def check(self, kernel: Kernel, X: Any, request: Request) -> None:
+    def check(self, kernel: Kernel, X: Any, request: InverseRequest) -> None:
         refuse_without_rows(kernel)
         known = isinstance(self.gamma, str) and self.gamma in ("loo", "median")
         if not known and not (isinstance(self.gamma, Real) and 0 <= float(self.gamma) < float("inf")):
@@ -70,7 +78,7 @@ class Ridge(Method):
         if not _is_linear(kernel):
             _rank(X.shape[0], X.shape[1], request)
 
-    def fit(self, fitted: Fitted, request: Request) -> RidgeMap:
+    def fit(self, fitted: FittedComponents, request: InverseRequest) -> RidgeMap:
         n, d = fitted.X.shape
         if _is_linear(fitted.kernel) or not fitted.k:
             return _linear(fitted, request)
@@ -114,7 +122,7 @@ def _is_linear(kernel: Kernel) -> bool:
     return isinstance(kernel, (Linear, LinearAbout))
 
 
-def _rank(n: int, d: int, request: Request) -> int | None:
+def _rank(n: int, d: int, request: InverseRequest) -> int | None:
     """None for the exact regression, else the columns of a factor; MemoryLimitError where the limit allows neither.
 
     Where a limit is given, the most that it allows is taken. Where none is, the choice is by the number of rows alone:
@@ -151,7 +159,7 @@ def _factor_bytes(n: int, d: int, rank: int) -> int:
 # --- the three regressions -------------------------------------------------------------------------------
 
 
-def _exact(kernel: Kernel, fitted: Fitted, request: Request) -> RidgeMap:
+def _exact(kernel: Kernel, fitted: FittedComponents, request: InverseRequest) -> RidgeMap:
     """On the n × n matrix, in float64 whatever the data."""
     Z, X = fitted.Z, fitted.X
     xp = namespace(Z)
@@ -171,7 +179,7 @@ def _exact(kernel: Kernel, fitted: Fitted, request: Request) -> RidgeMap:
     return RidgeMap(_expansion(kernel, Z, B, offset, request), alpha, error, None, 0.0, _like(B, Z))
 
 
-def _on_factor(kernel: Kernel, fitted: Fitted, request: Request, rank: int) -> RidgeMap:
+def _on_factor(kernel: Kernel, fitted: FittedComponents, request: InverseRequest, rank: int) -> RidgeMap:
     """On features F of the scores with FFᵀ ≈ K: the landmarks' scores are all that new ones are compared with.
 
     What K has below the smallest penalty makes no difference, so the factor may end there.
@@ -185,7 +193,7 @@ def _on_factor(kernel: Kernel, fitted: Fitted, request: Request, rank: int) -> R
     return RidgeMap(expansion, alpha, error, features.F.shape[1], features.error, expansion.coefs)
 
 
-def _linear(fitted: Fitted, request: Request) -> RidgeMap:
+def _linear(fitted: FittedComponents, request: InverseRequest) -> RidgeMap:
     """On the scores themselves: k × k instead of n × n."""
     Z, X = fitted.Z, fitted.X
     xp, (n, k) = namespace(Z), Z.shape
@@ -201,7 +209,7 @@ def _linear(fitted: Fitted, request: Request) -> RidgeMap:
 
 
 def _primal(
-    F: Any, X: Any, request: Request, bits: int
+    F: Any, X: Any, request: InverseRequest, bits: int
 ) -> tuple[np.ndarray, np.ndarray, float, float | None, RidgeSpectrum]:
     """Weights and offset of x̂ = F(z) @ weights − offset."""
     small = factor_spectrum(F, n_jobs=request.n_jobs)
@@ -259,7 +267,7 @@ def _eigh(K: Any) -> tuple[Any, Any]:
     return xp.where(values > floor, values, xp.zeros_like(values)), U
 
 
-def _expansion(kernel: Kernel, Z: Any, B: Any, offset: Any, request: Request) -> KernelExpansion:
+def _expansion(kernel: Kernel, Z: Any, B: Any, offset: Any, request: InverseRequest) -> KernelExpansion:
     return KernelExpansion(kernel, Z, _like(B, Z), _like(offset, Z), request.n_jobs)
 
 

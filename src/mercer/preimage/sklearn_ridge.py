@@ -12,9 +12,10 @@ from mercer.expansion import KernelExpansion
 from mercer.kernels.kernel import Kernel
 from mercer.memory import format_bytes
 from mercer.models.fields import SavedEstimator
-from mercer.preimage.base import Fitted, Method, Request, refuse_without_rows
-from mercer.preimage.loo import dense_rows
+from mercer.preimage.inverse_method import InverseRequest, Method, refuse_without_rows
 from mercer.preimage.ridge import RidgeMap
+from mercer.preimage.ridge_spectrum import dense_rows
+from mercer.preimage.target import FittedComponents
 
 
 class SklearnRidge(Method):
@@ -26,7 +27,7 @@ class SklearnRidge(Method):
 
     _saved = SavedEstimator("method.SklearnRidge", root=False)
 
-    def check(self, kernel: Kernel, X: Any, request: Request) -> None:
+    def check(self, kernel: Kernel, X: Any, request: InverseRequest) -> None:
         refuse_without_rows(kernel)
         if request.alpha == "loo":
             raise ValueError("inverse_method='sklearn' needs a number as alpha; 'loo' goes with 'ridge'.")
@@ -39,7 +40,7 @@ class SklearnRidge(Method):
                 "less, or a larger memory_limit."
             )
 
-    def fit(self, fitted: Fitted, request: Request) -> RidgeMap:
+    def fit(self, fitted: FittedComponents, request: InverseRequest) -> RidgeMap:
         Z, alpha = fitted.Z, float(request.alpha)
         K = fitted.kernel.tile(fitted.kernel.points(Z))
         xp = namespace(K)

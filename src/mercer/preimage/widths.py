@@ -10,7 +10,7 @@ from scipy.linalg import eigh
 from mercer.backends import backend_of, namespace, placement, to_numpy
 from mercer.features import rows_of
 from mercer.kernels.distances import RBF
-from mercer.preimage.loo import best_penalty, ridge_spectrum, sketched
+from mercer.preimage.ridge_spectrum import best_penalty, ridge_spectrum, sketched
 
 _SAMPLE = 512  # rows: enough to tell widths a factor of four apart
 _FACTORS = 4.0 ** np.arange(-3, 2)  # multiples of 1 / the median of ‖z − z'‖²

@@ -1,4 +1,4 @@
-"""Ridge regression with an intercept, for every penalty at once: one eigendecomposition, leave-one-out in closed form.
+"""Ridge regression with an intercept: one eigendecomposition serves every penalty, and leave-one-out is exact.
 
 Regress X on features F, with F̃ = HF, X̃ = HX and F̃F̃ᵀ = UΛUᵀ (or on a kernel, HKH = UΛUᵀ). The fitted rows are
 x̄ + U s UᵀX̃ with s = λ/(λ + α), so the hat matrix has the diagonal
@@ -19,15 +19,15 @@ import scipy.sparse as sp
 from mercer.backends import beside, is_foreign, namespace
 from mercer.linalg.inner import power_of_two
 
-PENALTIES = {64: 1e-10, 32: 1e-4}  # the smallest tried, relative to λ₁: below it the coefficients drown in rounding
-_SKETCH = 64  # columns that stand in for wider targets while penalties are compared
-_RUN = 1024
-_FULL = 1e-10  # 1 − h below this: the row is fitted by nothing but itself
+PENALTIES = {64: 1e-10, 32: 1e-4}  # bits → smallest penalty tried, relative to λ₁: below it rounding is amplified
+_SKETCH = 64  # columns of the random projection that replaces wider targets while penalties are compared
+_RUN = 1024  # rows handled at a time: their residuals stay in the cache
+_FULL = 1e-10  # smallest 1 − h to divide by: below it a row is fitted by itself alone
 
 
 @dataclass(frozen=True)
 class RidgeSpectrum:
-    """HKH = UΛUᵀ (values descending or not, U with orthonormal columns) and what X is in it."""
+    """HKH = UΛUᵀ (values in any order, U with orthonormal columns) and the coordinates of HX in it."""
 
     values: Any  # (r,)
     U: Any  # (n, r)
@@ -39,14 +39,14 @@ class RidgeSpectrum:
         return _shrinkage(self.values, alpha, namespace(self.values))[:, None] * self.UX
 
     def over(self, alpha: float) -> Any:
-        """diag(1/(λ + α)) UᵀHX, (r, d); nothing where λ and α are both zero."""
+        """diag(1/(λ + α)) UᵀHX, (r, d); zero where λ and α are both zero."""
         xp = namespace(self.values)
         total = self.values + alpha
         alive = total > 0
         return xp.where(alive, 1 / xp.where(alive, total, xp.ones_like(total)), xp.zeros_like(total))[:, None] * self.UX
 
     def penalties(self, bits: int) -> np.ndarray:
-        """Half-decades from the smallest that the precision bears to ten times the largest eigenvalue."""
+        """Half-decades from the smallest that the precision allows to ten times the largest eigenvalue."""
         top = float(namespace(self.values).max(self.values)) if self.values.shape[0] else 0.0
         low = np.log10(PENALTIES[bits])
         return (top if top > 0 else 1.0) * 10.0 ** np.arange(low, 1.01, 0.5)
@@ -58,7 +58,8 @@ class RidgeSpectrum:
     def loo_error_and_spread(self, X: Any, alpha: float) -> tuple[float, float]:
         """That mean and its standard error."""
         xp, n = namespace(self.U), self.U.shape[0]
-        unit = power_of_two(max(_largest(self.mean), _largest(self.UX)), 510)  # fourth powers of it overflow early
+        # Lengths are taken in units of this, because fourth powers of large data would overflow.
+        unit = power_of_two(max(_largest(self.mean), _largest(self.UX)), 510)
         weights, shrinkage = self.shrunk(alpha), _shrinkage(self.values, alpha, namespace(self.values))
         total, squares = 0.0, 0.0
         for i in range(0, n, _RUN):
@@ -87,9 +88,10 @@ def ridge_spectrum(values: Any, U: Any, X: Any) -> RidgeSpectrum:
 def best_penalty(values: Any, U: Any, X: Any, bits: int) -> float:
     """The largest penalty whose leave-one-out error is within a standard error of the least.
 
-    Rows left out lie among the others, where a regression that hardly smooths does no harm; beyond them it explodes.
-    Targets of many columns are first multiplied by a Gaussian matrix of 64: that keeps the squared lengths of
-    residuals on average, and their sum over the rows nearly exactly.
+    A row left out lies among the others, where hardly any smoothing is needed; beyond the data the same regression
+    explodes, so the largest of the equally good penalties is safest. Targets with many columns are first multiplied by
+    a Gaussian matrix with 64 columns. That keeps the squared lengths of residuals on average, and their sum over the
+    rows nearly exactly.
     """
     Y = sketched(X, U)
     spectrum = ridge_spectrum(values, U, Y)
@@ -100,7 +102,7 @@ def best_penalty(values: Any, U: Any, X: Any, bits: int) -> float:
 
 
 def sketched(X: Any, like: Any) -> Any:
-    """X, or X Ω of 64 columns, beside `like` and in its precision."""
+    """X, or its random projection to 64 columns if X is wider, on the device and in the precision of `like`."""
     d = X.shape[1]
     if d <= _SKETCH:
         return dense_rows(X, slice(0, X.shape[0]), like)
@@ -131,7 +133,7 @@ def _wide(X: Any, like: Any) -> Any:
 
 
 def _shrinkage(values: Any, alpha: float, xp: Any) -> Any:
-    """λ/(λ + α), and 0 where λ is."""
+    """λ/(λ + α), and 0 where λ is 0."""
     total = values + alpha
     alive = values > 0
     return xp.where(alive, values / xp.where(alive, total, xp.ones_like(total)), xp.zeros_like(total))

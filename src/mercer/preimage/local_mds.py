@@ -1,4 +1,4 @@
-"""The way back by distances: from those in feature space to those in input space, and from these to a point."""
+"""The way back by distances: from distances in feature space to distances in input space, and from these to a point."""
 
 from __future__ import annotations
 
@@ -10,23 +10,24 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.backends import backend_of
-from mercer.kernels.kernel import Kernel
+from mercer.kernels.kernel import Kernel, Points
+from mercer.kernels.kernel_fields import bound_kernel
 from mercer.kernels.vector import VectorKernel
 from mercer.models.fields import THREADS, Mismatch, SavedEstimator, SavedRecord, finite, floats, instance_of, whole
-from mercer.preimage.base import (
-    Fitted,
+from mercer.preimage.anchor_frame import AnchorFrame
+from mercer.preimage.inverse_method import (
+    InverseRequest,
     Method,
     PreImage,
-    Request,
     refuse_unprofiled,
     refuse_without_profile,
     refuse_without_rows,
-    runs_of,
 )
-from mercer.preimage.frame import Frame, InverseProfile, inverse_profile
-from mercer.preimage.neighbors import FeatureNeighbors
+from mercer.preimage.target import TILE_ENTRIES, FeatureNeighbors, FittedComponents, runs_of
 
-_FLAT = 1e-4  # of the widest square: in directions that the neighbours span less than this, distances say nothing
+_FLAT = 1e-4  # share of the largest eigenvalue of G below which a direction is left out: distances say nothing there
+_HALVINGS = 60  # more than the 53 bits of a float64, so that bisection ends at neighbouring numbers
+_GRID = 1025  # points at which a profile is checked to be monotone
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -44,11 +45,11 @@ class LocalMDS(Method):
     Parameters
     ----------
     n_neighbors : int
-        q. Few keep the answer near the data; with more than d it is free to move everywhere.
+        q. A few neighbours keep the answer near the data; more than d of them let it move in every direction.
 
-    For kernels of ‖x − y‖, and of ⟨x, y⟩ where the profile is monotone over the data: an even power is only for data
-    without negative entries. Cost a row: 2 n k flops for the neighbours, q²d + q³ for the point. Nothing is solved in
-    advance but one pass over the training samples. (Kwok & Tsang 2004.)
+    It accepts kernels of ‖x − y‖, and kernels of ⟨x, y⟩ whose profile is monotone over the data: an even power needs
+    data without negative entries. Cost per row: 2 n k flops for the neighbours, q²d + q³ for the point. The fit is one
+    pass over the training samples. (Kwok & Tsang 2004.)
 
     >>> LocalMDS(n_neighbors=20)
     LocalMDS(n_neighbors=20)
@@ -59,7 +60,7 @@ class LocalMDS(Method):
     def __init__(self, n_neighbors: int = 10) -> None:
         self.n_neighbors = n_neighbors
 
-    def check(self, kernel: Kernel, X: Any, request: Request) -> None:
+    def check(self, kernel: Kernel, X: Any, request: InverseRequest) -> None:
         refuse_without_rows(kernel)
         refuse_without_profile("mds", kernel, X)
         if not isinstance(self.n_neighbors, Integral) or self.n_neighbors < 2:
@@ -67,12 +68,13 @@ class LocalMDS(Method):
         assert isinstance(kernel, VectorKernel)
         if not inverse_profile(kernel, kernel.points(X, np.float64)).is_monotone():
             raise TypeError(
-                f"inverse_method='mds' must turn {kernel!r} round, and on this data two inner products can give the "
-                "same value. Take an odd degree, data without negative entries, or another inverse_method."
+                f"inverse_method='mds' must invert the profile of {kernel!r}, but on this data two different inner "
+                "products can give the same kernel value. Use an odd degree, data without negative entries, or another "
+                "inverse_method."
             )
 
-    def fit(self, fitted: Fitted, request: Request) -> LocalMDSMap:
-        frame = Frame.of(fitted)
+    def fit(self, fitted: FittedComponents, request: InverseRequest) -> LocalMDSMap:
+        frame = AnchorFrame.of(fitted)
         neighbors = FeatureNeighbors.of(fitted, request.n_jobs)
         q = min(self.n_neighbors, fitted.X.shape[0])
         own = frame.kernel.points(fitted.X, np.float64)
@@ -84,7 +86,7 @@ class LocalMDS(Method):
 
 @dataclass(frozen=True)
 class LocalMDSMap(PreImage):
-    """The neighbours and the profile turned round, ready for scores."""
+    """The neighbours and the inverse of the profile, ready for scores."""
 
     _saved = SavedRecord(
         "preimage.LocalMDSMap",
@@ -100,17 +102,17 @@ class LocalMDSMap(PreImage):
         also=lambda parts: _refuse_unusable(parts),
     )
 
-    fitted: Fitted
+    fitted: FittedComponents
     neighbors: FeatureNeighbors
     inverse: InverseProfile
-    lengths: np.ndarray  # (n,), ‖xⱼ‖² in the kernel's frame; zero where the kernel has no use for it
-    floor: float  # of squared distances in input space: below it the scores' rounding is all there is
+    lengths: np.ndarray  # (n,), ‖xⱼ‖² in the kernel's frame; zero for kernels that do not need it
+    floor: float  # a squared distance in input space below which there is only the rounding of the scores
     q: int
     n_jobs: int | None
 
-    def __call__(self, Z: np.ndarray) -> np.ndarray:
+    def __call__(self, Z: np.ndarray, *, tile_entries: int = TILE_ENTRIES) -> np.ndarray:
         wide = np.asarray(Z, np.float64)
-        places, squares = self.neighbors(wide, self.q)
+        places, squares = self.neighbors(wide, self.q, tile_entries=tile_entries)
         distances = self.input_distances(wide, places, squares)
         X, d = self.fitted.X, self.fitted.X.shape[1]
         out = np.empty((len(wide), d), self.fitted.Z.dtype)
@@ -118,9 +120,9 @@ class LocalMDSMap(PreImage):
         def work(run: slice, slot: int) -> None:
             rows = X[places[run].reshape(-1)]
             rows = np.asarray(rows.toarray() if sp.issparse(rows) else rows, np.float64)
-            out[run] = _located(rows.reshape(-1, self.q, d), distances[run], self.floor)
+            out[run] = point_at_distances(rows.reshape(-1, self.q, d), distances[run], self.floor)
 
-        backend_of(out).for_each(runs_of(len(wide), self.q * d), work, self.n_jobs)
+        backend_of(out).for_each(runs_of(len(wide), self.q * d, tile_entries), work, self.n_jobs)
         return out
 
     def input_distances(self, Z: np.ndarray, places: np.ndarray, squares: np.ndarray) -> np.ndarray:
@@ -133,7 +135,7 @@ class LocalMDSMap(PreImage):
             square = self.inverse(norms) - 2 * self.inverse(products) + self.lengths[places]
             return np.maximum(square, 0.0)
         tiny = np.finfo(np.float64).tiny
-        scaled = products * np.sqrt(own / np.maximum(norms, tiny))  # P brought to the length that every φ(x) has
+        scaled = products * np.sqrt(own / np.maximum(norms, tiny))  # P scaled to the length that every φ(x) has
         t = self.inverse(scaled)
         return t if kernel.reads == "sqeuclidean" else t**2
 
@@ -146,10 +148,10 @@ def _squared_spread(X: Any) -> float:
     return float(np.mean(np.einsum("ij,ij->i", X - mean, X - mean)))
 
 
-def _located(rows: np.ndarray, squares: np.ndarray, floor: float = 0.0) -> np.ndarray:
+def point_at_distances(rows: np.ndarray, squares: np.ndarray, floor: float = 0.0) -> np.ndarray:
     """x̄ + ½ Σⱼ (G⁺(g − d²))ⱼ (xⱼ − x̄) for each batch of neighbours, rows (b, q, d) and d² (b, q).
 
-    Neighbours that are all copies of one row give x̄: what they differ by is then the rounding of their mean.
+    Neighbours that are all copies of one row give x̄: they differ from it only by the rounding of their mean.
     """
     mean = rows.mean(axis=1, keepdims=True)
     rows = rows - mean
@@ -163,7 +165,48 @@ def _located(rows: np.ndarray, squares: np.ndarray, floor: float = 0.0) -> np.nd
     return mean[:, 0] + (beta.transpose(0, 2, 1) @ rows)[:, 0]
 
 
+@dataclass(frozen=True)
+class InverseProfile:
+    """The t in [low, high] with profile(t) = v; a v that the profile does not reach gives the nearer end.
+
+    Found by bisection, so that any monotone profile will do, in 60 evaluations.
+    """
+
+    _saved = SavedRecord("InverseProfile", {"kernel": bound_kernel, "low": finite, "high": finite})
+
+    kernel: VectorKernel
+    low: float
+    high: float
+
+    def __call__(self, values: np.ndarray) -> np.ndarray:
+        rising = self._at(self.high) >= self._at(self.low)
+        low, high = np.full_like(values, self.low), np.full_like(values, self.high)
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (low + high)
+            beyond = (self.kernel.profile(middle, np) > values) == rising
+            low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
+        return 0.5 * (low + high)
+
+    def _at(self, t: float) -> float:
+        return float(self.kernel.profile(np.array([t]), np)[0])
+
+    def is_monotone(self) -> bool:
+        """Whether the profile only rises, or only falls, between the ends."""
+        with np.errstate(invalid="ignore"):
+            steps = np.diff(self.kernel.profile(np.linspace(self.low, self.high, _GRID), np))
+        return bool(np.all(steps >= 0) or np.all(steps <= 0))
+
+
+def inverse_profile(kernel: VectorKernel, points: Points) -> InverseProfile:
+    """The inverse over all distances, or inner products, that rows as long as these can have."""
+    largest = float(np.max(points.norms, initial=0.0))
+    if kernel.reads == "dot":
+        entries = points.rows.data if sp.issparse(points.rows) else points.rows
+        return InverseProfile(kernel, 0.0 if np.all(entries >= 0) else -largest, largest)
+    return InverseProfile(kernel, 0.0, 4 * largest if kernel.reads == "sqeuclidean" else 2 * largest**0.5)
+
+
 def _refuse_unusable(parts: Any) -> None:
     refuse_unprofiled(parts.fitted.kernel, parts.fitted.expansion.kernel, parts.inverse.kernel)
     if parts.q > len(parts.fitted.Z):
-        raise Mismatch(f"{parts.q} neighbours are needed, and there are {len(parts.fitted.Z)} rows")
+        raise Mismatch(f"it needs {parts.q} neighbours, but there are only {len(parts.fitted.Z)} rows")

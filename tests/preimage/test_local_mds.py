@@ -9,8 +9,7 @@ from sklearn.decomposition import PCA
 from mercer import KernelPCA
 from mercer.kernels import RBF, Linear, Matern, Polynomial, RationalQuadratic
 from mercer.preimage import LocalMDS
-from mercer.preimage.frame import inverse_profile
-from mercer.preimage.mds import _located
+from mercer.preimage.local_mds import inverse_profile, point_at_distances
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((60, 3))
@@ -80,14 +79,14 @@ def test_a_profile_turned_round(kernel):
 def test_a_point_is_found_from_its_distances():
     rows, target = RNG.standard_normal((1, 6, 3)), RNG.standard_normal((1, 3))
     squares = ((rows - target[:, None]) ** 2).sum(axis=2)
-    assert_allclose(_located(rows, squares), target, atol=1e-10)
+    assert_allclose(point_at_distances(rows, squares), target, atol=1e-10)
 
 
 def test_outside_their_span_it_is_the_foot_of_the_perpendicular():
     rows = np.concatenate([RNG.standard_normal((1, 6, 2)), np.zeros((1, 6, 1))], axis=2)
     target = np.array([[0.3, -0.2, 5.0]])
     squares = ((rows - target[:, None]) ** 2).sum(axis=2)
-    assert_allclose(_located(rows, squares), [[0.3, -0.2, 0.0]], atol=1e-10)
+    assert_allclose(point_at_distances(rows, squares), [[0.3, -0.2, 0.0]], atol=1e-10)
 
 
 @pytest.mark.parametrize("kernel", [RBF(0.3), RationalQuadratic(2.0), Matern(2.5, 2.0), Polynomial(3, 0.2)], ids=repr)
@@ -106,12 +105,10 @@ def test_a_linear_kernel_with_enough_neighbours_is_pca(rows):
     )
 
 
-def test_tiles_change_nothing(monkeypatch):
+def test_tiles_change_nothing():
     model = fitted(RBF(0.3), k=4)
     Z = model.transform(X)
-    whole = model.inverse_transform(Z)
-    monkeypatch.setattr("mercer.preimage.base.TILE_ENTRIES", 120)
-    assert_allclose(model.inverse_transform(Z), whole, atol=1e-10)
+    assert_allclose(model.preimage_(Z, tile_entries=120), model.inverse_transform(Z), atol=1e-10)
 
 
 def test_more_neighbours_than_rows_are_all_of_them():

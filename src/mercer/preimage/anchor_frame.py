@@ -1,0 +1,84 @@
+"""A kernel's anchors in the coordinates in which the kernel reads them.
+
+Kernels of the distance shift rows to their mean, and so does a centred linear kernel. An iteration in those coordinates
+keeps the digits that data far from the origin would lose.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer.kernels.distances import RBF
+from mercer.kernels.kernel import Points
+from mercer.kernels.vector import VectorKernel
+from mercer.preimage.target import FittedComponents
+
+# Share of the data's spread below which distances count as this: the slope of a kernel with a cusp grows without bound.
+_CLOSE = 1e-4
+
+
+@dataclass(frozen=True)
+class AnchorFrame:
+    """The anchors in float64, the kernel that reads them, and the shift back to the user's coordinates."""
+
+    kernel: VectorKernel
+    points: Points
+    shift: np.ndarray | None
+    spread: float  # root mean square distance of the anchors from their mean
+
+    @classmethod
+    def of(cls, fitted: FittedComponents) -> AnchorFrame:
+        kernel = fitted.expansion.kernel
+        assert isinstance(kernel, VectorKernel)
+        points = kernel.points(fitted.expansion.anchors, np.float64)
+        shift = points.context.shift if kernel.reads != "dot" else getattr(kernel, "shift", None)
+        return cls(kernel, points, None if shift is None else np.asarray(shift, np.float64), _spread(points))
+
+    def inward(self, X: Any) -> np.ndarray:
+        """Dense rows in the frame, from rows in the user's coordinates."""
+        X = np.asarray(X.toarray() if sp.issparse(X) else X, np.float64)
+        return X if self.shift is None else X - self.shift
+
+    def outward(self, U: np.ndarray) -> np.ndarray:
+        """Rows in the user's coordinates, from rows in the frame."""
+        return U if self.shift is None else U + self.shift
+
+    def at(self, U: np.ndarray) -> Points:
+        """Rows in the frame, ready to be compared with the anchors."""
+        return Points(U, np.einsum("ij,ij->i", U, U), context=self.points.context)
+
+    def values_and_slopes(self, new: Points) -> tuple[np.ndarray, np.ndarray]:
+        """k(x, a) and its derivative with respect to ‖x − a‖² or ⟨x, a⟩, both (m, anchors)."""
+        kernel = self.kernel
+        if isinstance(kernel, RBF):  # one exponential serves both
+            K = kernel.tile(new, self.points)
+            return K, -kernel.gamma * K
+        t = kernel.reading(new, self.points)
+        return kernel.profile(t, np), self._slopes(t)
+
+    def own_slopes(self, new: Points) -> np.ndarray:
+        """The derivative of the profile at ⟨x, x⟩, (m,)."""
+        return self._slopes(new.norms)
+
+    def _slopes(self, t: np.ndarray) -> np.ndarray:
+        kernel, euclidean = self.kernel, self.kernel.reads == "euclidean"
+        if kernel.smooth:
+            return 0.5 * kernel.slope(t, np) if euclidean else kernel.slope(t, np)  # d/d(t²) is d/dt over 2t
+        slopes = differences(kernel, t)
+        return slopes / (2 * np.maximum(t, max(_CLOSE * self.spread, 1e-300))) if euclidean else slopes
+
+
+def differences(kernel: VectorKernel, t: np.ndarray) -> np.ndarray:
+    """The derivative of a profile by central differences, for kernels without a `slope`."""
+    step = 6e-6 * np.maximum(np.abs(t), np.abs(t).mean() + 1e-300)
+    low = t - step if kernel.reads == "dot" else np.maximum(t - step, 0.0)
+    return (kernel.profile(t + step, np) - kernel.profile(low, np)) / (t + step - low)
+
+
+def _spread(points: Points) -> float:
+    mean = np.asarray(points.rows.mean(axis=0)).reshape(-1)
+    return float(np.sqrt(max(points.norms.mean() - mean @ mean, 0.0)))

@@ -1,0 +1,100 @@
+"""What a method of going back from scores to rows is, and the checks that all methods share."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from mercer.backends import is_foreign, namespace
+from mercer.kernels.discrete import Precomputed
+from mercer.kernels.kernel import Kernel
+from mercer.kernels.vector import VectorKernel
+from mercer.models.fields import Mismatch
+from mercer.preimage.target import FittedComponents
+
+PROFILED = ("sqeuclidean", "euclidean", "dot")  # values of `reads` from which gradients and distances follow
+
+
+@dataclass(frozen=True)
+class InverseRequest:
+    """The settings of the estimator that every method receives.
+
+    alpha : a penalty, or "loo"
+    limit : the number of bytes that may be used; a fit that needs more is refused
+    low_rank : whether to work on a low-rank factor, however few samples there are
+    limit_given : whether the user set the limit. A limit read off free memory differs from run to run, so it may
+        refuse a fit but must not change how one is computed
+    """
+
+    alpha: float | str
+    limit: int
+    low_rank: bool
+    random_state: Any = None
+    n_jobs: int | None = None
+    limit_given: bool = True
+
+
+class PreImage(ABC):
+    """A fitted way back, from scores (m, k) to rows (m, d) (abstract)."""
+
+    @abstractmethod
+    def __call__(self, Z: Any) -> Any:
+        """Rows of the input space for rows of scores."""
+
+
+class Method(BaseEstimator, ABC):
+    """A way back that is not fitted yet. Its parameters are reached as `inverse_method__…` (abstract)."""
+
+    def check(self, kernel: Kernel, X: Any, request: InverseRequest) -> None:
+        """Raise an error, before any work, if this method cannot handle such a kernel or such samples."""
+
+    @abstractmethod
+    def fit(self, fitted: FittedComponents, request: InverseRequest) -> PreImage:
+        """Fit the way back of a fitted kernel PCA."""
+
+
+def scores_like(X: Any, Z: Any) -> Any:
+    """Check scores given to inverse_transform, and convert them to the precision of the fitted scores Z."""
+    X = namespace(X).astype(X, Z.dtype, copy=False) if is_foreign(X) else np.asarray(X, dtype=Z.dtype)
+    k = Z.shape[1]
+    if X.ndim != 2 or X.shape[1] != k:
+        raise ValueError(f"inverse_transform needs the scores of {k} components, (m, {k}), not {tuple(X.shape)}.")
+    if not bool(namespace(X).all(namespace(X).isfinite(X))):
+        raise ValueError("inverse_transform needs finite scores; these contain NaN or infinity.")
+    return X
+
+
+def refuse_without_rows(kernel: Kernel) -> None:
+    """Raise an error if the samples are not rows of numbers: kernel values and strings cannot be reconstructed."""
+    if isinstance(kernel, Precomputed):
+        raise ValueError(
+            "Cannot fit_inverse_transform with a precomputed kernel: there are no rows to go back to. Give the rows "
+            "and a kernel function, or fit a regression of your rows on the scores."
+        )
+    if kernel.accepts != "vectors":
+        raise TypeError(f"inverse_transform needs vectors to go back to; {kernel!r} compares {kernel.accepts}.")
+
+
+def refuse_without_profile(name: str, kernel: Kernel, X: Any) -> None:
+    """Raise an error unless k is a function of ‖x − y‖ or of ⟨x, y⟩, and the rows are NumPy or CSR."""
+    if is_foreign(X):
+        kind = type(X).__module__.partition(".")[0]
+        raise TypeError(
+            f"inverse_method={name!r} works on NumPy and CSR data, not on {kind} arrays. Convert them, or use "
+            "inverse_method='ridge', which accepts every array type."
+        )
+    if not isinstance(kernel, VectorKernel) or kernel.reads not in PROFILED:
+        raise TypeError(
+            f"inverse_method={name!r} needs a kernel that is a function of ‖x − y‖ or of ⟨x, y⟩, such as RBF, Matern, "
+            f"RationalQuadratic, Linear or Polynomial; {kernel!r} is not. inverse_method='ridge' accepts any kernel."
+        )
+
+
+def refuse_unprofiled(*kernels: Any) -> None:
+    """Raise Mismatch, for a model file, unless every kernel is a function of ‖x − y‖ or of ⟨x, y⟩."""
+    if not all(getattr(kernel, "reads", "") in PROFILED for kernel in kernels):
+        raise Mismatch("the kernel is not a function of a distance or of an inner product")
