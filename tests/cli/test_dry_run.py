@@ -21,7 +21,8 @@ def test_every_method_has_a_plan_and_writes_nothing(shell, method):
     plan = json.loads(shell("fit", *FLOWERS, "-m", method, *extra, "-o", "c.csv", "--dry-run", "--json").stdout)
     assert plan["method"] == ("kpca" if method == "auto" else method)
     assert plan["needed_bytes"] > 0 and plan["solver"] and plan["why"]
-    assert 0 < plan["seconds"]["least"] <= plan["seconds"]["most"] < 60
+    assert 0 < plan["seconds"]["least"] <= plan["seconds"]["most"]
+    assert plan["needed_bytes"] <= plan["peak_bytes"]
     assert plan["outputs"] == ["c.csv", "c.run.json"]
     assert sorted(path.name for path in shell.folder.iterdir()) == before
 

@@ -13,7 +13,6 @@ import click
 from mercer.cli.console import Console, four_digits, print_json, print_table, print_text
 from mercer.cli.errors import STOPPED, Failure
 from mercer.cli.evaluate import sample_size
-from mercer.cli.fit import FitRequest
 from mercer.cli.methods import AUTO, METHODS
 from mercer.cli.options import (
     MAPS,
@@ -36,6 +35,7 @@ from mercer.cli.record import json_value, record_path
 if TYPE_CHECKING:
     import numpy as np
 
+    from mercer.cli.fit import FitRequest
     from mercer.tables.table import Table
 
 COMPARED = [name for name, method in METHODS.items() if not method.takes_second]
@@ -85,6 +85,7 @@ def command(
     Score several maps of one table and mark the best of each score. Then tell how far the maps agree with one another,
     by the Procrustes disparity of their shapes (0 means the same shape) and the share of neighbours in common.
     """
+    from mercer.cli.fit import FitRequest
     from mercer.cli.table_input import refuse_metric, source_name
 
     choice = table_choice(options)

@@ -94,10 +94,7 @@ def tell_plan(
             ("table", f"{source_name(request.table)}: {n:,} rows, {d:,} columns, {format_bytes(held)} in memory"),
             ("method", f"{method.title}: {why}"),
             ("solver", f"{plan.method}: {plan.reason}"),
-            (
-                "memory",
-                f"{format_bytes(plan.peak_bytes)} besides the table; {free} are free",
-            ),
+            ("memory", f"{format_bytes(plan.peak_bytes)} besides the table; {free} are free"),
             ("time", str(forecast)),
             ("writes", ", ".join(files) or "stdout"),
         ]
@@ -126,7 +123,8 @@ def forecast_seconds(method: FitMethod, estimator: Any, arguments: tuple[Any, ..
 
     loading = trial(min(n, 60), 10)  # compiling and loading do not grow with the rows
     # Above its turn a method takes another way, so only trials on the same side tell of it.
-    size = min(n, int(1.1 * method.turn) if n > 1.2 * method.turn else FIRST_TRIAL)
+    above = method.turn is not None and n > 1.2 * method.turn
+    size = min(n, int(1.1 * (method.turn or 0)) if above else FIRST_TRIAL)
     spent = 0.0
     while True:
         few = trial(size, 10)

@@ -52,7 +52,7 @@ class FitMethod(ABC):
     defaults : parameters whose default on the command line differs from the estimator's
     growth : the least and greatest power of n by which the time of a fit grows with n rows
     documented_by : the class whose docstring describes the parameters, if not the estimator
-    turn : the number of rows at which the estimator changes to another algorithm
+    turn : the number of rows above which the estimator takes another algorithm, if it ever does
     limited_by_shape : whether the default number of components must not exceed the rows and columns of the table
     replaces : {"radius": "n_neighbors"} if a given radius switches the number of neighbours off
     """
@@ -66,7 +66,7 @@ class FitMethod(ABC):
     defaults: dict[str, Any] = field(default_factory=dict)
     growth: tuple[float, float] = (1.0, 3.0)
     documented_by: str | None = None
-    turn: int = 2048
+    turn: int | None = 2048
     limited_by_shape: bool = False
     replaces: dict[str, str] = field(default_factory=dict)
 
@@ -141,7 +141,6 @@ class FitMethod(ABC):
         return [line for line in (say(estimator) for say in self.describe) if line is not None]
 
 
-@dataclass(frozen=True)
 class OneTable(FitMethod):
     """A method of one table and nothing else."""
 
@@ -149,7 +148,6 @@ class OneTable(FitMethod):
         return (table.X,)
 
 
-@dataclass(frozen=True)
 class LabelledTable(FitMethod):
     """A method of one table whose rows have classes."""
 
@@ -160,7 +158,6 @@ class LabelledTable(FitMethod):
         return table.X, as_classes(table.labels)
 
 
-@dataclass(frozen=True)
 class TwoTables(FitMethod):
     """A method of two tables with the same rows. The coordinates of both stand side by side."""
 
@@ -189,7 +186,6 @@ class TwoTables(FitMethod):
         return [(f"{self.title}, first table", slice(0, k)), (f"{self.title}, second table", slice(k, count))]
 
 
-@dataclass(frozen=True)
 class NeighborMap(FitMethod):
     """A method that moves the points of a map step by step, and can say how far it has come."""
 
@@ -274,6 +270,7 @@ METHODS: dict[str, FitMethod] = {
             describe=(fitted_kernel, solver, correlated),
             defaults={"gamma": "median"},
             growth=(2.2, 3.0),
+            turn=None,
         ),
         OneTable(
             "isomap",
@@ -293,6 +290,7 @@ METHODS: dict[str, FitMethod] = {
             "a map that keeps neighbours together, crowded",
             describe=(map_divergence, map_repulsion, map_neighbors),
             growth=(0.9, 1.3),
+            turn=2500,
             documented_by="TSNE",
         ),
         NeighborMap(
@@ -303,6 +301,7 @@ METHODS: dict[str, FitMethod] = {
             "a map that keeps neighbours together, with room between them",
             describe=(map_divergence, map_repulsion, map_neighbors),
             growth=(0.9, 1.3),
+            turn=2500,
         ),
     )
 }

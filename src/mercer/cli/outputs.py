@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from tempfile import TemporaryDirectory, TemporaryFile
 from typing import TYPE_CHECKING, Any
 
-from mercer.atomic_write import replacing
 from mercer.cli.errors import USAGE, Failure
 
 if TYPE_CHECKING:
@@ -37,15 +35,23 @@ def _refuse_unwritable(path: Path) -> None:
     if path.is_dir():
         raise Failure(f"Cannot write {path}: it is a folder.")
     try:
-        TemporaryFile(dir=path.parent).close()
+        _try_writing(path.parent)
     except OSError as error:
         raise Failure(f"Cannot write {path}: {path.parent}: {error.strerror}") from error
+
+
+def _try_writing(folder: Path) -> None:
+    from tempfile import TemporaryFile
+
+    TemporaryFile(dir=folder).close()
 
 
 def refuse_unwritable_table(name: str, columns: dict[str, np.ndarray] | None = None) -> None:
     """Failure if no table, or none with such columns, can have this suffix. One row is written to find out."""
     if name == STDOUT:
         return
+    from tempfile import TemporaryDirectory
+
     import numpy as np
 
     from mercer.tables.table import TableError, write_table
@@ -73,7 +79,7 @@ def make_folder(folder: Path) -> None:
     """Make the folder and try writing to it, before anything is computed."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        TemporaryFile(dir=folder).close()
+        _try_writing(folder)
     except OSError as error:
         raise Failure(f"Cannot write to {folder}: {error.strerror}") from error
 
@@ -87,6 +93,8 @@ class OutputFiles(ExitStack):
 
     def add(self, path: str | Path, write: Callable[[Path], Any]) -> Path:
         """Have `write` write a file. Returns where the file stands until the end."""
+        from mercer.atomic_write import replacing
+
         part = self.enter_context(replacing(path))
         write(part)
         return part

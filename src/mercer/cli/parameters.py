@@ -110,11 +110,11 @@ def _numbers(text: str) -> list[float]:
 def parameters_of(method: str) -> tuple[Parameter, ...]:
     """The parameters of a method that make sense in a shell, in the constructor's order."""
     found = METHODS[method]
+    # The nearest class that has a constructor, or a list of parameters, is enough: more files would take time to parse.
     constructors = map(_constructor, _with_bases(found.module, found.estimator))
     defaults = next(filter(None, constructors)) | found.defaults
-    described: dict[str, tuple[str, str]] = {}
-    for node in _with_bases(found.module, found.documented_by or found.estimator):
-        described = _described(ast.get_docstring(node) or "") | described
+    documents = map(_described, _with_bases(found.module, found.documented_by or found.estimator))
+    described = next(filter(None, documents))
     result = []
     for name, default in defaults.items():
         if name not in HIDDEN:
@@ -142,11 +142,16 @@ def _kind_of(name: str, default: Any, described: dict[str, tuple[str, str]]) -> 
     return "float" if isinstance(default, int | float) else type(default).__name__
 
 
-def _with_bases(module: str, name: str) -> Iterator[ast.ClassDef]:
-    """A class and its bases within the package, as syntax trees, nearest first."""
+@cache
+def _parsed(module: str) -> ast.Module:
     spec = find_spec(module)
     assert spec is not None and spec.loader is not None
-    tree = ast.parse(spec.loader.get_source(module))  # type: ignore[attr-defined]
+    return ast.parse(spec.loader.get_source(module))  # type: ignore[attr-defined]
+
+
+def _with_bases(module: str, name: str) -> Iterator[ast.ClassDef]:
+    """A class and its bases within the package, as syntax trees, nearest first."""
+    tree = _parsed(module)
     node = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name)
     yield node
     imported = {
@@ -172,9 +177,10 @@ def _constructor(node: ast.ClassDef) -> dict[str, Any]:
     return {argument.arg: ast.literal_eval(default) for argument, default in pairs}
 
 
-def _described(docstring: str) -> dict[str, tuple[str, str]]:
-    """Name -> (type, text) of the entries under a docstring's Parameters."""
-    section = re.search(r"^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n-{3,}\n|\Z)", inspect.cleandoc(docstring), re.M | re.S)
+def _described(node: ast.ClassDef) -> dict[str, tuple[str, str]]:
+    """Name -> (type, text) of the entries under Parameters in the docstring of a class."""
+    docstring = inspect.cleandoc(ast.get_docstring(node) or "")
+    section = re.search(r"^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n-{3,}\n|\Z)", docstring, re.M | re.S)
     entries: dict[str, tuple[str, str]] = {}
     for heading, body in re.findall(
         r"^(\S[^\n]*)\n((?:[ \t]+[^\n]*\n|\n)*)", (section[1] if section else "") + "\n", re.M

@@ -1,14 +1,13 @@
-"""run.json: everything about a run that is needed to understand it, and to repeat it."""
+"""run.json: everything about a run that is needed to understand it, and to repeat it.
+
+Help loads this module, so modules of the standard library that take long to import are imported where they are used.
+"""
 
 from __future__ import annotations
 
 import json
-import platform
 import sys
 from dataclasses import asdict, is_dataclass
-from datetime import UTC, datetime
-from hashlib import sha256
-from importlib.metadata import PackageNotFoundError, version
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +32,8 @@ _MOST_VALUES = 1000  # of a list: enough for any spectrum that someone reads, an
 
 def new_record(verb: str, **facts: Any) -> dict[str, Any]:
     """The record of a run that ends now. Its outputs are added when they are written."""
+    from datetime import UTC, datetime
+
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -77,6 +78,9 @@ def fit_facts(estimator: Any) -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
+    import platform
+    from importlib.metadata import PackageNotFoundError, version
+
     found = {"python": platform.python_version()}
     for name in _PACKAGES:
         try:
@@ -88,6 +92,8 @@ def versions() -> dict[str, str]:
 
 def digest_of(path: str | Path) -> str:
     """The sha256 of a file."""
+    from hashlib import sha256
+
     found = sha256()
     with open(path, "rb") as file:
         while block := file.read(1 << 20):

@@ -77,8 +77,19 @@ def command(
     if output == STDOUT:
         write_table(STDOUT, columns)
         return
-    record = _record(estimator, notes, model, table, rows, choice, names, carried_names(rows, choice))
-    record["seconds"]["all"] = time.perf_counter() - started
+    id_, label_ = carried_names(rows, choice)
+    record = new_record(
+        "transform",
+        method=str(notes.get("method", type(estimator).__name__.lower())),
+        parameters=json_value(estimator.get_params(deep=False)),
+        model={"path": model, "sha256": digest_of(model)},
+        input=input_entry(table, rows),
+        choice=json_value(choice),
+        id=id_,
+        label=label_,
+        coordinates=names,
+        seconds={"all": time.perf_counter() - started},
+    )
     with OutputFiles() as files:
         part = files.add(output, lambda path: write_table(path, columns))
         record["outputs"] = [{"what": "coordinates", "path": output, "sha256": digest_of(part)}]
@@ -149,27 +160,3 @@ def _column_names(notes: dict[str, Any], count: int) -> list[str]:
         return list(notes["coordinates"])[:count]
     method = METHODS.get(str(notes.get("method")))
     return method.column_names(count) if method else [f"axis{i}" for i in range(1, count + 1)]
-
-
-def _record(
-    estimator: Any,
-    notes: dict[str, Any],
-    model: str,
-    table: str,
-    rows: Table,
-    choice: dict[str, Any],
-    names: list[str],
-    carried: tuple[str | None, str | None],
-) -> dict[str, Any]:
-    return new_record(
-        "transform",
-        method=str(notes.get("method", type(estimator).__name__.lower())),
-        parameters=json_value(estimator.get_params(deep=False)),
-        model={"path": model, "sha256": digest_of(model)},
-        input=input_entry(table, rows),
-        choice=json_value(choice),
-        id=carried[0],
-        label=carried[1],
-        coordinates=names,
-        seconds={},
-    )

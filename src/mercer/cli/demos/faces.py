@@ -73,9 +73,7 @@ def show(stage: Stage) -> None:
         stage.say(f"is it a face? {name}: area under the curve of new patches {area:.3f}")
     detector = NoveltyDetector(space, contamination=0.05).fit(images[:KNOWN])
     alarms = [np.mean(detector.predict(images[run]) == -1) for run in (slice(KNOWN, 100), slice(100, 200))]
-    stage.say(
-        f"a threshold for one false alarm in twenty rejects {alarms[0]:.0%} of new faces, {alarms[1]:.0%} of others"
-    )
+    stage.say(f"at one false alarm in twenty, {alarms[0]:.0%} of new faces and {alarms[1]:.0%} of others are rejected")
     if faces.portraits is None:
         stage.say(f"whose is it? The portraits are not here. {FETCH}")
     else:
