@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from scipy import sparse
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
-from mercer.tables import prepare, screening
+from mercer.tables import prepare
 from mercer.tables.preparation import Rule
 from mercer.tables.source import Raw
 from mercer.tables.table import Choice, Preparation, TableError, read_table, write_table
@@ -18,28 +17,8 @@ from mercer.tables.table import Choice, Preparation, TableError, read_table, wri
 RNG = np.random.default_rng(0)
 
 
-def columns(n=40):
-    number = RNG.standard_normal(n) * 5 + 100
-    number[[3, 17]] = np.nan
-    colour = np.array(["red", "green", "blue", "green"] * (n // 4), object)
-    colour[5] = None
-    return {
-        "number": number,
-        "colour": colour,
-        "constant": np.full(n, 7.0),
-        "big": RNG.standard_normal(n) * 1e6,
-        "label": np.array(["a", "b"] * (n // 2), object),
-    }
-
-
 def through_json(preparation):
     return Preparation.from_dict(json.loads(json.dumps(preparation.to_dict(), allow_nan=False)))
-
-
-@pytest.fixture
-def path(tmp_path):
-    write_table(tmp_path / "t.csv", columns())
-    return tmp_path / "t.csv"
 
 
 @pytest.mark.parametrize("impute", ["mean", "median", "zero", "drop"])
@@ -130,31 +109,6 @@ def test_columns_without_any_value(tmp_path):
         read_table(tmp_path / "t.csv", Choice(impute="drop"))
 
 
-@pytest.fixture
-def fitted(path):
-    choice = Choice(label="label", impute="mean", encode="onehot", scale="standard", drop=("big",))
-    return read_table(path, choice)
-
-
-def test_new_rows_in_another_order_with_more_columns_and_without_labels(fitted, tmp_path, path):
-    from mercer.tables.table import read_columns
-
-    given_columns = read_columns(path)
-    few = {name: given_columns[name][:8] for name in ("constant", "colour", "number")} | {"more": np.arange(8)}
-    write_table(tmp_path / "new.parquet", few)
-    found = read_table(tmp_path / "new.parquet", preparation=fitted.preparation)
-    assert found.X.tobytes() == fitted.X[:8].tobytes()
-    assert found.labels is None and found.columns["more"].tolist() == list(range(8))
-
-
-def test_new_rows_that_lack_columns(fitted, tmp_path):
-    write_table(tmp_path / "new.csv", {"colour": np.array(["red"], object), "width": np.ones(1)})
-    with pytest.raises(
-        TableError, match=r"lacks 2 of the 3 columns.*'number', 'constant'. Its columns are 'colour', 'width'"
-    ):
-        read_table(tmp_path / "new.csv", preparation=fitted.preparation)
-
-
 def test_new_rows_with_text_where_numbers_were(fitted, tmp_path):
     (tmp_path / "new.csv").write_text("number,colour,constant\n1,red,7\nmany,red,7\n")
     with pytest.raises(
@@ -215,68 +169,6 @@ def test_new_rows_too_large_to_be_scaled(tmp_path):
         read_table(tmp_path / "new.csv", preparation=fitted.preparation)
 
 
-def test_tables_without_names_match_by_place(tmp_path):
-    X = RNG.standard_normal((10, 3))
-    np.save(tmp_path / "t.npy", X)
-    fitted = read_table(tmp_path / "t.npy", Choice(scale="standard"))
-    write_table(tmp_path / "named.csv", {"p": X[:, 0], "q": X[:, 1], "r": X[:, 2]})
-    (tmp_path / "bare.csv").write_text("\n".join(",".join(map(repr, row)) for row in X.tolist()))
-    for name in ("named.csv", "bare.csv"):
-        assert read_table(tmp_path / name, preparation=fitted.preparation).X.tobytes() == fitted.X.tobytes()
-    np.save(tmp_path / "wide.npy", np.ones((2, 4)))
-    with pytest.raises(TableError, match="has 4 columns, but the model was fitted to 3"):
-        read_table(tmp_path / "wide.npy", preparation=fitted.preparation)
-
-
-def test_labels_of_bare_tables_stand_where_they_stood(tmp_path):
-    (tmp_path / "t.csv").write_text("1,5,2\n3,6,4\n")
-    fitted = read_table(tmp_path / "t.csv", Choice(label="x2"))
-    assert read_table(tmp_path / "t.csv", preparation=fitted.preparation).X.tolist() == [[1, 2], [3, 4]]
-    (tmp_path / "new.csv").write_text("1,2\n3,4\n")
-    assert read_table(tmp_path / "new.csv", preparation=fitted.preparation).X.tolist() == [[1, 2], [3, 4]]
-
-
-def test_what_is_noticed(tmp_path):
-    rows = np.column_stack([RNG.standard_normal(50), RNG.standard_normal(50) * 1e4, np.ones(50)])
-    rows[25:] = rows[:25]
-    np.save(tmp_path / "t.npy", rows)
-    notes = " ".join(read_table(tmp_path / "t.npy").notes)
-    assert "1 of 3 columns are constant: 'x3'" in notes
-    assert "--scale standard" in notes and "Column 'x2' spans" in notes
-    assert "25 of 50 rows (50%) repeat an earlier row" in notes
-    assert "--scale" not in " ".join(read_table(tmp_path / "t.npy", Choice(scale="standard")).notes)
-
-
-@given(hnp.arrays(np.float64, (12, 3), elements=st.sampled_from([0.0, 1.0, 2.0, 0.5])))
-def test_copies_are_counted(X):
-    assert screening.copies(X) == len(X) - len(np.unique(X, axis=0))
-
-
-@given(hnp.arrays(np.float64, (9, 3), elements=st.floats(-1e3, 1e3) | st.just(np.nan)))
-def test_statistics_of_what_is_there(X):
-    gone = np.isnan(X)
-    for raw in (Raw(X.copy(), list("abc")), Raw(sparse.csr_array(X), list("abc"))):
-        found = screening.screen(raw)
-        assert found.missing == {
-            name: (gone[:, j].sum(), gone[:, j].argmax()) for j, name in enumerate("abc") if gone[:, j].any()
-        }
-        assert found.incomplete.tolist() == gone.any(axis=1).tolist() and found.infinite is None
-    some = [name for j, name in enumerate("abc") if not gone[:, j].all()]
-    if some:
-        raw = Raw(X[:, ["abc".index(name) for name in some]].copy(), some)
-        rules = prepare.fit(raw, some, Preparation((), impute="mean"), "t", [])[2].rules
-        expected = [np.nanmean(X[:, "abc".index(name)]) for name in some]
-        np.testing.assert_allclose([rule.fill for rule in rules], expected, atol=1e-9)
-
-
-def test_the_first_infinite_value_is_named():
-    X = np.ones((2000, 300))
-    X[1500, 7], X[1501, 3], X[3, 5] = np.inf, -np.inf, np.nan
-    for matrix in (X, sparse.csr_array(X)):
-        found = screening.screen(Raw(matrix, [f"x{j}" for j in range(300)]))
-        assert found.infinite == ("x7", 1500) and found.missing == {"x5": (1, 3)}
-
-
 def test_columns_whose_sums_overflow_are_filled_and_scaled():
     """scikit-learn's own statistics are infinite here."""
     X = RNG.uniform(0.5, 1, (50, 2)) * [1e308, 1]
@@ -289,48 +181,3 @@ def test_columns_whose_sums_overflow_are_filled_and_scaled():
         assert np.isfinite(made).all()
         if scale == "standard":
             np.testing.assert_allclose(made.std(axis=0), 1)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"rules": []},
-        {"rules": [{"name": 3, "categories": None, "fill": None}]},
-        {"rules": 5},
-        {"centre": [0.0]},
-        {"spread": [0.0, 1.0]},
-        {"spread": [float("nan"), 1.0]},
-        {"scale": "huge"},
-        {"dtype": "int8"},
-        {"image": [1, 2]},
-        {"image": [2, 2, 2]},
-        {"image": [2.5, 2, 1]},
-        {"image": [2, 2, 1.0]},
-        {"image": ["2", "2", "1"]},
-        {"impute": "mean"},
-        {
-            "rules": [
-                {"name": "a", "categories": None, "fill": float("inf")},
-                {"name": "b", "categories": None, "fill": 0},
-            ]
-        },
-        {"label": 5},
-    ],
-)
-def test_a_damaged_preparation_is_refused(tmp_path, change):
-    (tmp_path / "t.csv").write_text("a,b\n1,2\n3,4\n")
-    good = read_table(tmp_path / "t.csv", Choice(scale="standard")).preparation.to_dict()
-    with pytest.raises(TableError, match="not the preparation of a table"):
-        Preparation.from_dict({**good, **change})
-    with pytest.raises(TableError, match="not the preparation of a table"):
-        Preparation.from_dict({})
-
-
-@pytest.mark.parametrize("given_choice", [{"impute": "guess"}, {"encode": "magic"}, {"scale": "log"}, {"dtype": "int"}])
-def test_unknown_words_of_a_choice(given_choice):
-    with pytest.raises(TableError, match=r"Unknown .* Choose one of"):
-        Choice(**given_choice)
-
-
-def test_one_name_is_a_name_and_not_letters():
-    assert Choice(drop="abc").drop == ("abc",)
