@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mercer.linalg.crossproducts import ONE_MATRIX_ABOVE
 from mercer.linalg.eigen import SMALL
 from mercer.linalg.tiled import Packed
 from mercer.planning import Footprint, Parts
@@ -53,7 +54,9 @@ class Workload:
 
     def tiles(self, tile: int, itemsize: int = 8) -> int:
         """A tile for each thread, and the temporaries that its formula makes."""
-        return self.threads * (1 if self.fused else 1 + self.kernels) * itemsize * min(tile, self.n) ** 2
+        pointers = 4 * self.d if self.width < self.d else 0  # SciPy's products of CSR rows have one for each column
+        matrices = 1 if self.fused else 1 + self.kernels
+        return self.threads * (matrices * itemsize * min(tile, self.n) ** 2 + pointers)
 
     def tile_within(self, room: int) -> int:
         """The backend's tile, halved until those of all threads fit into `room`."""
@@ -95,7 +98,7 @@ def dense_components(work: Workload, k: int) -> Footprint:
         {
             "matrix": {"points": work.points(8), "tiles": work.tiles(work.tile)},
             "LAPACK": {"workspace": lapack},
-            "answer": {"vectors, their products and residuals": 6 * 8 * n * k},
+            "answer": {"vectors, their products and residuals": 11 * 4 * n * k},
         },
     )
 
@@ -132,10 +135,22 @@ def block_components(work: Workload, k: int, tile: int) -> Footprint:
     )
 
 
+def _run(n: int) -> int:
+    """Rows that a thread reads of a factor at a time."""
+    return min(n, _FACTOR_RUN, max(1024, -(-n // 4)))
+
+
 def strips(work: Workload, rank: int, itemsize: int) -> int:
-    """Columns of K on their way into a factor, and the small products of each thread."""
-    run, block = min(_FACTOR_RUN, work.n), max(8, rank // 8)
-    return work.threads * (4 * itemsize * run * block + 2 * 8 * rank * rank + 2 * itemsize * run * rank)
+    """Columns of K on their way into a factor, a few at a time in each thread."""
+    return work.threads * 4 * itemsize * _run(work.n) * max(8, rank // 8)
+
+
+def small_products(work: Workload, *widths: int) -> int:
+    """FᵢᵀFⱼ of factors of these widths: a sum and a run of rows in each thread, or in one where they are wide."""
+    run = _run(work.n)
+    slots = 1 if max(widths) > ONE_MATRIX_ABOVE else min(work.threads, -(-work.n // run))
+    pairs = sum(widths[i] * widths[j] for i in range(len(widths)) for j in range(i, len(widths)))
+    return slots * (8 * pairs + work.itemsize * run * sum(widths))
 
 
 def factor_columns(n: int, rank: int | None) -> int:
@@ -158,7 +173,7 @@ def factor_components(work: Workload, k: int, rank: int) -> Footprint:
     """Kernel PCA on a factor."""
     inner, n, m = factor(work, rank), work.n, factor_columns(work.n, rank)
     held = {**inner.held, "a copy of the rows": work.rows if work.copied else 0}
-    spectrum = {"products": (work.threads + 3) * 8 * m * m, "vectors": 4 * n * k * work.itemsize}
+    spectrum = {"products": small_products(work, m) + 4 * 8 * m * m, "vectors": 4 * n * k * work.itemsize}
     return Footprint(held, {**inner.steps, "spectrum": spectrum})
 
 
@@ -192,15 +207,14 @@ def scaling(
 def canonical(works: tuple[Workload, Workload], rank: int | None, k: int) -> Footprint:
     """Two factors, one after the other, and the products between them."""
     first, second = (factor(work, rank) for work in works)
-    m = factor_columns(works[0].n, rank)
-    factors = {"the first factor": first.held["factor"], "the second factor": second.held["factor"]}
-    small = {"products between the views": 5 * 8 * m * m, "scores": 4 * 8 * works[0].n * k}
-    coefs = {"coefficients": 2 * 3 * 8 * m * m}
+    n, m = works[0].n, factor_columns(works[0].n, rank)
+    one = {"the first factor": first.held["factor"]}
+    both = {**one, "the second factor": second.held["factor"]}
     steps = {
         **first.as_steps("first view"),
-        **{name: {**factors, **parts} for name, parts in second.as_steps("second view").items()},
-        "pairs": {**factors, **small},
-        "maps": {**factors, **coefs},
+        **{name: {**one, **parts} for name, parts in second.as_steps("second view").items()},
+        "pairs": {**both, "products": small_products(works[0], m, m) + 2 * 8 * m * m, "scores": 32 * n * k},
+        "maps": {**both, "coefficients": 2 * 3 * 8 * m * m},
     }
     return Footprint({}, steps)
 
@@ -234,7 +248,7 @@ def stored_discriminants(work: Workload, classes: int) -> Footprint:
         {
             "matrix": {"tiles": work.tiles(max(_LEAST_TILE, n // 4))},
             "centring": {"the centred matrix and temporaries": 3 * 8 * n * n},
-            "factorisation": {"the centred matrix, its factor and inverse": 4 * 8 * n * n, "answer": 48 * n * classes},
+            "factorisation": {"the centred matrix, its factor and inverse": 6 * 8 * n * n, "answer": 48 * n * classes},
         },
     )
 
@@ -245,9 +259,10 @@ def streamed_discriminants(work: Workload, block: int, rank: int) -> Footprint:
     return Footprint(
         {**_held(work), "points": work.points(8) + work.points(4), "factor": 4 * n * rank},
         {
-            "start": {"strips": strips(work, rank, 4), "whitened factor": 4 * n * rank},
+            "start": {"strips": strips(work, rank, 4), "scatter": small_products(work, rank) + 4 * 8 * rank * rank},
             "passes": {
                 "whitened factor": 4 * n * rank,
+                "scatter": 4 * 8 * rank * rank,
                 "blocks of vectors": 8 * 8 * n * block,
                 "sums": work.sums(block),
                 "tiles": work.tiles(512),
@@ -256,11 +271,11 @@ def streamed_discriminants(work: Workload, block: int, rank: int) -> Footprint:
     )
 
 
-def factor_discriminants(work: Workload, columns: int, classes: int) -> Footprint:
-    """Discriminants on a factor."""
+def factor_discriminants(work: Workload, columns: int, sample: int) -> Footprint:
+    """Discriminants on a factor; `sample` rows are left out in turn."""
     inner, m = factor(work, columns), factor_columns(work.n, columns)
     held = {**inner.held, "a copy of the rows": work.rows if work.copied else 0}
-    scatter = {"scatter": (work.threads + 6) * 8 * m * m, "rows of a sample": 3 * 8 * min(work.n, 4000) * m}
+    scatter = {"scatter": small_products(work, m) + 4 * 8 * m * m, "rows of a sample": 3 * 8 * min(work.n, sample) * m}
     return Footprint(held, {**inner.steps, "directions": scatter})
 
 
@@ -291,7 +306,7 @@ def fourier_features(work: Workload, columns: int) -> Footprint:
     """Random features: frequencies, phases, and their cosines and sines."""
     m = max(2, columns)
     frequencies = 8 * m * work.d  # m/2 rows of d, and those on the way
-    features = {"phases, cosines and sines": 3 * work.n * m * work.itemsize}
+    features = {"phases, cosines and sines": 5 * work.n * m * work.itemsize // 2}
     return Footprint(
         {"frequencies": frequencies},
         {"frequencies": {"directions": frequencies}, "features": {"shifted rows": work.rows, **features}},
@@ -314,4 +329,4 @@ def axes(
     if solver == "full":
         vectors = 2 * rows + itemsize * small * max(n, d)
         return Footprint(held, {"LAPACK": {"rows and singular vectors": vectors, "work": 4 * itemsize * small**2}})
-    return Footprint(held, {"iterations": {"blocks of vectors": 6 * itemsize * (n + d) * (k + 10)}})
+    return Footprint(held, {"iterations": {"blocks of vectors": 20 * itemsize * (n + d) * (k + 10)}})

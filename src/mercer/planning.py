@@ -19,7 +19,7 @@ from mercer.memory import format_bytes, parse_bytes
 
 DEFAULT_SHARE = 0.5  # of the free memory, where no limit is given: the rest of the machine has work to do as well
 COMPILED_CODE = 90_000_000  # bytes that numba, LLVM and the compiled loops take, once in a process
-LIBRARIES = 7_000_000  # bytes that BLAS takes for the buffers of its threads, and Python for modules and objects
+LIBRARIES = 3_500_000  # bytes that BLAS takes for the buffers of its threads, and Python for modules and objects
 
 Parts = Mapping[str, int]
 

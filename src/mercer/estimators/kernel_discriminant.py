@@ -39,6 +39,7 @@ from mercer.models.fields import (
     whole,
 )
 from mercer.planning import Plan
+from mercer.spectral.discriminant_penalty import SAMPLE
 from mercer.spectral.discriminants import TILE, Settings, block_width, find_discriminants, start_rank
 from mercer.spectral.plan import SolverReport
 
@@ -233,7 +234,7 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
         if self.rank is not None:
             columns = most_columns(n, self.rank)
             reason = f"a factor of at most {columns} columns, as rank={self.rank!r} asks"
-            return self._plan_of(X, "factor", reason, factor_discriminants(work, columns, classes))
+            return self._plan_of(X, "factor", reason, factor_discriminants(work, columns, SAMPLE))
         if n <= SMALL:
             return self._plan_of(X, "cholesky", "the kernel matrix is small", stored_discriminants(work, classes))
         footprint = streamed_discriminants(work, block_width(classes), start_rank(n, self.reg))

@@ -11,7 +11,7 @@ from mercer.backends import backend_of, beside, namespace, placement, to_numpy
 
 _RUN = 8192  # rows at a time: enough for BLAS to run at full speed, and few enough to add up in float64 often
 _SHORT = 1024  # rows that are still worth a call
-_ONE_MATRIX_ABOVE = 1024  # columns above which one product on all cores beats a product (and a matrix) a core
+ONE_MATRIX_ABOVE = 1024  # columns above which one product on all cores beats a product (and a matrix) a core
 Blocks = dict[tuple[int, int], np.ndarray]
 
 
@@ -56,7 +56,7 @@ def centred_products(
     runs = runs_of(n)
     backend = backend_of(factors[0])
     roots = None if weights is None else xp.asarray(np.sqrt(weights)[:, None], dtype=dtype, **placement(factors[0]))
-    threads = 1 if max(widths) > _ONE_MATRIX_ABOVE else n_jobs
+    threads = 1 if max(widths) > ONE_MATRIX_ABOVE else n_jobs
     slots = max(1, min(backend.workers(threads), len(runs)))
     parts: list[Blocks] = [{(i, j): np.zeros((widths[i], widths[j])) for i, j in blocks} for _ in range(slots)]
 

@@ -52,6 +52,8 @@ class Factor:
         """(m, m), computed when it is first asked for: a preconditioner never does."""
         if self.root is not None:
             return self.root
+        if not is_foreign(self.F):  # NumPy's take would copy all of F first, whose columns lie together
+            return inverse_transpose(self.F[self.landmarks])
         xp = namespace(self.F)
         index = xp.asarray(self.landmarks, **placement(self.F))
         return inverse_transpose(to_numpy(xp.take(self.F, index, axis=0)))
