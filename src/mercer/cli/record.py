@@ -25,7 +25,7 @@ _FACTS = (
     *("eigenvalues_", "residuals_", "eigenvalue_error_", "explained_variance_ratio_", "total_variance_"),
     *("residual_variance_", "correlations_", "training_correlations_", "kl_divergence_", "n_iter_", "recall_"),
     *("gamma_", "gamma_y_", "reg_", "penalty_", "loo_error_", "rank_", "factor_error_", "learning_rate_"),
-    *("n_connected_components_", "solver_", "report_"),
+    *("n_connected_components_", "report_"),
 )
 _MOST_VALUES = 1000  # of a list: enough for any spectrum that someone reads, and the file stays small
 
@@ -71,6 +71,8 @@ def json_value(value: Any) -> Any:
 def fit_facts(estimator: Any) -> dict[str, Any]:
     """What a fitted estimator knows: its solver, eigenvalues with residuals, divergence, recall, if it has them."""
     own = {name.rstrip("_"): json_value(vars(estimator)[name]) for name in _FACTS if name in vars(estimator)}
+    if hasattr(estimator, "solver_"):
+        own["solver"] = json_value(estimator.solver_)
     affinities = getattr(estimator, "affinities_", None)
     if affinities is not None and "recall" not in own:
         own["recall"] = json_value(affinities.recall)

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, check_symmetric
 
 from mercer.estimators.base import Estimator
 from mercer.estimators.kernel_pca import KernelPCA
+from mercer.fit_report import Report
 from mercer.footprints import scaled_matrix
 from mercer.kernels import Kernel
 from mercer.kernels.metric import HalfSquaredDistance
@@ -25,7 +26,7 @@ from mercer.models.fields import INPUT, SavedEstimator, derived, floats, instanc
 from mercer.planning import Plan, code_bytes, limit_of
 from mercer.spectral.scaling import distance_settings, unfold_matrix
 
-_SPECTRUM = ("eigenvalues_", "residuals_", "eigenvalue_error_", "solver_")  # those of the kernel PCA that it is
+_SPECTRUM = ("eigenvalues_", "residuals_", "eigenvalue_error_", "report_")  # those of the kernel PCA that it is
 
 
 class ClassicalMDS(Estimator):
@@ -78,7 +79,7 @@ class ClassicalMDS(Estimator):
             "eigenvalues_": derived(lambda self: self.kernel_pca_.eigenvalues_),
             "residuals_": derived(lambda self: self.kernel_pca_.residuals_),
             "eigenvalue_error_": derived(lambda self: self.kernel_pca_.eigenvalue_error_),
-            "solver_": derived(lambda self: self.kernel_pca_.solver_),
+            "report_": derived(lambda self: self.kernel_pca_.report_),
         },
     )
 
@@ -136,6 +137,11 @@ class ClassicalMDS(Estimator):
     def _set_spectrum(self) -> None:
         for name in _SPECTRUM:
             setattr(self, name, getattr(self.kernel_pca_, name))
+
+    @property
+    def solver_(self) -> Report:
+        """Another name for `report_`."""
+        return self.report_
 
     def _draft(self, X: Any, y: Any = None) -> Plan:
         n, k = X.shape[0], min(self.n_components, X.shape[0])

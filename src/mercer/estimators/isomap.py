@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -17,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.estimators.base import Estimator
 from mercer.estimators.kernel_pca import KernelPCA
 from mercer.exceptions import MemoryLimitError
+from mercer.fit_report import Report
 from mercer.graph.geodesics import Geodesics
 from mercer.graph.nearest_neighbors import build_index
 from mercer.kernels import Kernel
@@ -54,7 +56,7 @@ from mercer.spectral.scaling import (
     unfold_landmarks,
 )
 
-_SPECTRUM = ("eigenvalues_", "residuals_", "eigenvalue_error_", "solver_")  # those of the kernel PCA that it is
+_SPECTRUM = ("eigenvalues_", "residuals_", "eigenvalue_error_", "report_")  # those of the kernel PCA that it is
 
 
 class Isomap(Estimator):
@@ -127,7 +129,7 @@ class Isomap(Estimator):
         Share of the true nearest neighbours in the graph; 1 unless they are approximate.
     kernel_pca_ : KernelPCA
         Of the precomputed kernel −½d².
-    solver_ : SolverReport
+    report_ : Report; `solver_` is another name for it
         Which solver ran and why, passes, bytes, seconds.
 
     Cost: neighbours, n shortest-path trees of O(nk) each (0.1 ms at n = 10,000 on two cores), 2n² bytes, and a few
@@ -174,7 +176,7 @@ class Isomap(Estimator):
             "eigenvalues_": derived(lambda self: self.kernel_pca_.eigenvalues_),
             "residuals_": derived(lambda self: self.kernel_pca_.residuals_),
             "eigenvalue_error_": derived(lambda self: self.kernel_pca_.eigenvalue_error_),
-            "solver_": derived(lambda self: self.kernel_pca_.solver_),
+            "report_": derived(lambda self: self.kernel_pca_.report_),
             "_plan": not_stored,
             "_metric": not_stored,
         },
@@ -331,8 +333,10 @@ class Isomap(Estimator):
         params = {name: getattr(self, name) for name in ("n_components", "eigen_solver", "tol", "max_iter", "n_jobs")}
         tol = self._settings(1).tol
         self.kernel_pca_ = KernelPCA.of_scaling(result, self._plan, tol, started, **params)
+        neighbors = f"{self.index_.method}, {self.index_.reason}"
+        self.kernel_pca_.report_ = replace(self.kernel_pca_.report_, neighbors=neighbors, recall=self.recall_)
         self._set_spectrum()
-        self._say(str(self.solver_))
+        self._say(str(self.report_))
         self.embedding_, self.residual_variance_ = result.embedding, result.residual_variance
         self._left_over = result.left_over
 
@@ -351,6 +355,11 @@ class Isomap(Estimator):
             whole = np.empty((X.shape[0], self.embedding_.shape[1]), self.embedding_.dtype)
             whole[rows], whole[others] = self.embedding_, self._placed(links)
             self.embedding_ = whole
+
+    @property
+    def solver_(self) -> Report:
+        """Another name for `report_`."""
+        return self.report_
 
     # --- the graph -------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -18,6 +19,7 @@ from mercer.estimators.second_view import SecondView
 from mercer.exceptions import DegenerateDataWarning, ForcedCorrelationWarning, warn
 from mercer.expansion import KernelExpansion
 from mercer.features import Features, kernel_features, most_columns, workload_of
+from mercer.fit_report import Report
 from mercer.footprints import canonical
 from mercer.kernels import KERNEL_NAMES, Kernel
 from mercer.kernels.kernel_fields import bound_kernel
@@ -27,6 +29,7 @@ from mercer.models.fields import (
     INPUT,
     SavedEstimator,
     floats,
+    if_set,
     instance_of,
     number,
     optional,
@@ -136,6 +139,7 @@ class KernelCCA(KernelEstimator):
             "penalty_": tuple_of(number, number),
             "rank_": tuple_of(whole(), whole()),
             "factor_error_": tuple_of(number, number),
+            "report_": if_set(instance_of("SolverReport")),
         },
     )
 
@@ -206,6 +210,7 @@ class KernelCCA(KernelEstimator):
         return restore(self.x_scores_)
 
     def _fit(self, X, y):
+        started = time.perf_counter()
         if y is None:
             raise ValueError(
                 "KernelCCA requires y to be passed, but the target y is None: it is the second view of the samples."
@@ -217,16 +222,18 @@ class KernelCCA(KernelEstimator):
         check_consistent_length(X, Y)
         _refuse_too_few(X)
         _refuse_apart(X, Y)
-        limit = self._checked(self._draft(X, Y), X, Y).limit
+        plan = self._checked(self._draft(X, Y), X, Y)
         self._bind(X)
         other._bind(Y)
-        first, second = self._features(self.kernel_, X, limit), self._features(other.kernel_, Y, limit)
+        first, second = self._features(self.kernel_, X, plan.limit), self._features(other.kernel_, Y, plan.limit)
         pairs = canonical_pairs(
             _view(first, regs[0]), _view(second, regs[1]), int(self.n_components), n_jobs=self.n_jobs
         )
         self._warn(pairs, X.shape[0], regs)
         self._view_y = other
         self._keep(pairs, first, second)
+        seconds = time.perf_counter() - started
+        self.report_ = Report(plan.method, plan.reason, bytes=plan.needed_bytes, seconds=seconds)
         return restore
 
     def _regs(self) -> tuple[float, float]:

@@ -18,6 +18,7 @@ from mercer.backends import beside, to_numpy
 from mercer.estimators.kernel_base import KernelEstimator, bits_of
 from mercer.exceptions import DegenerateDataWarning, warn
 from mercer.features import most_columns
+from mercer.fit_report import Report
 from mercer.footprints import factor_discriminants, kept_tiles, stored_discriminants, streamed_discriminants
 from mercer.kernels.kernel_fields import bound_kernel
 from mercer.linalg.discriminant import Classes
@@ -36,12 +37,12 @@ from mercer.models.fields import (
     samples,
     size,
     tuple_of,
+    under,
     whole,
 )
 from mercer.planning import Plan
 from mercer.spectral.discriminant_penalty import SAMPLE
 from mercer.spectral.discriminants import TILE, Settings, block_width, find_discriminants, start_rank
-from mercer.spectral.plan import SolverReport
 
 
 class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
@@ -94,7 +95,8 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
     reg_, penalty_ : reg as used, and λ
     reg_path_ : (values, leave-one-out errors) where reg="loo" chose
     residuals_ : (C,), of the linear system, relative
-    solver_ : SolverReport; n_iter_ : passes over K
+    report_ : Report, what ran and why; `solver_` is another name for it
+    n_iter_ : passes over K
     kernel_, gamma_, X_fit_, n_features_in_, feature_names_in_
 
     Notes
@@ -144,7 +146,7 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
             "_rule": instance_of("Rule", c="c", k="all"),
             "means_": floats("c", "k"),
             "spread_": floats("k"),
-            "solver_": instance_of("SolverReport"),
+            "report_": under("solver_", instance_of("SolverReport")),
         },
     )
 
@@ -225,7 +227,7 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
         seconds = time.perf_counter() - started
         converged = bool(found.residuals.max() <= 2 * tol)
         used = plan.needed_bytes + plan.keep_bytes
-        self.solver_ = SolverReport("discriminant", found.reason, found.passes, used, tol, converged, seconds)
+        self.report_ = Report(plan.method, found.reason, found.passes, used, tol, converged, seconds)
         return self
 
     def _draft(self, X, y=None) -> Plan:
@@ -236,7 +238,8 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
             reason = f"a factor of at most {columns} columns, as rank={self.rank!r} asks"
             return self._plan_of(X, "factor", reason, factor_discriminants(work, columns, SAMPLE))
         if n <= SMALL:
-            return self._plan_of(X, "cholesky", "the kernel matrix is small", stored_discriminants(work, classes))
+            name = "eigenvalues" if self.reg == "loo" else "cholesky"
+            return self._plan_of(X, name, "the kernel matrix is small", stored_discriminants(work, classes))
         footprint = streamed_discriminants(work, block_width(classes), start_rank(n, self.reg))
         plan = self._plan_of(X, "conjugate gradients", f"the matrix of {n:,} rows is streamed in tiles", footprint)
         tol = float(self.tol) or default_tol(bits_of(X))
@@ -296,6 +299,11 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
         self.loo_error_ = float(np.mean(decided != codes))
         self.means_ = (self._rule.means * self._scale)[:, : self._n_out]
         self.spread_, self.temperature_ = rule.spread[: self._n_out], self._rule.temperature
+
+    @property
+    def solver_(self) -> Report:
+        """Another name for `report_`."""
+        return self.report_
 
     # --- using the directions --------------------------------------------------------------------------
 

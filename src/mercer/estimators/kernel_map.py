@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -15,6 +16,7 @@ from mercer.estimators.kernel_base import KernelEstimator
 from mercer.exceptions import DegenerateDataWarning, warn
 from mercer.expansion import KernelExpansion
 from mercer.features import kernel_features, most_columns, rows_of
+from mercer.fit_report import Report
 from mercer.footprints import factor, fourier_features
 from mercer.kernels.kernel_fields import bound_kernel
 from mercer.linalg.eigen import as_generator
@@ -24,6 +26,7 @@ from mercer.models.fields import (
     Mismatch,
     SavedEstimator,
     either,
+    if_set,
     instance_of,
     integers,
     number,
@@ -67,6 +70,7 @@ class KernelMap(KernelEstimator):
         The standard error of `error_` for "fourier"; 0 for "cholesky", whose error is no estimate.
     landmarks_ : (m,), the training rows that new ones are compared with, by number; None for "fourier"
     n_components_ : int, the columns of F
+    report_ : Report, what ran and why, bytes and seconds
     kernel_, gamma_ : the kernel with all its numbers
     X_fit_ : the landmarks themselves (for a precomputed kernel, K; for "fourier", one row)
     n_features_in_, feature_names_in_
@@ -104,6 +108,7 @@ class KernelMap(KernelEstimator):
                 instance_of("KernelExpansion", n="m", d="d", k="k"), instance_of("FourierFeatures", d="d", h="h")
             ),
             "n_components_": size("k"),
+            "report_": if_set(instance_of("SolverReport")),
         },
         also=lambda parts: _refuse_other_count(parts),
     )
@@ -177,11 +182,17 @@ class KernelMap(KernelEstimator):
         return [{"rank": rank} for rank in ("auto", 500, 100) if rank != self.rank]
 
     def _fit(self, X):
+        started = time.perf_counter()
         X, restore = self._samples(X, reset=True)
         plan = self._checked(self._draft(X), X)
         self._bind(X)
         F = self._fit_fourier(X) if self.method == "fourier" else self._fit_cholesky(X, plan.limit)
         self.n_components_ = F.shape[1]
+        seconds = time.perf_counter() - started
+        reason = (
+            plan.reason if self.method == "fourier" else f"{F.shape[1]} columns leave out {self.error_:.2g} of tr K"
+        )
+        self.report_ = Report(plan.method, reason, bytes=plan.needed_bytes, seconds=seconds)
         return F, restore
 
     def _fit_cholesky(self, X, limit: int):

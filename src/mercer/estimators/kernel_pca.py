@@ -17,6 +17,7 @@ from mercer.backends import adopt, backend_of, beside, is_foreign, namespace, to
 from mercer.estimators.kernel_base import KernelEstimator, bits_of
 from mercer.exceptions import DegenerateDataWarning, warn
 from mercer.expansion import Eigenfunction, KernelExpansion
+from mercer.fit_report import Report
 from mercer.footprints import eigenpairs, kept_tiles
 from mercer.kernels.discrete import Precomputed
 from mercer.kernels.kernel_fields import bound_kernel
@@ -36,6 +37,7 @@ from mercer.models.fields import (
     number,
     optional,
     samples,
+    under,
 )
 from mercer.planning import Plan, limit_of
 from mercer.preimage import METHODS, FittedComponents, InverseRequest, Method, resolve_method
@@ -44,7 +46,6 @@ from mercer.preimage.ridge import RidgeMap
 from mercer.spectral.components import Components, Settings, exact_components, factor_components
 from mercer.spectral.contributions import feature_contributions
 from mercer.spectral.parallel_analysis import parallel_analysis, refuse_no_columns, refuse_one_column
-from mercer.spectral.plan import SolverReport
 from mercer.spectral.scaling import Scaling
 
 
@@ -108,7 +109,7 @@ class KernelPCA(KernelEstimator):
     transform_error_ : (k,), a bound on the error of a score, in the units of the scores: see Notes
     explained_variance_, explained_variance_ratio_ : (k,), γ/n, and its share of the total
     total_variance_ : float, tr(HKH)/n, exact for every solver but "rpcholesky", which gives an upper bound
-    solver_ : SolverReport, what ran and why, passes, bytes, seconds
+    report_ : Report, what ran and why, passes over K, bytes, tolerance, seconds; `solver_` is another name for it
     kernel_ : the kernel with all its numbers; gamma_ its gamma, None where it has none
     eigenfunctions_ : tuple of callables, one a component
     null_eigenvalues_ : with n_components="parallel", the eigenvalues that components had to exceed, for n rows
@@ -157,7 +158,7 @@ class KernelPCA(KernelEstimator):
             "_mean_norm": finite,
             "expansion_": derived(lambda self: self._expansion()),
             "landmarks_": optional(integers("l", below="n")),
-            "solver_": instance_of("SolverReport"),
+            "report_": under("solver_", instance_of("SolverReport")),
             "null_eigenvalues_": if_set(floats("q")),
             "X_transformed_fit_": if_set(floats("n", "k")),
             "preimage_": if_set(instance_of("preimage", d="w", k="k")),
@@ -286,8 +287,8 @@ class KernelPCA(KernelEstimator):
         self._keep(found)
         if self.n_components == "parallel":
             self.null_eigenvalues_ = self._like(self.null_eigenvalues_)
-        self.solver_ = SolverReport(
-            plan.solver,
+        self.report_ = Report(
+            found.solver or plan.method,
             found.reason,
             found.passes,
             found.bytes,
@@ -296,7 +297,7 @@ class KernelPCA(KernelEstimator):
             time.perf_counter() - started,
         )
         if self.verbose:
-            _say(str(self.solver_))
+            _say(str(self.report_))
         if self.fit_inverse_transform:
             self._fit_inverse(X)
         return restore
@@ -388,10 +389,21 @@ class KernelPCA(KernelEstimator):
         self.n_features_in_ = self.X_fit_.shape[0]
         self._keep(found)
         seconds = time.perf_counter() - started
-        self.solver_ = SolverReport(
-            plan.solver, plan.reason, found.passes, plan.needed_bytes, reached, found.converged, seconds
+        self.report_ = Report(
+            found.solver or plan.method,
+            found.reason,
+            found.passes,
+            plan.needed_bytes,
+            reached,
+            found.converged,
+            seconds,
         )
         return self
+
+    @property
+    def solver_(self) -> Report:
+        """Another name for `report_`."""
+        return self.report_
 
     def _like(self, values: np.ndarray):
         """NumPy values as an array of the data's kind, device and precision."""

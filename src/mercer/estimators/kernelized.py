@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.estimators.base import Planned, Saved
 from mercer.estimators.kernel_base import KernelEstimator
 from mercer.estimators.kernel_map import KernelMap
+from mercer.fit_report import Report
 from mercer.models.fields import INPUT, SavedEstimator, instance_of
 from mercer.planning import Footprint, Plan
 
@@ -148,6 +149,11 @@ class Kernelized(Planned, Saved, MetaEstimatorMixin, BaseEstimator):
     def fit_predict(self, X, y=None, **params):
         """Fit, and return what the estimator's own `fit_predict` does."""
         return self._fitted_by("fit_predict", X, y, params)
+
+    @property
+    def report_(self) -> Report:
+        """What the fit of the map did."""
+        return self.map_.report_
 
     def _draft(self, X: Any, y: Any = None) -> Plan:
         plan = self._new_map()._draft(X)

@@ -6,7 +6,6 @@ import sys
 import time
 import warnings
 from abc import abstractmethod
-from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -29,6 +28,7 @@ from mercer.estimators.base import Estimator
 from mercer.estimators.kernel_pca import KernelPCA
 from mercer.estimators.pca import PCA
 from mercer.exceptions import MercerWarning, NotConvergedWarning, warn
+from mercer.fit_report import Report
 from mercer.footprints import neighbor_map
 from mercer.graph.nearest_neighbors import EXACT_FLOPS, build_index
 from mercer.kernels.kernel import Kernel
@@ -40,7 +40,6 @@ from mercer.models.fields import (
     INPUT,
     Check,
     Line,
-    SavedRecord,
     booleans,
     finite,
     floats,
@@ -62,26 +61,6 @@ _FACTORED_ABOVE = 2048  # rows above which the components of a kernel come from 
 _LEAST, _MOST = 1e-12, 1e12  # entries whose squares, and sums of these, float32 holds
 
 
-@dataclass(frozen=True)
-class EmbeddingReport:
-    """How a map was made: the neighbours, the repulsion, the steps, and why they ended."""
-
-    _saved = SavedRecord("EmbeddingReport")
-
-    neighbors: str
-    recall: float
-    repulsion: str
-    steps: int
-    ended: str
-    seconds: float
-
-    def __str__(self) -> str:
-        return (
-            f"neighbours: {self.neighbors} (recall {self.recall:.3f}); repulsion: {self.repulsion}; "
-            f"{self.steps} steps in {self.seconds:.3g} s, {self.ended}"
-        )
-
-
 MAP_FIELDS: dict[str, Check | Line] = {  # what model files hold of a fitted map, whatever its similarity
     **INPUT,
     "affinities_": instance_of("Affinities", n="n"),
@@ -93,7 +72,7 @@ MAP_FIELDS: dict[str, Check | Line] = {  # what model files hold of a fitted map
     "embedding_": floats("n", "c", most=FARTHEST),
     "kl_divergence_": number,
     "n_iter_": whole(),
-    "report_": instance_of("EmbeddingReport"),
+    "report_": instance_of("SolverReport", "EmbeddingReport"),
 }
 
 
@@ -435,11 +414,26 @@ class NeighborEmbedding(Estimator):
 
     # --- messages ----------------------------------------------------------------------------------------------
 
-    def _report(self, loss: Loss, ended: str, seconds: float) -> EmbeddingReport:
+    def _report(self, loss: Loss, ended: str, seconds: float) -> Report:
         index = self.affinities_.index
         neighbors = "given affinities" if index is None else f"{index.method}, {index.reason}"
         repulsion = f"{loss.repulsion.method}, {loss.repulsion.reason}"
-        return EmbeddingReport(neighbors, self.affinities_.recall, repulsion, self._map.steps, ended, seconds)
+        return Report(
+            loss.repulsion.method,
+            loss.repulsion.reason,
+            bytes=self._plan_bytes(),
+            seconds=seconds,
+            neighbors=neighbors,
+            recall=self.affinities_.recall,
+            repulsion=repulsion,
+            steps=self._map.steps,
+            ended=ended,
+        )
+
+    def _plan_bytes(self) -> int:
+        """Of the steps: P, in the order of the rows and of the map, and the forces."""
+        P, (n, c) = self.affinities_.P, self._map.Y.shape
+        return neighbor_map(n, -(-P.nnz // max(1, n)), c, 0, 8, workers(self.n_jobs)).peak
 
     def _say(self, line: str) -> None:
         if self.verbose:

@@ -18,6 +18,7 @@ from mercer.estimators.kernel_pca import KernelPCA
 from mercer.estimators.leave_one_out import left_out_distances, left_out_footprint
 from mercer.estimators.pca import PCA
 from mercer.exceptions import DegenerateDataWarning, warn
+from mercer.fit_report import Report
 from mercer.kernels.discrete import Precomputed
 from mercer.models.fields import INPUT, SavedEstimator, finite, floats, instance_of
 from mercer.planning import Footprint, Plan
@@ -116,6 +117,11 @@ class NoveltyDetector(Planned, Saved, OutlierMixin, MetaEstimatorMixin, BaseEsti
                 DegenerateDataWarning,
             )
         return self
+
+    @property
+    def report_(self) -> Report:
+        """What the fit of the subspace did."""
+        return self.estimator_.report_
 
     def _draft(self, X: Any, y: Any = None) -> Plan:
         model = self._subspace()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from math import sqrt
 from numbers import Integral, Real
@@ -17,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.backends import Array, adopt, backend_of, device_of, is_foreign, namespace, to_numpy
 from mercer.estimators.base import Estimator
 from mercer.exceptions import DegenerateDataWarning, warn
+from mercer.fit_report import Report
 from mercer.footprints import axes as principal_axes
 from mercer.linalg.covariance import (
     ONE_MATRIX_ABOVE,
@@ -31,7 +33,7 @@ from mercer.linalg.covariance import (
     working_dtype,
 )
 from mercer.memory import numbers_per_row
-from mercer.models.fields import INPUT, SavedEstimator, finite, floats, size, text, whole
+from mercer.models.fields import INPUT, SavedEstimator, finite, floats, if_set, instance_of, size, text, whole
 from mercer.planning import Plan, code_bytes
 from mercer.spectral.intrinsic_dimension import Gaussian, choose_dimension, noise_variance
 
@@ -95,6 +97,8 @@ class PCA(Estimator):
     feature_names_in_ : array of str, when X has column names
     solver_ : str
         What svd_solver="auto" chose.
+    report_ : Report
+        What ran and why, bytes and seconds.
 
     Notes
     -----
@@ -125,6 +129,7 @@ class PCA(Estimator):
             "noise_variance_": finite,
             "_fit_svd_solver": text,
             "solver_": text,
+            "report_": if_set(instance_of("SolverReport")),
             "residuals_": floats("k", infinite=True),
         },
     )
@@ -292,6 +297,7 @@ class PCA(Estimator):
         return X, restore
 
     def _fit(self, X: Array) -> tuple[Array, Callable[[Array], Array], Axes]:
+        started = time.perf_counter()
         if sp.issparse(X) and self.svd_solver not in _SPARSE_SOLVERS:
             raise TypeError(
                 'PCA only support sparse inputs with the "arpack" and "covariance_eigh" solvers, while '
@@ -300,13 +306,16 @@ class PCA(Estimator):
         if is_foreign(X) and self.svd_solver == "arpack":
             raise ValueError("PCA with svd_solver='arpack' is not supported for Array API inputs.")
         X, restore = self._data(X, reset=True)
-        solver = self._fit_svd_solver = self.solver_ = self._checked(self._draft(X), X).method
+        plan = self._checked(self._draft(X), X)
+        solver = self._fit_svd_solver = self.solver_ = plan.method
         wanted = self._wanted(X.shape, solver)
         if solver == "covariance_eigh":
             axes = axes_of_covariance(X)
         else:
             axes = axes_of_svd(X, self._svd(solver, wanted), copy=self.copy)
         self._keep(axes, wanted, X.shape)
+        seconds = time.perf_counter() - started
+        self.report_ = Report(plan.method, plan.reason, bytes=plan.needed_bytes, seconds=seconds)
         return X, restore, axes
 
     def _draft(self, X: Array, y: Any = None) -> Plan:

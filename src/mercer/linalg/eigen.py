@@ -143,6 +143,8 @@ class _Found(NamedTuple):
     vectors: Any
     operator: Operator
     lowest: float = np.nan
+    instead: str = ""  # the solver that took over from the one asked for
+    reason: str = ""  # why it did
 
 
 def certify(found: _Found, tol: float, solver: str, reason: str) -> Eigenpairs:
@@ -150,7 +152,7 @@ def certify(found: _Found, tol: float, solver: str, reason: str) -> Eigenpairs:
 
     What was chosen by magnitude ("randomized") may have left values out between those it has: their gaps are unknown.
     """
-    A = found.operator
+    A, solver, reason = found.operator, found.instead or solver, found.reason or reason
     order = np.argsort(-found.values, kind="stable")
     values = np.asarray(found.values, np.float64)[order]
     vectors = columns_of(found.vectors, order)
@@ -207,7 +209,9 @@ def _arpack(
     # k good pairs would end the block method where it starts, though they are not the top ones.
     start = vectors if 0 < len(values) < k else None
     found = krylov(A, k, tol=tol, max_passes=max_iter or 300, rng=rng, start=start, goal=goal)
-    return _Found(found["values"], found["vectors"], found["operator"], found["lowest"])
+    missed = "arpack missed an eigenvalue" if len(values) == k else "arpack did not converge"
+    pairs = found["values"], found["vectors"], found["operator"], found["lowest"]
+    return _Found(*pairs, "krylov", f"{missed}, so the block method took over")
 
 
 def _lanczos_vectors(n: int, k: int) -> int:

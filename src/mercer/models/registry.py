@@ -28,12 +28,12 @@ MODULES: dict[str, tuple[str, ...]] = {
     "mercer.estimators.kernel_map": ("KernelMap",),
     "mercer.estimators.kernel_pca": ("KernelPCA",),
     "mercer.estimators.kernelized": ("Kernelized",),
-    "mercer.estimators.neighbor_embedding": ("EmbeddingReport",),
     "mercer.estimators.novelty": ("NoveltyDetector",),
     "mercer.estimators.pca": ("PCA",),
     "mercer.estimators.second_view": ("SecondView",),
     "mercer.estimators.tsne": ("TSNE", "SNE"),
     "mercer.expansion": ("KernelExpansion",),
+    "mercer.fit_report": ("SolverReport", "EmbeddingReport"),
     "mercer.graph.approximate_index": ("index.ApproximateIndex",),
     "mercer.graph.kmeans_cells": ("Cells",),
     "mercer.graph.geodesics": ("Geodesics",),
@@ -71,7 +71,6 @@ MODULES: dict[str, tuple[str, ...]] = {
     "mercer.preimage.local_mds": ("method.LocalMDS", "preimage.LocalMDSMap", "InverseProfile"),
     "mercer.preimage.ridge": ("method.Ridge", "preimage.RidgeMap"),
     "mercer.preimage.sklearn_ridge": ("method.SklearnRidge",),
-    "mercer.spectral.plan": ("SolverReport",),
 }
 _HOMES = {name: module for module, names in MODULES.items() for name in names}
 

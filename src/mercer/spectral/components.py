@@ -75,6 +75,7 @@ class Components:
     reason: str
     converged: bool
     landmarks: np.ndarray | None = None  # the rows that the expansion compares with, where these are not all
+    solver: str = ""  # the one that ran; empty where it is the plan's
 
 
 def exact_components(
@@ -126,8 +127,9 @@ def components_of(
         float(A.xp.sum(centred.row_sums())) / A.n**2,
         pairs.passes,
         plan.needed_bytes + pairs.kept_bytes,
-        plan.reason,
+        plan.reason if pairs.solver == plan.method else pairs.reason,
         converged,
+        solver=pairs.solver,
     )
 
 
