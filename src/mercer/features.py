@@ -23,12 +23,12 @@ from mercer.footprints import factor as factor_footprint
 from mercer.kernels.discrete import Precomputed, symmetric_part
 from mercer.kernels.kernel import Kernel, simple_kernels
 from mercer.linalg.cholesky import complete_cholesky
-from mercer.linalg.eigen import as_generator
 from mercer.linalg.gram import Gram
 from mercer.linalg.lowrank import Factor, rpcholesky
 from mercer.linalg.operators import Dense, Operator
 from mercer.memory import format_bytes, numbers_per_row
 from mercer.planning import limit_of
+from mercer.random_state import generator_from
 
 AUTO_RANK = 2000  # at most, for rank="auto"
 AUTO_TOL = 1e-3  # of the variance that rank="auto" may leave out
@@ -100,7 +100,7 @@ def kernel_features(
     diagonal = A.diagonal()
     trace, largest = float(A.xp.sum(diagonal, dtype=A.xp.float64)), float(A.xp.max(A.xp.abs(diagonal)))
     entry_error = kernel.rounding(A.points) if isinstance(A, Gram) else 0.0
-    rng = as_generator(random_state)
+    rng = generator_from(random_state)
     dtype = A.xp.float32 if single else None
     if rank is None and not is_foreign(X):
         # The factorisation works in place: a matrix that was given is not ours to overwrite.

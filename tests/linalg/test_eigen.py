@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mercer.linalg.eigen import SOLVERS, _lanczos_vectors, as_generator, choose_solver, default_tol, top_eigenpairs
+from mercer.linalg.eigen import SOLVERS, _lanczos_vectors, choose_solver, default_tol, top_eigenpairs
 from mercer.linalg.operators import LowRank
+from mercer.random_state import generator_from
 
 RNG = np.random.default_rng(0)
 
@@ -129,10 +130,10 @@ def test_auto_can_be_asked(n, k, chosen):
 
 
 def test_generators():
-    assert as_generator(None).random() == as_generator(0).random()
-    assert as_generator(np.random.RandomState(1)).random() == as_generator(np.random.RandomState(1)).random()
+    assert generator_from(None).random() == generator_from(0).random()
+    assert generator_from(np.random.RandomState(1)).random() == generator_from(np.random.RandomState(1)).random()
     rng = np.random.default_rng(5)
-    assert as_generator(rng) is rng
+    assert generator_from(rng) is rng
 
 
 # --- bounds ------------------------------------------------------------------------------------------------

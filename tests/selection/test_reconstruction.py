@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import PCA, KernelPCA
 from mercer.kernels import RBF, Linear
-from mercer.linalg.eigen import as_generator
+from mercer.random_state import generator_from
 from mercer.selection import Reconstruction, reconstruction_error
 
 RNG = np.random.default_rng(0)
@@ -18,7 +18,7 @@ X = RNG.standard_normal((40, 5)) * [3.0, 2.0, 1.0, 0.5, 0.2] + 4.0
 
 def test_folds_written_out():
     found = reconstruction_error(RBF(0.5), ARC, n_components=1, cv=3, kernel_pca={"alpha": 0.01})
-    folds = np.array_split(as_generator(None).permutation(90), 3)
+    folds = np.array_split(generator_from(None).permutation(90), 3)
     for fold, error in zip(folds, found.errors[0], strict=True):
         train = np.delete(ARC, fold, axis=0)
         model = KernelPCA(1, kernel=RBF(0.5), fit_inverse_transform=True, alpha=0.01).fit(train)
@@ -29,7 +29,7 @@ def test_folds_written_out():
 
 def test_a_linear_kernel_is_pca():
     found = reconstruction_error(Linear(), X, n_components=[1, 3], cv=4, kernel_pca={"alpha": 1e-8})
-    folds = np.array_split(as_generator(None).permutation(40), 4)
+    folds = np.array_split(generator_from(None).permutation(40), 4)
     for q, errors in zip((1, 3), found.errors, strict=True):
         for fold, error in zip(folds, errors, strict=True):
             train = np.delete(X, fold, axis=0)

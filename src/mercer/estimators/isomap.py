@@ -100,7 +100,7 @@ class Isomap(Estimator):
         tree), with a warning that names their sizes; map the largest part and place the other rows as new points;
         or refuse.
     random_state : int, RandomState or None
-        Of the first landmark and of the eigensolver's start. None is a fixed seed.
+        Of the first landmark and of the eigensolver's start. None is the seed 0: the same data gives the same bits.
     memory_limit : bytes, text such as "4GB", or None
         None is half of what is free. Distances that would need more are refused before neighbours are looked for.
     verbose : bool, default False

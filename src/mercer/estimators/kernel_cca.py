@@ -73,7 +73,7 @@ class KernelCCA(KernelEstimator):
         None is exact: n² entries of each kernel. A number is that of the columns of a randomly pivoted Cholesky
         factor, n · rank entries; "auto" takes as many as hold all but a thousandth of the variance, 2000 at most.
     random_state : int, RandomState or None
-        Of the pivots. None is a fixed seed: the same data gives the same bits.
+        Of the pivots. None is the seed 0: the same data gives the same bits.
     n_jobs : int or None
         Threads; None is all cores.
     memory_limit : int, str or None

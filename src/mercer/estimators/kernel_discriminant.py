@@ -77,7 +77,7 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
     max_iter : int
         The largest number of passes over K then.
     random_state : int, RandomState or None
-        None is a fixed seed: the same data gives the same bits.
+        None is the seed 0: the same data gives the same bits.
     n_jobs : int or None
         Threads; None is all cores.
     memory_limit : int, str or None

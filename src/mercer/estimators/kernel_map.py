@@ -19,7 +19,6 @@ from mercer.features import kernel_features, most_columns, rows_of
 from mercer.fit_report import Report
 from mercer.footprints import factor, fourier_features
 from mercer.kernels.kernel_fields import bound_kernel
-from mercer.linalg.eigen import as_generator
 from mercer.linalg.lowrank import FourierFeatures, orthogonal_random_features
 from mercer.models.fields import (
     INPUT,
@@ -35,6 +34,7 @@ from mercer.models.fields import (
     size,
 )
 from mercer.planning import Plan
+from mercer.random_state import generator_from
 
 AUTO_FOURIER = 1000  # columns of method="fourier" with rank="auto": an error of about 0.03 at most on entries up to 1
 
@@ -234,7 +234,7 @@ class KernelMap(KernelEstimator):
                 f"method='fourier' needs a kernel with a spectral density (RBF, Matern, RationalQuadratic), and "
                 f"{self.kernel_!r} has none here. Take method='cholesky'."
             )
-        features = orthogonal_random_features(self.kernel_, X, count, as_generator(self.random_state))
+        features = orthogonal_random_features(self.kernel_, X, count, generator_from(self.random_state))
         self.error_, self.error_se_ = features.error, features.error_se
         self.landmarks_, self.X_fit_ = None, rows_of(X, np.zeros(1, np.int64))
         self._map = features

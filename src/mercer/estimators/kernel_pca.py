@@ -88,7 +88,7 @@ class KernelPCA(KernelEstimator):
     remove_zero_eig : bool
         Drop components of zero variance.
     random_state : int, RandomState or None
-        None is a fixed seed: the same data gives the same bits.
+        None is the seed 0: the same data gives the same bits.
     copy_X : bool
         Whether to keep a copy of X or X itself.
     n_jobs : int or None

@@ -32,7 +32,6 @@ from mercer.fit_report import Report
 from mercer.footprints import neighbor_map
 from mercer.graph.nearest_neighbors import EXACT_FLOPS, build_index
 from mercer.kernels.kernel import Kernel
-from mercer.linalg.eigen import as_generator
 from mercer.linalg.inner import power_of_two
 from mercer.memory import available_bytes, numbers_per_row
 from mercer.models.fields import (
@@ -52,6 +51,7 @@ from mercer.models.fields import (
     whole,
 )
 from mercer.planning import Plan, code_bytes, limit_of
+from mercer.random_state import generator_from
 
 _MOMENTUM = 0.8
 _LATE_MOMENTUM, _MANY = 0.9, 5000  # after the exaggeration, for maps of many points: 0.8 would not settle them in time
@@ -232,7 +232,7 @@ class NeighborEmbedding(Estimator):
             given_map(self.init, n, c)  # a bad one is refused here, before any work
         self.affinities_ = self._affinities(X)
         self._fitted = self._similarity(), _REPULSION[self.method]
-        rng = as_generator(self.random_state)
+        rng = generator_from(self.random_state)
         self._map = descent.DescentState.at(initial_map(self.init, n, c, rng, lambda seed: self._scores(X, seed)))
         self._movable = free
         self.snapshots_: list[tuple[int, np.ndarray]] = []

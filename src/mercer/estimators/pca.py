@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import _fit_context
-from sklearn.utils import assert_all_finite, check_array, check_random_state
+from sklearn.utils import assert_all_finite, check_array
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -35,6 +35,7 @@ from mercer.linalg.covariance import (
 from mercer.memory import numbers_per_row
 from mercer.models.fields import INPUT, SavedEstimator, finite, floats, if_set, instance_of, size, text, whole
 from mercer.planning import Plan, code_bytes
+from mercer.random_state import legacy_generator_from
 from mercer.spectral.intrinsic_dimension import Gaussian, choose_dimension, noise_variance
 
 _REASONS = {
@@ -77,7 +78,7 @@ class PCA(Estimator):
     power_iteration_normalizer : {"auto", "QR", "LU", "none"}, default="auto"
         How "randomized" keeps its vectors apart between iterations.
     random_state : int, RandomState or None, default=None
-        The seed of "arpack" and "randomized".
+        The seed of "arpack" and "randomized". None is the seed 0: the same data gives the same bits.
 
     Attributes
     ----------
@@ -382,7 +383,7 @@ class PCA(Estimator):
         """The function A ↦ U, s, Vᵀ of the chosen solver."""
         if solver == "full":
             return lambda A: namespace(A).linalg.svd(A, full_matrices=False)
-        random = check_random_state(self.random_state)
+        random = legacy_generator_from(self.random_state)
         if solver == "arpack":
             return lambda A: arpack_svd(A, wanted, self.tol, random)
         steps, normalizer = self.iterated_power, self.power_iteration_normalizer

@@ -43,7 +43,7 @@ class TSNE(NeighborEmbedding):
     verbose : int, default=0
         1 says what is done, 2 also every 50 steps.
     random_state : int, RandomState or None, default=None
-        None is a fixed seed: the same data gives the same bits.
+        None is the seed 0: the same data gives the same bits.
     method : {"auto", "barnes_hut", "grid", "exact"}, default="auto"
         The repulsion: "grid" is interpolated, O(n); "auto" and "barnes_hut" take it where it is faster than all pairs.
         "exact" sums over all pairs and looks at all n − 1 neighbours: O(n²) time and memory.

@@ -19,8 +19,8 @@ from mercer.graph.kmeans_cells import KMeansCells, divide, nearest_centre
 from mercer.graph.neighbor_index import NeighborIndex, Neighbors
 from mercer.graph.tile_index import TileIndex, kernels, new_state
 from mercer.graph.tile_rows import ExactRows, RoundedRows, exact_rows, products, rounded_rows
-from mercer.linalg.eigen import as_generator
 from mercer.models.fields import SavedRecord, instance_of, integers
+from mercer.random_state import generator_from
 
 AIM = 0.98  # share of the true neighbours that should be in the cells that are looked into
 _WIDE = 8  # times as many cells are thought of for the rows of a cell as each row is compared with
@@ -53,7 +53,7 @@ class ApproximateIndex(NeighborIndex):
     def __init__(self, X: Any, metric: str, n_jobs: int | None, reason: str, random_state: Any = None) -> None:
         if sp.issparse(X):
             raise ValueError("method='approximate' needs dense rows, and X is sparse; try 'tiles', or fewer columns.")
-        exact, rng = TileIndex(X, metric, n_jobs, reason), as_generator(random_state)
+        exact, rng = TileIndex(X, metric, n_jobs, reason), generator_from(random_state)
         coarse = rounded_rows(exact.rows, exact.scaling, np.float32)
         cells = divide(coarse.rows, max(1, int(np.sqrt(exact.n))), rng, n_jobs)
         tried = rng.choice(exact.n, min(2 * self.tried, exact.n), replace=False)

@@ -85,7 +85,7 @@ def build_index(
     p : the power of metric="minkowski"
     metric_params : further parameters of the metric
     method : one of `METHODS`
-    random_state : the seed of "approximate"; None is a seed too
+    random_state : the seed of "approximate"; None is the seed 0
     exact_flops : n²d up to which "auto" compares all pairs
 
     >>> index = build_index([[0.0], [1.0], [3.0]])

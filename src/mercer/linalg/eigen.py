@@ -26,10 +26,10 @@ from mercer.backends import beside, columns_of, cpu, is_foreign, to_numpy
 from mercer.linalg.eigen_bounds import column_norms, error_bounds, length_of
 from mercer.linalg.krylov import Goal, Monitor, krylov
 from mercer.linalg.operators import Dense, Operator, operator_of
+from mercer.random_state import generator_from
 
 SOLVERS = ("auto", "dense", "krylov", "arpack", "randomized", "power")
 SMALL = 2048  # n up to which the matrix is formed whole: it fits the cache, and one thread is as fast as two
-_STREAM = 0x6D6572636572
 DENSE_BELOW = 400  # n at which LAPACK on the whole matrix is still as fast as a block method
 
 
@@ -110,7 +110,7 @@ def top_eigenpairs(
     if solver == "arpack" and (k >= A.n or A.placement()):
         solver, reason = "dense", "arpack needs k < n and NumPy data"
     tol = tol or default_tol(A.xp.finfo(A.dtype).bits)
-    rng = as_generator(random_state)
+    rng = generator_from(random_state)
     if solver == "krylov":
         found = krylov(A, k, tol=tol, max_passes=max_iter or 300, rng=rng, monitor=monitor, start=start, goal=goal)
         return Eigenpairs(**found, solver=solver, reason=reason)
@@ -121,19 +121,6 @@ def top_eigenpairs(
         "power": lambda: _power(A, k, tol, max_iter or 10_000, rng),
     }
     return certify(run[solver](), tol, solver, reason)
-
-
-def as_generator(random_state: Any) -> np.random.Generator:
-    """A Generator from a seed, a Generator or one of the older RandomStates.
-
-    A seed gives a stream of our own: data is often drawn from default_rng(seed), and a start block that equals the data
-    is a poor one.
-    """
-    if isinstance(random_state, np.random.Generator):
-        return random_state
-    if isinstance(random_state, np.random.RandomState):
-        random_state = random_state.randint(2**31)
-    return np.random.default_rng([_STREAM, 0 if random_state is None else int(random_state)])
 
 
 class _Found(NamedTuple):

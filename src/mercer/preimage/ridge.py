@@ -16,7 +16,6 @@ from mercer.features import Features, rows_of
 from mercer.kernels.distances import RBF
 from mercer.kernels.kernel import Kernel
 from mercer.kernels.products import Linear, LinearAbout
-from mercer.linalg.eigen import as_generator
 from mercer.linalg.gram import Gram
 from mercer.linalg.lowrank import factor_spectrum, rpcholesky
 from mercer.memory import format_bytes
@@ -32,6 +31,7 @@ from mercer.preimage.ridge_spectrum import (
 )
 from mercer.preimage.target import FittedComponents
 from mercer.preimage.widths import width_of
+from mercer.random_state import generator_from
 
 LOO_ROWS = 2048  # above this the eigendecomposition of n × n takes long, and a factor of that rank serves as well
 EXACT_ROWS = 8192  # without a memory_limit: above this n³/3 flops and 24 n² bytes are too much, and a factor is taken
@@ -186,7 +186,7 @@ def _on_factor(kernel: Kernel, fitted: FittedComponents, request: InverseRequest
     """
     Z, bits = fitted.Z, _bits(fitted.Z)
     gram = Gram(kernel, Z, n_jobs=request.n_jobs)
-    factor = rpcholesky(gram, rank, as_generator(request.random_state), dtype=Z.dtype, tol=PENALTIES[bits])
+    factor = rpcholesky(gram, rank, generator_from(request.random_state), dtype=Z.dtype, tol=PENALTIES[bits])
     features = Features(factor, float(Z.shape[0]), kernel, rows_of(Z, factor.landmarks), request.n_jobs)
     weights, offset, alpha, error, _ = _primal(features.F, fitted.X, request, bits)
     expansion = features.expansion(weights, offset)

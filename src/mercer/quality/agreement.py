@@ -77,7 +77,7 @@ def neighborhood_overlap(
     n_neighbors : k, less than n
     sample : None for all rows, a number of rows, or "auto": all up to 5,000, else as many as `error` asks for
     error : the half-width of the 95 % interval (1.96 standard errors) that "auto" aims at
-    random_state : the seed of the sample; None is a seed too
+    random_state : the seed of the sample; None is the seed 0
 
     Returns a `Score`. Cost: n distances in each map for every row of the sample, and O(nk) memory.
 

@@ -28,12 +28,12 @@ from mercer.embedding.loss import Attraction
 from mercer.embedding.similarity import Student
 from mercer.embedding.weighting import Perplexity
 from mercer.graph.block_index import BlockIndex
-from mercer.linalg.eigen import as_generator
 from mercer.quality.inputs import checked_map, data_index, refuse_other_length
 from mercer.quality.partition import Partition
 from mercer.quality.sampling import Mean, SamplingPlan, mean_of
 from mercer.quality.scale import best_scale
 from mercer.quality.score import Score
+from mercer.random_state import generator_from
 
 MEANING = "what the map loses of the data's neighbour probabilities, in nats, at its best scale"
 MOST_COLUMNS = 3
@@ -99,7 +99,7 @@ def divergence(
     data: BlockIndex, Y: np.ndarray, law: Perplexity, scale: Any, plan: SamplingPlan, random_state: Any
 ) -> Score:
     """The score for an index of the data and a map that were checked."""
-    n, rng = data.n, as_generator(random_state)
+    n, rng = data.n, generator_from(random_state)
     points, unit = _in_units(Y)
     if plan.is_exact(n):
         terms: _All | _Some = _All(data, law, points)

@@ -25,7 +25,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.graph.block_index import BlockIndex
-from mercer.linalg.eigen import as_generator
 from mercer.quality.inputs import (
     checked_labels,
     checked_neighbors,
@@ -36,6 +35,7 @@ from mercer.quality.inputs import (
 )
 from mercer.quality.sampling import Growing, Mean, SamplingPlan, mean_of, sampled
 from mercer.quality.score import Score
+from mercer.random_state import generator_from
 
 MEANINGS = {
     "trustworthiness": "neighbours in the map are near in the data, too: low where the map puts strangers together",
@@ -116,7 +116,7 @@ def shared(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def in_order(n: int, plan: SamplingPlan, random_state: Any) -> np.ndarray:
     """The order in which rows are looked at: as they come where all are."""
-    return np.arange(n) if plan.is_exact(n) else as_generator(random_state).permutation(n)
+    return np.arange(n) if plan.is_exact(n) else generator_from(random_state).permutation(n)
 
 
 def _of_both(name: str, X: Any, Y: Any, k: Any, metric: Any, sample: Any, error: float, random_state: Any) -> Score:
@@ -151,7 +151,7 @@ def trustworthiness(
     metric : of the data, as `mercer.graph.build_index` takes it; "precomputed" for a matrix of distances
     sample : None for all rows, a number of rows, or "auto": all up to 5,000, else as many as `error` asks for
     error : the half-width of the 95 % interval (1.96 standard errors) that "auto" aims at
-    random_state : the seed of the sample; None is a seed too
+    random_state : the seed of the sample; None is the seed 0
 
     Returns a `Score`. Cost: n distances of d coordinates a row, O(nk) memory. Agrees with scikit-learn's where no two
     distances are equal; for ties see `mercer.quality.neighborhoods`.

@@ -19,12 +19,12 @@ from scipy.stats import kendalltau
 
 from mercer.exceptions import MemoryLimitError
 from mercer.graph.block_index import BlockIndex
-from mercer.linalg.eigen import as_generator
 from mercer.memory import available_bytes, format_bytes
 from mercer.quality.correlation import Correlation, error_of, pearson, spearman
 from mercer.quality.inputs import data_index, map_index, refuse_other_length
 from mercer.quality.sampling import Growing, Mean, SamplingPlan, mean_of, sampled
 from mercer.quality.score import Score
+from mercer.random_state import generator_from
 
 PILOT = 20_000  # pairs or triplets from which "auto" learns how many it needs
 ALL_PAIRS_UP_TO = 2000  # rows of which "auto" takes all pairs
@@ -44,7 +44,7 @@ class Pairs:
 
     def __init__(self, data: BlockIndex, points: BlockIndex, random_state: Any, *, whole: bool) -> None:
         self.data, self.points, self.n, self.whole = data, points, data.n, whole
-        self.rng = as_generator(random_state)
+        self.rng = generator_from(random_state)
         if whole:
             refuse_pairs(self.n)
             self.i, self.j = (part.astype(np.int64) for part in np.triu_indices(self.n, 1))
@@ -215,7 +215,7 @@ def triplets(data: BlockIndex, points: BlockIndex, plan: SamplingPlan, random_st
     if exact:
         value = _all_triplets(data, points)
         return Score(name, value, 0.0, total, 1.0, MEANINGS[name], "triplets")
-    rng = as_generator(random_state)
+    rng = generator_from(random_state)
     terms = Growing(lambda a, b: _random_triplets(data, points, rng, b - a))
     found = sampled(lambda m: mean_of(terms.first(m)), _bounded(plan), pilot=PILOT)
     return Score(name, found.value, found.error, found.count, 1.0, MEANINGS[name], "triplets")

@@ -11,7 +11,6 @@ import numpy as np
 from mercer.backends import to_numpy
 from mercer.embedding.weighting import Perplexity
 from mercer.graph.block_index import BlockIndex
-from mercer.linalg.eigen import as_generator
 from mercer.quality.divergence import MOST_COLUMNS, checked_perplexity, divergence
 from mercer.quality.inputs import (
     checked_labels,
@@ -27,6 +26,7 @@ from mercer.quality.neighborhoods import Neighborhoods, chance_of, in_order
 from mercer.quality.pairs import Pairs, all_pairs, triplets
 from mercer.quality.sampling import SamplingPlan
 from mercer.quality.score import Score
+from mercer.random_state import generator_from
 
 _LEAST = 4  # rows below which no score means anything
 _SEEDS = 2**31
@@ -129,7 +129,7 @@ def report(
         else from as many as `error` asks for
     error : the half-width of the 95 % interval, 1.96 standard errors, that "auto" aims at; the divergence, in nats,
         gives the error that it has
-    random_state : the seed of the samples; None is a seed too
+    random_state : the seed of the samples; None is the seed 0
 
     Returns a `Report`. Cost: about 10,000 rows against all n, whatever n is, and O(n) memory.
 
@@ -150,7 +150,7 @@ def report(
     k = _lowered(n_neighbors, data.n, notes)
     perplexity = checked_perplexity(perplexity)
     classes = None if labels is None else _classes(labels, data.n, notes)
-    seeds = as_generator(random_state).integers(0, _SEEDS, 4)
+    seeds = generator_from(random_state).integers(0, _SEEDS, 4)
     pairs = Pairs(data, points, seeds[2], whole=all_pairs(plan, data.n))  # refuses too many before any work
     near = Neighborhoods(data, points, k, in_order(data.n, plan, seeds[0]), classes)
     scores = [near.score(name, plan) for name in ("trustworthiness", "continuity", "neighbor_recall")]

@@ -9,11 +9,11 @@ import numpy as np
 from mercer.exceptions import DisconnectedGraphError
 from mercer.graph.block_index import BlockIndex
 from mercer.graph.geodesics import Geodesics
-from mercer.linalg.eigen import as_generator
 from mercer.quality.inputs import checked_neighbors
 from mercer.quality.pairs import MEANINGS, Pairs, all_pairs, two_indexes
 from mercer.quality.sampling import Growing, Mean, SamplingPlan, sampled
 from mercer.quality.score import Score
+from mercer.random_state import generator_from
 
 _SOURCES = 100  # rows from which "auto" learns how many it needs
 _RUN = 64  # sources whose distances stand in memory at once
@@ -80,7 +80,7 @@ def _in_rows(distances: Any, points: BlockIndex, plan: SamplingPlan, random_stat
     """From whole rows of the matrix of distances; the standard error is a jackknife over the rows."""
     n = points.n
     whole = plan.is_exact(n, 2000)
-    order = np.arange(n) if whole else as_generator(random_state).permutation(n)
+    order = np.arange(n) if whole else generator_from(random_state).permutation(n)
     everyone = np.arange(n)
     scales = [float(D.max()) or 1.0 for D in (distances(order[:1]), points.between(order[:1], everyone))]
 

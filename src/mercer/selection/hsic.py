@@ -12,10 +12,10 @@ from mercer.backends import to_numpy
 from mercer.exceptions import MemoryLimitError
 from mercer.kernels.kernel import Kernel
 from mercer.kernels.resolve import resolve_kernel
-from mercer.linalg.eigen import as_generator
 from mercer.linalg.inner import CentredProducts, centred_columns, factor_products, operator_products
 from mercer.linalg.operators import Centered, LowRank
 from mercer.memory import available_bytes, format_bytes, parse_bytes
+from mercer.random_state import generator_from
 from mercer.selection.samples import features_of_kernel, operator_of_kernel, read_samples
 
 
@@ -171,7 +171,7 @@ def _gamma_tail(value: float, mean: float, deviation: float) -> float:
 
 def _permutation_tail(held: list[Any], products: CentredProducts, count: int, random_state: Any) -> float:
     """(1 + how many random pairings reach the value) / (1 + count): the value itself is one of the pairings."""
-    rng, n, value = as_generator(random_state), held[0].n, products.inner[0, 1]
+    rng, n, value = generator_from(random_state), held[0].n, products.inner[0, 1]
     pairs = list(zip(held, products.scales, strict=True))
     if isinstance(held[0], LowRank):
         F, G = (centred_columns(A.F) / np.sqrt(scale) for A, scale in pairs)

@@ -18,10 +18,11 @@ from mercer.graph.nearest_neighbors import build_index
 from mercer.graph.row_checks import refuse_foreign
 from mercer.graph.shortcut_edges import EdgeList, EdgeLoads, loads, shortcuts
 from mercer.kernels import Kernel
-from mercer.linalg.eigen import SMALL, as_generator
+from mercer.linalg.eigen import SMALL
+from mercer.random_state import generator_from, seed_from
 from mercer.selection.neighbors_recommendation import choose
 from mercer.selection.neighbors_result import NeighborsDiagnosis, records
-from mercer.selection.samples import one_seed, read_samples
+from mercer.selection.samples import read_samples
 from mercer.spectral.scaling import distance_settings, plan_unfolding, refuse_units, unfold_landmarks
 
 COUNTS = range(4, 31, 2)
@@ -59,7 +60,7 @@ def diagnose_neighbors(
     detour : how many times its length the ends of an edge must be apart for it to be a shortcut
     sources : points from which distances are taken, for the residual variance (landmarks) and for what hangs on
         shortcuts; chosen by max–min, all rows where n is smaller
-    random_state : of the first source; None is a fixed seed
+    random_state : of the first source; None is the seed 0
     n_jobs : threads; None is all cores
 
     Cost: the neighbours once, for the largest k; a search for shortcuts, in which most edges need only a look at common
@@ -87,7 +88,7 @@ def diagnose_neighbors(
     X = _rows(X, metric, precomputed)
     n, graph_given = X.shape[0], precomputed and sp.issparse(X)
     counts = _counts(n_neighbors, n)
-    seed = one_seed(random_state)
+    seed = seed_from(random_state)
     index = build_index(X, metric=metric, p=p, metric_params=metric_params, n_jobs=n_jobs, random_state=seed)
     most = counts[-1] if graph_given else min(max(counts[-1], _REFERENCE), n - 1)
     found = index.neighbors(most)
@@ -240,7 +241,7 @@ class _Judge:
         graph, rows = self._whole(graph, count, labels)
         n = graph.shape[0]
         geodesics = Geodesics(graph, dtype=np.float64 if n <= SMALL else np.float32, n_jobs=self.n_jobs)
-        first = int(as_generator(self.seed).integers(n))
+        first = int(generator_from(self.seed).integers(n))
         landmarks = geodesics.spread(min(self.sources, n), first)
         variance = self._residual_variance(geodesics, landmarks)
         hanging = EdgeLoads(np.zeros(len(i)), 0.0, 0.0)

@@ -14,8 +14,8 @@ from mercer.backends import to_numpy
 from mercer.estimators.kernel_pca import KernelPCA
 from mercer.features import rows_of
 from mercer.kernels.resolve import resolve_kernel
-from mercer.linalg.eigen import as_generator
-from mercer.selection.samples import one_seed, read_samples
+from mercer.random_state import generator_from, seed_from
+from mercer.selection.samples import read_samples
 
 
 @dataclass(frozen=True)
@@ -90,8 +90,8 @@ def reconstruction_error(
             "Reconstruction needs dense rows to compare; convert with toarray(), or take another criterion."
         )
     numbers = read_folds(n_components, cv, *X.shape)
-    random_state = one_seed(random_state)
-    folds = np.array_split(as_generator(random_state).permutation(X.shape[0]), cv)
+    random_state = seed_from(random_state)
+    folds = np.array_split(generator_from(random_state).permutation(X.shape[0]), cv)
     options = {"alpha": "loo", "random_state": random_state, "n_jobs": n_jobs} | (kernel_pca or {})
     errors = [[_fold_error(kernel, X, fold, q, options) for fold in folds] for q in numbers]
     return Reconstruction(numbers, np.array(errors))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -43,17 +42,6 @@ def _check_foreign(X: Any) -> Any:
     if not bool(xp.all(xp.isfinite(X))):
         raise ValueError("Input X contains NaN or infinity.")
     return X
-
-
-def one_seed(random_state: Any) -> int | None:
-    """A number from a generator, so that everything that is compared draws the same; numbers and None as they are."""
-    if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(2**31))
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(2**31))
-    if random_state is None or (isinstance(random_state, Integral) and int(random_state) >= 0):
-        return None if random_state is None else int(random_state)
-    raise ValueError(f"random_state={random_state!r} must be None, a whole number ≥ 0, a Generator or a RandomState.")
 
 
 def refuse_constant(X: Any) -> None:

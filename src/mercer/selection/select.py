@@ -14,14 +14,14 @@ from mercer.exceptions import DegenerateDataWarning, FailedCandidateWarning, Mem
 from mercer.features import rows_of
 from mercer.kernels.discrete import Spectrum
 from mercer.kernels.kernel import Kernel
-from mercer.linalg.eigen import as_generator
 from mercer.memory import parse_bytes
+from mercer.random_state import generator_from, seed_from
 from mercer.selection.alignment import alignment
 from mercer.selection.candidates import default_candidates, read_candidates
 from mercer.selection.kernel_ridge import leave_one_out
 from mercer.selection.ranking import KernelSelection, ScoredKernel
 from mercer.selection.reconstruction import read_folds, reconstruction_error
-from mercer.selection.samples import one_seed, read_samples, read_target, refuse_constant
+from mercer.selection.samples import read_samples, read_target, refuse_constant
 from mercer.spectral.parallel_analysis import parallel_analysis, refuse_one_column
 
 EXACT_UP_TO = 2000  # samples for which rank="auto" means no factor at all
@@ -166,7 +166,7 @@ def select_kernel(
     refuse_constant(X)
     if chosen.needs_y:
         read_target(y, X.shape[0], target)
-    random_state = one_seed(random_state)
+    random_state = seed_from(random_state)
     _check_numbers(max_rows=max_rows, n_permutations=n_permutations, rank=None if rank == "auto" else rank)
     if memory_limit is not None:
         parse_bytes(memory_limit)
@@ -217,7 +217,7 @@ def _sampled(X: Any, y: Any, rows: int | None, kernel: Kernel, random_state: Any
     n = X.shape[0]
     if rows is None or n <= rows:
         return X, y
-    index = np.sort(as_generator(random_state).choice(n, int(rows), replace=False))
+    index = np.sort(generator_from(random_state).choice(n, int(rows), replace=False))
     part = rows_of(X, index)
     if kernel.accepts == "indices":
         part = rows_of(part.T, index).T

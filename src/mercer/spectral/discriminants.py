@@ -32,12 +32,13 @@ from mercer.linalg.discriminant import (
     scatter,
     without_mean,
 )
-from mercer.linalg.eigen import SMALL, as_generator
+from mercer.linalg.eigen import SMALL
 from mercer.linalg.gram import Gram
 from mercer.linalg.lowrank import rpcholesky
 from mercer.linalg.operators import Dense, Operator
 from mercer.linalg.solve import factor_preconditioner, shifted_solve
 from mercer.linalg.weighted import WeightedCentered
+from mercer.random_state import generator_from
 from mercer.spectral.discriminant_penalty import EPS, HIDDEN, SAMPLE, choose_reg, stratified_sample
 
 _PROBES = 6  # random vectors, at least, that measure how much room all of K leaves beside what its factor does
@@ -125,7 +126,7 @@ def on_features(kernel: Kernel, X: Any, classes: Classes, settings: Settings) ->
     features = _features(kernel, X, settings.rank, settings)
     S = scatter(features.F, classes, settings.n_jobs)
     _refuse_constant(S.variance)
-    sample = stratified_sample(classes.codes, SAMPLE, as_generator(settings.random_state))
+    sample = stratified_sample(classes.codes, SAMPLE, generator_from(settings.random_state))
     rows, w, path = _centred_rows(features.F, sample, S), classes.weights[sample], None
     if settings.reg == "loo":
         spectrum = ScatterSpectrum(S, rows, w, classes.n)
@@ -292,7 +293,7 @@ def _streamed(kernel: Kernel, X: Any, classes: Classes, settings: Settings) -> W
     preconditioner = factor_preconditioner(G, xp, settings.n_jobs)
     Y = without_mean(classes.indicators(), np.sqrt(classes.weights))
     C, width = Y.shape[1], block_width(Y.shape[1])
-    probes = as_generator(settings.random_state).choice([-1.0, 1.0], (A.n, width - C))
+    probes = generator_from(settings.random_state).choice([-1.0, 1.0], (A.n, width - C))
     B = xp.asarray(np.column_stack([Y, probes]), **place)
     rough = shifted_solve(
         coarse,
@@ -329,14 +330,14 @@ def _streamed(kernel: Kernel, X: Any, classes: Classes, settings: Settings) -> W
 def _start_factor(K: Operator, settings: Settings) -> Any:
     """F in float32, which is enough to choose a penalty and to precondition with."""
     rank = start_rank(K.n, settings.reg)
-    return rpcholesky(K, rank, as_generator(settings.random_state), dtype=K.xp.float32, rounds=4).F
+    return rpcholesky(K, rank, generator_from(settings.random_state), dtype=K.xp.float32, rounds=4).F
 
 
 def _chosen_reg(F: Any, S: Scatter, classes: Classes, variance: float, settings: Settings) -> tuple[float, Any]:
     """The penalty that was asked for, or the one of least leave-one-out error on the factor, with its path."""
     if settings.reg != "loo":
         return float(settings.reg), None
-    sample = stratified_sample(classes.codes, SAMPLE, as_generator(settings.random_state))
+    sample = stratified_sample(classes.codes, SAMPLE, generator_from(settings.random_state))
     spectrum = ScatterSpectrum(S, _centred_rows(F, sample, S), classes.weights[sample], classes.n)
     return choose_reg(spectrum, variance, sample, classes)
 

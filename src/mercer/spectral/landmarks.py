@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer.graph.geodesics import Geodesics
-from mercer.linalg.eigen import as_generator
+from mercer.random_state import generator_from
 
 
 def landmark_count(landmarks: Any, n: int, rows: int, n_components: int) -> int | None:
@@ -35,7 +35,7 @@ def landmark_count(landmarks: Any, n: int, rows: int, n_components: int) -> int 
 def choose_landmarks(landmarks: Any, count: int, geodesics: Geodesics, rows: np.ndarray, seed: Any) -> np.ndarray:
     """(count,) row numbers of the data, `rows` being those of the graph: the given ones, or by max–min along it."""
     if isinstance(landmarks, Integral):
-        return rows[geodesics.spread(count, int(as_generator(seed).integers(geodesics.n)))]
+        return rows[geodesics.spread(count, int(generator_from(seed).integers(geodesics.n)))]
     given = np.asarray(landmarks)
     if not np.isin(given, rows).all():
         raise ValueError("Some landmarks are outside the largest component, which alone is mapped.")

@@ -13,10 +13,11 @@ from mercer.backends import is_foreign, namespace, placement, to_numpy
 from mercer.exceptions import MemoryLimitError
 from mercer.features import refuse_overflow, rows_of
 from mercer.kernels.kernel import Kernel
-from mercer.linalg.eigen import DENSE_BELOW, as_generator, top_eigenpairs
+from mercer.linalg.eigen import DENSE_BELOW, top_eigenpairs
 from mercer.linalg.gram import Gram
 from mercer.linalg.operators import Centered
 from mercer.memory import available_bytes, format_bytes
+from mercer.random_state import generator_from
 
 MAX_ROWS = 1000  # of the data that are looked at, unless more are asked for
 _FIRST = 16  # eigenvalues computed at first; doubled until one falls below its null
@@ -85,7 +86,7 @@ def parallel_analysis(
     if X.shape[0] < 2:
         raise ValueError("Parallel analysis compares eigenvalues of samples that differ; give at least 2 rows.")
     _refuse_large(min(X.shape[0], max_rows))
-    rng = as_generator(random_state)
+    rng = generator_from(random_state)
     rows = X
     if X.shape[0] > max_rows:
         rows = rows_of(X, np.sort(rng.choice(X.shape[0], max_rows, replace=False)))
