@@ -9,13 +9,10 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from safetensors import safe_open
-from safetensors.numpy import load_file
 
 import mercer
 from mercer.exceptions import ModelFileError
 from mercer.kernels import Linear
-from mercer.models.container import DEPTH, parse_document
 from mercer.models.fields import Mismatch, declaration_of
 from mercer.models.model_file import save_model
 from mercer.models.registry import find_declaration, load_model
@@ -202,42 +199,6 @@ def test_what_contains_itself_is_refused(tmp_path):
 def test_nodes_that_are_none(node):
     with pytest.raises(Mismatch):
         Reader({"v": np.arange(3.0)}, find_declaration).value(node, "here")
-
-
-@pytest.mark.parametrize("text", ["[1]", "{", '{"a":1,"a":2}', '{"a":NaN}', '{"a":-Infinity}', "5", ""])
-def test_documents_that_are_none(text):
-    with pytest.raises(ModelFileError):
-        parse_document(text)
-
-
-def test_depth_is_bounded_and_brackets_in_text_are_none():
-    text = '{"a":' + "[" * (DEPTH - 1) + "]" * (DEPTH - 1) + "}"
-    assert parse_document(text)
-    with pytest.raises(ModelFileError, match="levels deep"):
-        parse_document(text.replace("[]", "[[]]"))
-    assert parse_document(json.dumps({"a": '"\\' + "[" * 1000}))
-    deep = []
-    for _ in range(DEPTH):
-        deep = [deep]
-    with pytest.raises(ModelFileError, match="levels deep"):
-        mercer.KernelPCA(kernel_params={"a": deep}).save("never")
-
-
-def test_any_reader_of_safetensors_reads_the_arrays(tmp_path):
-    X = np.random.default_rng(0).standard_normal((30, 3))
-    model = mercer.PCA(2).fit(X)
-    save_model(model, tmp_path / "m.safetensors", {"by": "hand"})
-    tensors = load_file(tmp_path / "m.safetensors")
-    np.testing.assert_array_equal(tensors["mean_"], model.mean_)
-    np.testing.assert_array_equal(tensors["components_"].T, model.components_)  # it lies in Fortran's order
-    with safe_open(tmp_path / "m.safetensors", framework="np") as file:
-        document = json.loads(file.metadata()["mercer"])
-    assert document["format"] == 1
-    assert document["mercer"] == mercer.__version__
-    assert document["model"]["object"] == "PCA"
-    assert document["model"]["params"]["n_components"] == 2
-    assert document["model"]["state"]["components_"] == {"transposed": "components_"}
-    assert load_model(tmp_path / "m.safetensors")[1] == {"by": "hand"}
 
 
 def test_masks_are_not_lost_in_silence(tmp_path):
