@@ -1,5 +1,6 @@
 """Declarations of what model files hold are complete: every class is on the list, every attribute has a line."""
 
+import inspect
 import pkgutil
 from importlib import import_module
 
@@ -11,7 +12,7 @@ from sklearn.linear_model import Ridge
 import mercer
 from mercer.embedding.weighting import Uniform
 from mercer.kernels import RBF, Spectrum
-from mercer.models.fields import DECLARED, declaration_of
+from mercer.models.fields import DECLARED, SavedRecord, declaration_of
 from mercer.models.registry import MODULES
 
 RNG = np.random.default_rng(0)
@@ -136,3 +137,17 @@ def _visit(value, place, seen):
         for name, entry in part.items():
             for inner in entry if isinstance(entry, (list, tuple)) else [entry]:
                 _visit(inner, f"{place}.{name}", seen)
+
+
+def test_records_declare_every_argument_of_their_constructor():
+    """An argument without a line would be lost in a file: the loaded object would have its default."""
+    records = [each for each in ours().values() if isinstance(each, SavedRecord) and each.build is None]
+    assert len(records) > 40
+    for record in records:
+        name, home = record.owner.__name__, f"{record.owner.__module__.replace('.', '/')}.py"
+        declared = {attribute.lstrip("_") for attribute in record.lines()}
+        taken = set(inspect.signature(record.owner).parameters)
+        assert declared == taken, (
+            f"The constructor of {name} takes {sorted(taken)}, and `{name}._saved` in {home} declares "
+            f"{sorted(declared)}: add or delete lines there."
+        )
