@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-import mercer.spectral.discriminants as discriminants
+import mercer.spectral.discriminant as discriminants
 from mercer import KernelDiscriminantAnalysis
 from mercer.exceptions import DegenerateDataWarning, MemoryLimitError, NotConvergedWarning
 from mercer.kernels import RBF, Linear, Polynomial, Spectrum

@@ -19,10 +19,9 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import PCA, KernelPCA, NoveltyDetector
-from mercer.estimators import leave_one_out
-from mercer.estimators.leave_one_out import left_out_distances
 from mercer.exceptions import DegenerateDataWarning
 from mercer.kernels import RBF, ArcCosine, Cosine, Laplacian, Linear, Matern, Polynomial, Spectrum
+from mercer.spectral.leave_one_out import Limits
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((60, 5)) * [3.0, 2.0, 1.0, 0.5, 0.3] + 4.0
@@ -170,42 +169,39 @@ def test_left_out_distances_are_those_of_refits(model):
     """1e-9 of the mean distance, where rows in the sample are 8 % to 50 % too near."""
     truth = refitted(model, X)
     fitted = clone(model).fit(X)
-    assert_allclose(left_out_distances(fitted, X), truth, atol=1e-9 * truth.mean())
+    assert_allclose(fitted.left_out_distances(X), truth, atol=1e-9 * truth.mean())
     assert fitted.squared_distance(X).mean() < 0.97 * truth.mean()
 
 
 def test_wide_data():
     wide = np.random.default_rng(3).standard_normal((30, 80)) * 0.95 ** np.arange(80)
-    assert_allclose(left_out_distances(PCA(4).fit(wide), wide), refitted(PCA(4), wide), rtol=1e-9)
+    assert_allclose(PCA(4).fit(wide).left_out_distances(wide), refitted(PCA(4), wide), rtol=1e-9)
 
 
 @pytest.mark.parametrize("model", [PCA(2), kpca(), kpca(eigen_solver="rpcholesky", rank=60)], ids=repr)
-@pytest.mark.parametrize("limit", ["_WHOLE", "_EXACT_WORK"])
-def test_large_data_is_judged_by_the_kept_pairs(model, limit, monkeypatch):
+@pytest.mark.parametrize("limits", [Limits(whole=1, block_entries=200), Limits(exact_work=1, block_entries=200)])
+def test_large_data_is_judged_by_the_kept_pairs(model, limits):
     """Without all eigenpairs the distances are estimates: most of the bias goes, and ranks stay."""
     truth = refitted(model, X)
     fitted = clone(model).fit(X)
     naive = fitted.squared_distance(X)
-    monkeypatch.setattr(leave_one_out, limit, 1)
-    monkeypatch.setattr(leave_one_out, "_BLOCK_ENTRIES", 200)
-    found = left_out_distances(fitted, X)
+    found = fitted.left_out_distances(X, limits=limits)
     assert abs(found.mean() - truth.mean()) < 0.2 * (truth.mean() - naive.mean())
     assert np.corrcoef(found, truth)[0, 1] > 0.98
 
 
-def test_blocks_change_nothing(monkeypatch):
+def test_blocks_change_nothing():
     models = [PCA(2).fit(X), kpca(eigen_solver="rpcholesky", rank=40).fit(X)]
-    whole = [left_out_distances(model, X) for model in models]
-    monkeypatch.setattr(leave_one_out, "_BLOCK_ENTRIES", 200)
-    for model, distances in zip(models, whole, strict=True):
-        assert_allclose(left_out_distances(model, X), distances, rtol=1e-7)
+    for model in models:
+        in_blocks = model.left_out_distances(X, limits=Limits(block_entries=200))
+        assert_allclose(in_blocks, model.left_out_distances(X), rtol=1e-7)
 
 
 def test_low_rank_is_near_its_refits():
     """A landmark that is left out is no landmark: its distance is at least that from the span of the others."""
     model = kpca(eigen_solver="rpcholesky", rank=30, random_state=0).fit(X)
     exact = refitted(kpca(), X)
-    found = left_out_distances(model, X)
+    found = model.left_out_distances(X)
     assert abs(found.mean() - exact.mean()) < 0.3 * (exact.mean() - model.squared_distance(X).mean())
     S = X[model.landmarks_]
     apart = 1 / np.linalg.inv(RBF(gamma=0.1)(S)).diagonal()
@@ -388,8 +384,8 @@ def test_duplicates():
     [PCA(2), KernelPCA(2, kernel="linear"), KernelPCA(2, kernel="linear", eigen_solver="rpcholesky", rank=5)],
     ids=["pca", "kernel pca", "factor"],
 )
-def test_left_out_distances_keep_the_unit_of_the_data(model, whole, scale, monkeypatch):
-    monkeypatch.setattr(leave_one_out, "_WHOLE", whole)
-    plain, scaled = (left_out_distances(clone(model).fit(rows), rows) for rows in (X, X * scale))
+def test_left_out_distances_keep_the_unit_of_the_data(model, whole, scale):
+    limits = Limits(whole=whole)
+    plain, scaled = (clone(model).fit(rows).left_out_distances(rows, limits=limits) for rows in (X, X * scale))
     assert plain.min() > 0
     assert_allclose(scaled / scale / scale, plain, rtol=1e-6)

@@ -19,6 +19,7 @@ from mercer.estimators.base import Estimator
 from mercer.estimators.kernel_pca import KernelPCA
 from mercer.exceptions import MemoryLimitError
 from mercer.fit_report import Report
+from mercer.graph.connectivity import WAYS, connect
 from mercer.graph.geodesics import Geodesics
 from mercer.graph.nearest_neighbors import build_index
 from mercer.kernels import Kernel
@@ -44,11 +45,11 @@ from mercer.models.fields import (
 )
 from mercer.planning import Plan, limit_of
 from mercer.spectral.components import Settings
-from mercer.spectral.connection import WAYS, connect
-from mercer.spectral.landmarks import choose_landmarks, landmark_count
 from mercer.spectral.scaling import (
     Scaling,
+    choose_landmarks,
     distance_settings,
+    landmark_count,
     place_links,
     plan_unfolding,
     refuse_units,

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import _fit_context
+from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils._set_output import _wrap_data_with_container
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import _check_feature_names, check_consistent_length, check_is_fitted
 
-from mercer.backends import beside, column_signs, is_foreign, placement, to_numpy
-from mercer.estimators.base import stand_in
+from mercer.backends import adopt, beside, column_signs, is_foreign, namespace, placement, to_numpy
+from mercer.estimators.base import FLOATS, stand_in
 from mercer.estimators.kernel_base import KernelEstimator
-from mercer.estimators.second_view import SecondView
 from mercer.exceptions import DegenerateDataWarning, ForcedCorrelationWarning, warn
 from mercer.expansion import KernelExpansion
 from mercer.features import Features, kernel_features, most_columns, workload_of
@@ -23,7 +25,6 @@ from mercer.fit_report import Report
 from mercer.footprints import canonical
 from mercer.kernels import KERNEL_NAMES, Kernel
 from mercer.kernels.kernel_fields import bound_kernel
-from mercer.linalg.canonical import CanonicalPairs, View, canonical_pairs
 from mercer.linalg.crossproducts import times
 from mercer.models.fields import (
     INPUT,
@@ -39,6 +40,7 @@ from mercer.models.fields import (
     whole,
 )
 from mercer.planning import Plan
+from mercer.spectral.canonical import CanonicalPairs, View, canonical_pairs
 
 
 class KernelCCA(KernelEstimator):
@@ -406,3 +408,54 @@ def _refuse_apart(X: Any, Y: Any) -> None:
     if is_foreign(X) != is_foreign(Y) or (is_foreign(X) and (placement(X) != placement(Y) or type(X) is not type(Y))):
         places = " and ".join(f"{type(A).__module__.partition('.')[0]} arrays" for A in (X, Y))
         raise ValueError(f"X and y must be of one array type and on one device, not {places}: convert one of them.")
+
+
+# --- the second view ---------------------------------------------------------------------------------------
+
+
+class SecondView(KernelEstimator):
+    """What an estimator of two views knows of y: `kernel_`, `gamma_`, `n_features_in_` and `X_fit_` are y's."""
+
+    _saved = SavedEstimator(
+        "SecondView",
+        {**INPUT, "kernel_": bound_kernel, "gamma_": optional(number), "X_fit_": samples("n", "d")},
+        root=False,
+    )
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = KernelEstimator._kernel_constraints
+
+    def __init__(self, owner="", *, kernel="rbf", gamma=None, degree=3, coef0=1, kernel_params=None):
+        self.owner = owner
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+
+    def _read(
+        self, X: Any, *, reset: bool, accept_sparse: Any = "csr", **checks: Any
+    ) -> tuple[Any, Callable[[Any], Any]]:
+        """y as (n, d), one column where it has one dimension, and the function that gives a result its type."""
+        Y, restore = adopt(X)
+        if is_foreign(Y):
+            Y = namespace(Y).reshape(Y, (-1, 1)) if Y.ndim == 1 else Y
+            return self._check_foreign(Y, reset=reset, **checks), restore
+        _check_feature_names(self, Y, reset=reset)
+        checks = {"dtype": FLOATS, "accept_sparse": accept_sparse} | checks
+        Y = check_array(_column(Y), input_name="y", estimator=self.owner, **checks)
+        if reset:
+            self.n_features_in_ = Y.shape[1]
+        elif Y.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"y has {Y.shape[1]} features, but {self.owner} is expecting {self.n_features_in_} features in its "
+                "second view."
+            )
+        return Y, restore
+
+
+def _column(Y: Any) -> Any:
+    """One number a sample is a view of one column."""
+    if sp.issparse(Y) or getattr(Y, "ndim", 1) != 1:
+        return Y
+    values = np.asarray(Y)
+    return values.reshape(-1, 1) if values.ndim == 1 else values

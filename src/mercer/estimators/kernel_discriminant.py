@@ -21,8 +21,6 @@ from mercer.features import most_columns
 from mercer.fit_report import Report
 from mercer.footprints import factor_discriminants, kept_tiles, stored_discriminants, streamed_discriminants
 from mercer.kernels.kernel_fields import bound_kernel
-from mercer.linalg.discriminant import Classes
-from mercer.linalg.discriminant_rule import fit_rule
 from mercer.linalg.eigen import SMALL, default_tol
 from mercer.linalg.krylov import SINGLE_FLOOR
 from mercer.models.fields import (
@@ -41,8 +39,9 @@ from mercer.models.fields import (
     whole,
 )
 from mercer.planning import Plan
-from mercer.spectral.discriminant_penalty import SAMPLE
-from mercer.spectral.discriminants import TILE, Settings, block_width, find_discriminants, start_rank
+from mercer.spectral.class_rule import SAMPLE, fit_rule
+from mercer.spectral.discriminant import TILE, Settings, block_width, find_discriminants, start_rank
+from mercer.spectral.scatter import Classes
 
 
 class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):

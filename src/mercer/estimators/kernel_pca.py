@@ -45,6 +45,7 @@ from mercer.preimage.inverse_method import refuse_without_rows, scores_like
 from mercer.preimage.ridge import RidgeMap
 from mercer.spectral.components import Components, Settings, exact_components, factor_components
 from mercer.spectral.contributions import feature_contributions
+from mercer.spectral.leave_one_out import LIMITS, Limits, from_factor, from_gram
 from mercer.spectral.parallel_analysis import parallel_analysis, refuse_no_columns, refuse_one_column
 from mercer.spectral.scaling import Scaling
 
@@ -448,6 +449,21 @@ class KernelPCA(KernelEstimator):
         """
         _, distances, restore = self._norms_and_distances(X, "squared_distance")
         return restore(self._like(distances))
+
+    def left_out_distances(self, X, *, limits: Limits = LIMITS) -> np.ndarray:
+        """The squared distance of each training row from the subspace of all the others, (n,), without refits.
+
+        X must be the rows that were fitted. Rows that were fitted lie nearer to the subspace than new ones, so these
+        distances, not those of `squared_distance`, say what to expect of a new row. `limits` say up to where they are
+        exact. Cost: that of all eigenpairs up to 2000 rows, one pass over K beyond.
+        """
+        check_is_fitted(self)
+        X, _ = self._new_samples(X)
+        values = to_numpy(self.eigenvalues_)
+        if self.landmarks_ is not None:
+            return from_factor(self.expansion_, X, self.landmarks_, int(np.sum(values > 0)), limits)
+        # The kernel that was worked with: a linear one is taken about the mean.
+        return from_gram(self.expansion_.kernel, X, values, to_numpy(self._scores()), self.n_jobs, limits)
 
     def _norms_and_distances(self, X, method: str):
         """‖φ̃(x)‖² and what the components leave of it, (m,), in float64 NumPy, and the way back to the type of X."""

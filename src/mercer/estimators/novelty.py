@@ -15,13 +15,15 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.backends import namespace
 from mercer.estimators.base import Planned, Saved, stand_in
 from mercer.estimators.kernel_pca import KernelPCA
-from mercer.estimators.leave_one_out import left_out_distances, left_out_footprint
 from mercer.estimators.pca import PCA
 from mercer.exceptions import DegenerateDataWarning, warn
 from mercer.fit_report import Report
+from mercer.features import workload_of
+from mercer.footprints import left_out_rows
 from mercer.kernels.discrete import Precomputed
 from mercer.models.fields import INPUT, SavedEstimator, finite, floats, instance_of
 from mercer.planning import Footprint, Plan
+from mercer.spectral.leave_one_out import LIMITS
 
 AUTO_CONTAMINATION = 0.05
 
@@ -57,10 +59,10 @@ class NoveltyDetector(Planned, Saved, OutlierMixin, MetaEstimatorMixin, BaseEsti
     `fit_predict` judges each training row by its distance when left out, so that just the share `contamination` of them
     is called new. `predict` treats its rows as new; training rows given to it are nearer, so fewer are called new.
 
-    Cost of the threshold: up to 2000 rows (or, for PCA, features) one eigendecomposition of that size, after which it
-    is exact where rows × eigenvalues × components are at most 10⁸; beyond, one more pass over K, after which it is an
-    estimate (see `mercer.linalg.downdate`): measured, single distances were off by up to 12 to 24 % of the largest, and
-    the threshold, a quantile of them all, by 2 to 3 %; for eigen_solver="rpcholesky" n · rank entries of K and
+    Cost of the threshold: one eigendecomposition of up to 2000 rows (for PCA, features). It is exact as long as
+    rows × eigenvalues × components stay below 10⁸. Beyond that it takes one more pass over K and is an estimate (see
+    `mercer.spectral.downdate`): in measurements single distances were off by up to 12 to 24 % of the largest, and the
+    threshold, a quantile of them all, by 2 to 3 %. With eigen_solver="rpcholesky": n · rank entries of K and
     n · rank² operations.
 
     References: Turk & Pentland, *Face recognition using eigenfaces* (1991); Hoffmann, *Kernel PCA for novelty
@@ -105,7 +107,7 @@ class NoveltyDetector(Planned, Saved, OutlierMixin, MetaEstimatorMixin, BaseEsti
         self.n_features_in_ = self.estimator_.n_features_in_
         if hasattr(self.estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.estimator_.feature_names_in_
-        self.left_out_distances_ = left_out_distances(self.estimator_, X)
+        self.left_out_distances_ = self.estimator_.left_out_distances(X)
         share = AUTO_CONTAMINATION if self.contamination == "auto" else float(self.contamination)
         found, rounding = float(np.quantile(self.left_out_distances_, 1 - share)), _rounding(self.estimator_)
         self.threshold_ = max(found, rounding)
@@ -126,7 +128,7 @@ class NoveltyDetector(Planned, Saved, OutlierMixin, MetaEstimatorMixin, BaseEsti
     def _draft(self, X: Any, y: Any = None) -> Plan:
         model = self._subspace()
         plan = model._draft(X)
-        after = left_out_footprint(model, X)
+        after = _left_out_footprint(model, X)
         steps = {**plan.footprint.as_steps("subspace"), **after.as_steps("rows left out")}
         return replace(plan, estimator=type(self).__name__, footprint=Footprint({}, steps))
 
@@ -184,3 +186,14 @@ def _rounding(model: PCA | KernelPCA) -> float:
 def _signs(decision: Any) -> Any:
     xp = namespace(decision)
     return 2 * xp.astype(decision >= 0, xp.int64) - 1
+
+
+def _left_out_footprint(model: PCA | KernelPCA, X: Any) -> Footprint:
+    """The memory of `left_out_distances` for rows such as X."""
+    kernel = model._resolved(1) if isinstance(model, KernelPCA) else None
+    work = workload_of(X, getattr(model, "n_jobs", None), kernel)
+    if isinstance(model, PCA) and work.d <= min(work.n, LIMITS.whole):
+        step = min(work.n, max(1, LIMITS.block_entries // work.d))
+        return Footprint({}, {"rows": {"blocks of rows": 6 * 8 * step * work.d, "covariance": 5 * 8 * work.d**2}})
+    k = model.n_components if isinstance(model.n_components, int) else 16
+    return left_out_rows(work, k, LIMITS.whole, LIMITS.block_entries)

@@ -20,6 +20,7 @@ from mercer.estimators.base import Estimator
 from mercer.exceptions import DegenerateDataWarning, warn
 from mercer.fit_report import Report
 from mercer.footprints import axes as principal_axes
+from mercer.kernels import Linear
 from mercer.linalg.covariance import (
     ONE_MATRIX_ABOVE,
     Axes,
@@ -37,6 +38,7 @@ from mercer.models.fields import INPUT, SavedEstimator, finite, floats, if_set, 
 from mercer.planning import Plan, code_bytes
 from mercer.random_state import legacy_generator_from
 from mercer.spectral.intrinsic_dimension import Gaussian, choose_dimension, noise_variance
+from mercer.spectral.leave_one_out import LIMITS, Limits, from_gram, from_rows
 
 _REASONS = {
     "covariance_eigh": "the rows are many and narrow, so one pass over them gives the covariance",
@@ -221,6 +223,23 @@ class PCA(Estimator):
         """‖x − x̂‖² of each row, (n,), x̂ its projection on the components: the squared distance from the subspace."""
         distances, dtype, restore = self._squared_distances(X, "squared_distance")
         return restore(namespace(distances).astype(distances, dtype, copy=False))
+
+    def left_out_distances(self, X: Array, *, limits: Limits = LIMITS) -> np.ndarray:
+        """The squared distance of each training row from the subspace of all the others, (n,), without refits.
+
+        X must be the rows that were fitted; `limits` say up to where the distances are exact. Cost: n d² + d³ flops, or
+        those of the n × n matrix of inner products where there are more columns than rows.
+        """
+        check_is_fitted(self)
+        X, _ = self._data(X, reset=False)
+        n, d = X.shape
+        if d <= min(n, limits.whole):
+            return from_rows(X if sp.issparse(X) else to_numpy(X), self.n_components_, limits)
+        values = (n - 1) * to_numpy(self.explained_variance_).astype(np.float64)
+        lengths = np.sqrt(values / (n - 1)) if self.whiten else 1.0
+        scores = to_numpy(self._scores(X)).astype(np.float64) * lengths
+        X = X if is_foreign(X) or X.dtype.kind == "f" else X.astype(np.float64)
+        return from_gram(Linear().centered_form(X), X, values, scores, None, limits)
 
     def _squared_distances(self, X: Array, method: str) -> tuple[Array, Any, Callable[[Array], Array]]:
         """‖x − x̂‖² in wide floats, in chunks on all cores; the dtype of results for X; the way back to its type."""

@@ -11,6 +11,7 @@ All give `Scaling`: Components, as kernel PCA has them, of the kernel −½d², 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from mercer.linalg.operators import Centered
 from mercer.linalg.tiled import Packed
 from mercer.memory import available_bytes
 from mercer.planning import Plan, code_bytes, limit_of
+from mercer.random_state import generator_from
 from mercer.spectral.components import Components, Settings, components_of
 
 _RUN = 8192  # columns of the landmarks' distances that are turned into coordinates at a time
@@ -183,6 +185,40 @@ def place_links(
 
     geodesics.each(links, use)
     return out
+
+
+# --- landmarks -------------------------------------------------------------------------------------------
+
+
+def landmark_count(landmarks: Any, n: int, rows: int, n_components: int) -> int | None:
+    """The number of landmarks for a graph of n of the data's `rows`; None for none. Refuses what cannot be some."""
+    if landmarks is None:
+        return None
+    if isinstance(landmarks, Integral):
+        count = min(int(landmarks), n)
+    else:
+        given = np.asarray(landmarks)
+        if given.ndim != 1 or not np.issubdtype(given.dtype, np.integer):
+            raise TypeError("landmarks must be a number, or the numbers of rows: whole numbers.")
+        if len(np.unique(given)) < len(given) or given.min() < 0 or given.max() >= rows:
+            raise ValueError(f"landmarks must be different row numbers from 0 to {rows - 1}.")
+        count = len(given)
+    if count <= n_components and count < n:
+        raise ValueError(
+            f"{count} landmarks span {count - 1} coordinates at most, and n_components={n_components} are asked for. "
+            "Take more landmarks; ten times n_components is little."
+        )
+    return count
+
+
+def choose_landmarks(landmarks: Any, count: int, geodesics: Geodesics, rows: np.ndarray, seed: Any) -> np.ndarray:
+    """(count,) row numbers of the data, `rows` being those of the graph: the given ones, or by max–min along it."""
+    if isinstance(landmarks, Integral):
+        return rows[geodesics.spread(count, int(generator_from(seed).integers(geodesics.n)))]
+    given = np.asarray(landmarks)
+    if not np.isin(given, rows).all():
+        raise ValueError("Some landmarks are outside the largest component, which alone is mapped.")
+    return given.astype(np.int64)
 
 
 # --- the matrix of −½d² ----------------------------------------------------------------------------------

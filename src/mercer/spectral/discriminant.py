@@ -20,7 +20,14 @@ from mercer.features import Features, kernel_features, refuse_overflow, rows_of,
 from mercer.kernels import Kernel
 from mercer.kernels.discrete import Precomputed
 from mercer.linalg.crossproducts import runs_of, times
-from mercer.linalg.discriminant import (
+from mercer.linalg.eigen import SMALL
+from mercer.linalg.gram import Gram
+from mercer.linalg.lowrank import rpcholesky
+from mercer.linalg.operators import Dense, Operator
+from mercer.linalg.solve import factor_preconditioner, shifted_solve
+from mercer.linalg.weighted import WeightedCentered
+from mercer.spectral.class_rule import EPS, HIDDEN, SAMPLE, choose_reg, stratified_sample
+from mercer.spectral.scatter import (
     Classes,
     Directions,
     DualSpectrum,
@@ -32,14 +39,7 @@ from mercer.linalg.discriminant import (
     scatter,
     without_mean,
 )
-from mercer.linalg.eigen import SMALL
-from mercer.linalg.gram import Gram
-from mercer.linalg.lowrank import rpcholesky
-from mercer.linalg.operators import Dense, Operator
-from mercer.linalg.solve import factor_preconditioner, shifted_solve
-from mercer.linalg.weighted import WeightedCentered
 from mercer.random_state import generator_from
-from mercer.spectral.discriminant_penalty import EPS, HIDDEN, SAMPLE, choose_reg, stratified_sample
 
 _PROBES = 6  # random vectors, at least, that measure how much room all of K leaves beside what its factor does
 _TOGETHER = 16  # columns that a pass takes at the price of one: BLAS's blocks are no smaller

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.linalg import eigh
 
 from mercer.linalg import canonical
-from mercer.linalg.canonical import View, canonical_pairs, top_singular_triplets
+from mercer.spectral.canonical import View, canonical_pairs, top_singular_triplets
 
 RNG = np.random.default_rng(3)
 N = 120

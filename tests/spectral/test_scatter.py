@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mercer.linalg.discriminant import (
+from mercer.linalg.operators import Dense
+from mercer.linalg.weighted import WeightedCentered
+from mercer.spectral.scatter import (
     Classes,
     DualSpectrum,
     Penalised,
@@ -13,8 +15,6 @@ from mercer.linalg.discriminant import (
     left_out,
     scatter,
 )
-from mercer.linalg.operators import Dense
-from mercer.linalg.weighted import WeightedCentered
 
 RNG = np.random.default_rng(11)
 n, m, C = 60, 8, 3

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mercer.linalg.downdate import exact_distances, lumped_distances
+from mercer.spectral.downdate import exact_distances, lumped_distances
 
 
 def refitted(P, k):

@@ -11,11 +11,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mercer.linalg.discriminant import Directions
 from mercer.models.fields import SavedRecord, at_least, floats
+from mercer.spectral.scatter import Classes, Directions, DualSpectrum, ScatterSpectrum, directions, left_out
 
 _COLDEST, _CLOSE, _NEWTON = 2e-9, 1e-3, 60  # of 1/T: the least, how near to the best is enough, steps at most
 _LEAST = 1e-3  # of the fitted means: below it a direction says nothing of new samples, and this is as good as nothing
+REG_GRID = np.logspace(-9, 0, 28)  # relative to the total variance: what reg="loo" tries
+SAMPLE = 2000  # samples that are left out in turn; more would only repeat what they say
+EPS = float(np.finfo(np.float64).eps)
+HIDDEN = 1e-11  # room below this is rounding
 
 
 @dataclass(frozen=True)
@@ -86,3 +90,42 @@ def fit_rule(
     rest = slice(None) if alone.all() else ~alone
     spread = np.average(((z - means[codes]) ** 2)[rest], axis=0, weights=weights[rest])
     return DiscriminantRule(means, np.maximum(spread, float(np.finfo(np.float64).tiny) ** 0.5), priors)
+
+
+# --- the penalty whose rule errs least ---------------------------------------------------------------------
+
+
+def stratified_sample(codes: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
+    """About `size` samples, each class in proportion but none left out; all of them where there are no more."""
+    if len(codes) <= size:
+        return np.arange(len(codes))
+    counts = np.bincount(codes)
+    wanted = np.minimum(counts, np.maximum(2, size * counts // len(codes)))
+    order = rng.permutation(len(codes))
+    order = order[np.argsort(codes[order], kind="stable")]
+    first = np.cumsum(counts) - counts
+    return np.sort(np.concatenate([order[f : f + w] for f, w in zip(first, wanted, strict=True)]))
+
+
+def choose_reg(
+    spectrum: ScatterSpectrum | DualSpectrum, variance: float, sample: np.ndarray, classes: Classes
+) -> tuple[float, tuple[np.ndarray, np.ndarray]]:
+    """The reg of least leave-one-out error; among equals the one whose left-out samples lie nearest their targets.
+
+    A penalty so small that rounding hides what leaving one out would change is not considered.
+    """
+    codes, w = classes.codes[sample], classes.weights[sample]
+    judged = []
+    for reg in REG_GRID:
+        mu = reg * variance
+        found, room = directions(spectrum.M(mu), classes, noise=8 * EPS / reg), spectrum.room(mu)
+        if not len(found.shares) or np.median(room) < HIDDEN:
+            judged.append((1.0, np.inf))
+            continue
+        z = left_out(spectrum.scores(mu, found.combine), codes, np.maximum(room, HIDDEN), found)
+        rule = fit_rule(z, codes, w, found, classes.priors)
+        error = float(np.average(rule.decide(z).argmax(axis=1) != codes, weights=w))
+        miss = np.average(((z - found.targets[codes]) ** 2 * found.shares * (1 - found.shares)).sum(axis=1), weights=w)
+        judged.append((error, float(miss)))
+    best = min(range(len(REG_GRID)), key=lambda i: judged[i])
+    return float(REG_GRID[best]), (REG_GRID, np.array([error for error, _ in judged]))
