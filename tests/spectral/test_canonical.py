@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.linalg import eigh
 
-from mercer.linalg import canonical
+from mercer.spectral import canonical
 from mercer.spectral.canonical import View, canonical_pairs, top_singular_triplets
 
 RNG = np.random.default_rng(3)
