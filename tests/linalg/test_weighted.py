@@ -5,11 +5,11 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer.kernels import RBF
-from mercer.linalg.discriminant import (
-    Classes,
-)
 from mercer.linalg.operators import Dense
 from mercer.linalg.weighted import WeightedCentered
+from mercer.spectral.scatter import (
+    Classes,
+)
 
 RNG = np.random.default_rng(11)
 

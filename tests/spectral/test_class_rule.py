@@ -5,10 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from mercer.linalg.discriminant import (
+from mercer.spectral.class_rule import DiscriminantRule, fit_rule
+from mercer.spectral.scatter import (
     Directions,
 )
-from mercer.linalg.discriminant_rule import DiscriminantRule, fit_rule
 
 
 @settings(max_examples=25, deadline=None)
