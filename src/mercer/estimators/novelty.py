@@ -17,8 +17,8 @@ from mercer.estimators.base import Planned, Saved, stand_in
 from mercer.estimators.kernel_pca import KernelPCA
 from mercer.estimators.pca import PCA
 from mercer.exceptions import DegenerateDataWarning, warn
-from mercer.fit_report import Report
 from mercer.features import workload_of
+from mercer.fit_report import Report
 from mercer.footprints import left_out_rows
 from mercer.kernels.discrete import Precomputed
 from mercer.models.fields import INPUT, SavedEstimator, finite, floats, instance_of

@@ -26,6 +26,7 @@ from mercer.linalg.lowrank import rpcholesky
 from mercer.linalg.operators import Dense, Operator
 from mercer.linalg.solve import factor_preconditioner, shifted_solve
 from mercer.linalg.weighted import WeightedCentered
+from mercer.random_state import generator_from
 from mercer.spectral.class_rule import EPS, HIDDEN, SAMPLE, choose_reg, stratified_sample
 from mercer.spectral.scatter import (
     Classes,
@@ -39,7 +40,6 @@ from mercer.spectral.scatter import (
     scatter,
     without_mean,
 )
-from mercer.random_state import generator_from
 
 _PROBES = 6  # random vectors, at least, that measure how much room all of K leaves beside what its factor does
 _TOGETHER = 16  # columns that a pass takes at the price of one: BLAS's blocks are no smaller
