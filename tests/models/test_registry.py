@@ -25,14 +25,14 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 def ours():
-    """The declarations in the package: other tests declare classes of their own."""
+    """The declarations in the package, all of it imported. Other tests declare classes of their own."""
+    for module in pkgutil.walk_packages(mercer.__path__, "mercer."):
+        if not module.name.endswith("__main__"):
+            import_module(module.name)
     return {name: each for name, each in DECLARED.items() if each.owner.__module__.startswith("mercer.")}
 
 
 def test_the_list_names_every_declared_class_and_its_module():
-    for module in pkgutil.walk_packages(mercer.__path__, "mercer."):
-        if not module.name.endswith("__main__"):
-            import_module(module.name)
     declared: dict[str, set[str]] = {}
     for name, declaration in ours().items():
         declared.setdefault(declaration.owner.__module__, set()).add(name)
