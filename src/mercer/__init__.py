@@ -81,7 +81,7 @@ _MODULES = (
 
 
 def load(path: "str | os.PathLike[str]") -> Any:
-    """The estimator that `estimator.save(path)` wrote: it gives the same bits, and nothing of the file is ever run.
+    """Read the estimator that `estimator.save(path)` wrote. It gives the same bits, and no code in the file is run.
 
     `mercer.exceptions.ModelFileError` is raised if the file is not a model, or was cut or altered.
     """

@@ -1,1 +1,35 @@
-"""Model files: a fitted estimator as data."""
+"""Model files: a fitted estimator as data.
+
+    fields            what a class declares of itself, and the checks that follow from it
+    values            values as JSON and arrays, both ways
+    container         arrays and a document in one file, with a checksum
+    sklearn_classes   estimators and kernels of scikit-learn inside a model
+    model_file        an estimator to a file, and back
+    registry          the classes that a file may name
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mercer.exceptions import ModelFileError
+    from mercer.models.model_file import save_model
+    from mercer.models.registry import load_model
+
+__all__ = ["ModelFileError", "load_model", "save_model"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name when it is first used: every class imports `fields` from here, and few programs save models."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from mercer.exceptions import ModelFileError
+    from mercer.models.model_file import save_model
+    from mercer.models.registry import load_model
+
+    return {"ModelFileError": ModelFileError, "load_model": load_model, "save_model": save_model}[name]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
