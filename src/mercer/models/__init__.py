@@ -1,11 +1,8 @@
 """Model files: a fitted estimator as data.
 
-    fields            what a class declares of itself, and the checks that follow from it
-    values            values as JSON and arrays, both ways
-    container         arrays and a document in one file, with a checksum
-    sklearn_classes   estimators and kernels of scikit-learn inside a model
-    model_file        an estimator to a file, and back
-    registry          the classes that a file may name
+`fields` is what a class declares of itself, and the checks that follow. `values` turns values into JSON and arrays, and
+back; `container` is the file that holds them; `sklearn_classes` knows estimators of scikit-learn inside a model.
+`model_file` puts these together, and `registry` lists the classes that a file may name.
 """
 
 from __future__ import annotations
