@@ -105,3 +105,10 @@ def test_grid_search_through_a_pipeline():
     assert search.best_params_["kpca__kernel__gamma"] == 2.0
     assert search.best_score_ > 0.95
     assert pipe.named_steps["kpca"].kernel.gamma == 1.0
+
+
+def test_points_remember_how_many_they_were_cut_from():
+    points = RBF(0.3).points(np.ones((2100, 6)))
+    part = points[100:200].take(np.arange(7))
+    assert (len(points), points.all_told) == (2100, 2100)
+    assert (len(part), part.all_told) == (7, 2100)

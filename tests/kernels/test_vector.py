@@ -1,5 +1,9 @@
 """Each vector kernel is its formula, scikit-learn's where that has it, and refuses what it cannot be."""
 
+import subprocess
+import sys
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -130,3 +134,29 @@ def test_csr_matrix_and_array(kernel):
     for kind in (sp.csr_matrix, sp.csr_array, sp.coo_array):
         np.testing.assert_allclose(kernel(kind(sparse)), kernel(sparse), rtol=1e-10, atol=1e-12)
         np.testing.assert_allclose(kernel(kind(sparse), kind(Y)), kernel(sparse, Y), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kernel", [RBF(0.3), Matern(1.5, 0.5), Laplacian(0.2)], ids=repr)
+def test_compiled_tiles_of_a_large_matrix_are_those_of_numpy_to_rounding(kernel, dtype):
+    points = kernel.points(np.random.default_rng(5).standard_normal((2100, 6)), dtype)
+    compiled = kernel.tile(points[:90], points[50:170])
+    plain = kernel.tile(*(replace(part, cut_from=0) for part in (points[:90], points[50:170])))
+    np.testing.assert_allclose(compiled, plain, rtol=64 * np.finfo(dtype).eps, atol=4 * np.finfo(dtype).eps)
+
+
+def compiles(code):
+    """Whether compiled loops are loaded in a fresh process after `code`."""
+    code = f"import sys, numpy as np; from mercer.kernels import *; {code}"
+    code += "; sys.exit('mercer.backends.compiled' in sys.modules)"
+    return bool(subprocess.run([sys.executable, "-c", code], check=False).returncode)
+
+
+def test_numba_is_loaded_for_tiles_of_a_large_matrix_alone():
+    assert not compiles("k = RBF(0.3); k.tile(k.points(np.ones((300, 6)))[:50])")
+    assert compiles("k = RBF(0.3); k.tile(k.points(np.ones((2100, 6)))[:50])")
+
+
+def test_numba_is_loaded_where_sums_over_coordinates_are_long():
+    assert not compiles("[k.tile(k.points(np.ones((400, 500)))) for k in (RBF(0.3), Laplacian(0.2))]")
+    assert compiles("k = Laplacian(0.2); k.tile(k.points(np.ones((400, 1000))))")

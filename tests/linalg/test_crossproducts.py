@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mercer.linalg import crossproducts
 from mercer.linalg.crossproducts import centred_products, times
 
 RNG = np.random.default_rng(2)
@@ -14,11 +13,9 @@ H = np.eye(500) - 1 / 500
 
 @pytest.mark.parametrize("run", [64, 500, 8192])
 @pytest.mark.parametrize("columns", [1, 512])
-def test_products_are_those_of_the_whole(run, columns, monkeypatch):
+def test_products_are_those_of_the_whole(run, columns):
     """However the rows are cut, and whether a thread has a matrix of its own or all share one."""
-    monkeypatch.setattr(crossproducts, "_RUN", run)
-    monkeypatch.setattr(crossproducts, "_ONE_MATRIX_ABOVE", columns)
-    means, products = centred_products([F, G])
+    means, products = centred_products([F, G], run=run, one_matrix_above=columns)
     assert products.keys() == {(0, 0), (0, 1), (1, 1)}
     for (i, j), block in products.items():
         assert_allclose(block, (F, G)[i].T @ H @ (F, G)[j], atol=1e-10)

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+import scipy.linalg
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import eigh
 
-from mercer.spectral import canonical
 from mercer.spectral.canonical import View, canonical_pairs, top_singular_triplets
 
 RNG = np.random.default_rng(3)
@@ -121,16 +121,16 @@ def test_many_equal_values():
     assert_allclose(V.T @ V, np.eye(20), atol=1e-9)
 
 
-def test_lapack_takes_over_where_residuals_are_too_large(monkeypatch):
-    asked = []
-    whole = canonical._by_lapack
-    monkeypatch.setattr(canonical, "_by_lapack", lambda T, k: asked.append(k) or whole(T, k))
+def test_lapack_takes_over_where_residuals_are_too_large():
     steep = 10.0 ** -np.arange(0, 8.75, 0.025)
-    assert_allclose(top_singular_triplets(matrix(steep), 40)[0], steep[:40], rtol=1e-8)
-    assert asked == []
-    monkeypatch.setattr(canonical, "_GOOD", 0.0)  # no residual is good enough
-    assert_allclose(top_singular_triplets(matrix(steep), 40)[0], steep[:40], rtol=1e-12)
-    assert asked == [40]
+    T = matrix(steep)
+    usual, searched, whole = (
+        top_singular_triplets(T, 40, **options)[0] for options in ({}, {"good": np.inf}, {"good": 0})
+    )
+    assert_array_equal(usual, searched)
+    assert_array_equal(whole, scipy.linalg.svd(T, full_matrices=False)[1][:40])
+    assert_allclose(usual, steep[:40], rtol=1e-8)
+    assert_allclose(whole, steep[:40], rtol=1e-12)
 
 
 def test_nothing_is_asked_for():

@@ -1,4 +1,4 @@
-"""FᵀHG for tall factors F and G, H = I − 11ᵀ/n: the small matrices that everything on features is computed from."""
+"""FᵀHG for tall factors F and G, H = I − 11ᵀ/n: the small matrices from which all results on features follow."""
 
 from __future__ import annotations
 
@@ -9,19 +9,21 @@ import numpy as np
 
 from mercer.backends import backend_of, beside, namespace, placement, to_numpy
 
-_RUN = 8192  # rows at a time: enough for BLAS to run at full speed, and few enough to add up in float64 often
-_SHORT = 1024  # rows that are still worth a call
-ONE_MATRIX_ABOVE = 1024  # columns above which one product on all cores beats a product (and a matrix) a core
+RUN = 8192  # rows per run: enough for BLAS to run at full speed, few enough that sums move to float64 often
+SHORT = 1024  # the shortest run worth a call to BLAS
+ONE_MATRIX_ABOVE = 1024  # columns above which one product on all cores beats one product (and one matrix) per core
 Blocks = dict[tuple[int, int], np.ndarray]
 
 
-def runs_of(n: int) -> list[slice]:
-    """n rows in runs, at least four where that leaves enough in each, so that every thread has some.
+def runs_of(n: int, longest: int = RUN) -> list[slice]:
+    """Split range(n) into runs of at most `longest` rows: at least four of them, unless they would be too short.
+
+    Four runs give every thread of a small machine some work.
 
     >>> [run.stop - run.start for run in runs_of(5000)]
     [1250, 1250, 1250, 1250]
     """
-    size = min(_RUN, max(_SHORT, -(-n // 4)))
+    size = min(longest, max(SHORT, -(-n // 4)))
     return [slice(i, min(i + size, n)) for i in range(0, n, size)]
 
 
@@ -32,16 +34,20 @@ def centred_products(
     weights: np.ndarray | None = None,
     precision: Any = None,
     n_jobs: int | None = None,
+    run: int = RUN,
+    one_matrix_above: int = ONE_MATRIX_ABOVE,
 ) -> tuple[list[np.ndarray], Blocks]:
     """The mean of each factor's rows, and FᵢᵀHFⱼ for i ≤ j, from one pass over all of them.
 
     factors : (n, m₁), (n, m₂), …, in one place
     center : without it H is left out and the means are zero
     weights : (n,), summing to n: means are then weighted, and the products Σ w (f − mean)(g − mean)ᵀ
-    precision : in which the products over runs of rows are taken; None is the widest of the factors'. Runs are added
-        up in float64, so that the error is that of one run.
+    precision : the dtype of the products over runs of rows; None takes the widest of the factors'. Runs are added up in
+        float64, so the error is that of one run.
+    run : rows per run
+    one_matrix_above : columns above which all threads share one product, instead of one product and one sum each
 
-    Cost: n (m₁ + m₂ + …)² flops; in memory a run of rows of each and the answer, once a thread where it is small.
+    Cost: n (m₁ + m₂ + …)² flops. Memory: a run of rows of each factor and the result, per thread if it is small.
 
     >>> means, products = centred_products([np.array([[1.0], [3.0]]), np.array([[0.0, 1.0], [2.0, 5.0]])])
     >>> products[0, 1].tolist()
@@ -53,10 +59,10 @@ def centred_products(
     small = [xp.astype(mean, dtype) for mean in means]
     widths = [F.shape[1] for F in factors]
     blocks = [(i, j) for i in range(len(factors)) for j in range(i, len(factors))]
-    runs = runs_of(n)
+    runs = runs_of(n, run)
     backend = backend_of(factors[0])
     roots = None if weights is None else xp.asarray(np.sqrt(weights)[:, None], dtype=dtype, **placement(factors[0]))
-    threads = 1 if max(widths) > ONE_MATRIX_ABOVE else n_jobs
+    threads = 1 if max(widths) > one_matrix_above else n_jobs
     slots = max(1, min(backend.workers(threads), len(runs)))
     parts: list[Blocks] = [{(i, j): np.zeros((widths[i], widths[j])) for i, j in blocks} for _ in range(slots)]
 

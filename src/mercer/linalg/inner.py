@@ -11,7 +11,7 @@ import numpy as np
 from mercer.backends import to_numpy
 from mercer.linalg.operators import Centered, Operator
 
-_BLOCK_ENTRIES = 2**19  # of the rows of a matrix that are held at once
+BLOCK_ENTRIES = 2**19  # entries of a matrix held at once: 4 MB, which a processor's cache can hold
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,10 @@ class CentredProducts:
     scales: np.ndarray
 
 
-def operator_products(operators: Sequence[Operator]) -> CentredProducts:
+def operator_products(operators: Sequence[Operator], *, block_entries: int = BLOCK_ENTRIES) -> CentredProducts:
     """⟨HAᵢH, HAⱼH⟩/sᵢsⱼ for every pair of the operators, from blocks of rows: two passes over each, never n × n.
+
+    block_entries : how many entries of each matrix are held at once, though at least one row
 
     Entries are centred before they are multiplied. Sums of uncentred ones would cost one pass less, and all digits
     where the matrix is nearly constant, as a wide kernel's is.
@@ -38,7 +40,7 @@ def operator_products(operators: Sequence[Operator]) -> CentredProducts:
     inner = np.zeros((len(centred), len(centred)))
     diagonals = np.array([to_numpy(A.diagonal()) for A in centred], dtype=np.float64)
     scales = np.array([power_of_two(np.abs(diagonal).max()) for diagonal in diagonals])
-    step = max(1, _BLOCK_ENTRIES // n)
+    step = max(1, block_entries // n)
     for start in range(0, n, step):
         rows = slice(start, min(start + step, n))
         blocks = [_rows(A, rows) / scale for A, scale in zip(centred, scales, strict=True)]

@@ -1,7 +1,7 @@
 """log Z of a map at any scale: Z = Σ_{k≠l} 1/(1 + s²d²ₖₗ) over all pairs of its points.
 
-On a grid, whose sums are right to 1e-4 here; pair by pair where points are few; and where a map is so large that its
-grid would be, from some points against all, with a standard error.
+Few points are summed pair by pair. Many are summed on a grid, to about 1e-4. A map so wide that its grid would be too
+large is estimated from some points against all others, with a standard error.
 """
 
 from __future__ import annotations
@@ -13,25 +13,29 @@ from mercer.embedding.grid_repulsion import GridRepulsion
 from mercer.embedding.repulsion import GRID_ABOVE
 from mercer.embedding.similarity import Student
 
-_ACCURACY = 0.1  # of forces on the grid; their sum Z is a thousand times as good
-_LARGEST = 2**23  # nodes: some 200 MB
-_WIDEST = 1.0  # spacing of the nodes beyond which Z is not to be had from them
-_LOOK = 2500  # points that stand for all while a scale is looked for
-_ROWS = 4000  # points that are taken against all where a grid is too large
+ACCURACY = 0.1  # of forces on the grid; their sum Z is a thousand times as accurate
+LARGEST = 2**23  # nodes of a grid: some 200 MB
+WIDEST = 1.0  # spacing of the nodes above which their sum is no longer accurate to 1e-4
+LOOK = 2500  # points that stand for all during the search for a scale, which needs log Z to 0.1 only
+ROWS = 4000  # points compared with all others if a grid would be too large: a standard error of about 1 %
 
 
 class Partition:
     """Z of a map that is multiplied by s.
 
     points : (n, c) float64, 1 ≤ c ≤ 3
-    error : the standard error of the latest log Z; 0 but for maps too large for a grid
+    rows, widest : how many points are compared with all others if the nodes of the largest grid would be more than
+        `widest` apart
+    error : the standard error of the latest log Z; 0 unless the map was too large for a grid
     """
 
-    def __init__(self, points: np.ndarray, rng: np.random.Generator) -> None:
+    def __init__(
+        self, points: np.ndarray, rng: np.random.Generator, *, rows: int = ROWS, widest: float = WIDEST
+    ) -> None:
         self.points, self.n, self.error = points, len(points), 0.0
         self.few = self.n < GRID_ABOVE[points.shape[1]]
-        self.grid = GridRepulsion(Student(), points.shape[1], _ACCURACY, largest=_LARGEST)
-        self.order = rng.permutation(self.n)[:_ROWS]
+        self.grid = GridRepulsion(Student(), points.shape[1], ACCURACY, largest=LARGEST)
+        self.order, self.widest = rng.permutation(self.n)[:rows], widest
 
     def __call__(self, s: float) -> float:
         """log Z."""
@@ -39,13 +43,13 @@ class Partition:
         if self.few:
             return float(np.log(pair_sums(Student(), points, points, same=True)[1].sum()))
         Z = self.grid(points)[1]
-        if self.grid.spacing > _WIDEST:
+        if self.grid.spacing > self.widest:
             return self._from_some(points)
         return float(np.log(Z))
 
     def roughly(self, s: float) -> float:
         """log Z from the pairs among some points."""
-        some = self.points[self.order[:_LOOK]] * s
+        some = self.points[self.order[:LOOK]] * s
         Z = float(pair_sums(Student(), some, some, same=True)[1].sum())
         return float(np.log(Z * (self.n * (self.n - 1)) / (len(some) * (len(some) - 1))))
 

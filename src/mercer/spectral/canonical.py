@@ -23,10 +23,10 @@ from mercer.backends import backend_of, namespace
 from mercer.linalg.crossproducts import Blocks, centred_products
 from mercer.linalg.eigen import top_eigenpairs
 
-_CHOLESKY_ABOVE = 1e-10  # relative penalty from which FᵀF/n + λI is safely positive definite
-_LAPACK_UP_TO = 300  # columns up to which LAPACK's decomposition of all of T is as fast as a search for its top
+_CHOLESKY_ABOVE = 1e-10  # relative penalty from which FᵀF/n + λI is safely positive definite, despite rounding
+_LAPACK_UP_TO = 300  # columns up to which LAPACK decomposes all of T as fast as a search finds its top
 _ONE_THREAD_UP_TO = 512  # columns up to which two threads of BLAS mostly wait for each other
-_GOOD = 1e-8  # the largest residual, relative to ρ₁, with which a search is content; LAPACK takes over beyond
+GOOD = 1e-8  # residual relative to ρ₁: √eps, the best that squaring T allows; above it LAPACK takes over
 Lift = Callable[[np.ndarray], np.ndarray]
 
 
@@ -163,34 +163,34 @@ def _by_eigenvectors(C: np.ndarray, lam: float, view: View, n: int) -> tuple[Lif
     return lambda A: W.T @ A, lambda U: W @ U, int(alive.sum())
 
 
-def top_singular_triplets(T: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def top_singular_triplets(T: np.ndarray, k: int, *, good: float = GOOD) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """ρ, U and V with T V = U diag(ρ): the k largest singular values, descending.
 
-    By the eigenvectors of the smaller of TᵀT and TTᵀ, made singular vectors by one more product; by LAPACK where T is
-    small, where much of it is wanted, and where the residuals say that squaring T lost too much.
+    The eigenvectors of the smaller of TᵀT and TTᵀ become singular vectors by one more product. LAPACK decomposes T
+    itself if T is small, if many triplets are wanted, or if squaring T lost too much: a residual above `good` · ρ₁.
 
     >>> rho, U, V = top_singular_triplets(np.diag([1.0, 3.0, 2.0]), 2)
     >>> rho.tolist()
     [3.0, 2.0]
     """
     if T.shape[0] < T.shape[1]:
-        rho, V, U = top_singular_triplets(T.T, k)
+        rho, V, U = top_singular_triplets(T.T, k, good=good)
         return rho, U, V
     m = T.shape[1]
     if k and m > _LAPACK_UP_TO and k <= m // 8:
-        found = _by_squaring(T, k)
+        found = _by_squaring(T, k, good)
         if found is not None:
             return found
     return _by_lapack(T, k)
 
 
-def _by_squaring(T: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """None where a residual is above the tolerance."""
+def _by_squaring(T: np.ndarray, k: int, good: float) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """The triplets, or None if a residual is above the tolerance."""
     V = np.asarray(top_eigenpairs(T.T @ T, k).vectors)
     U, rho, Wt = np.linalg.svd(T @ V, full_matrices=False)
     V = V @ Wt.T
     worst = float(np.linalg.norm(T.T @ U - V * rho, axis=0).max())
-    return (rho, U, V) if worst <= _GOOD * rho[0] else None
+    return (rho, U, V) if worst <= good * rho[0] else None
 
 
 def _by_lapack(T: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
