@@ -1,4 +1,4 @@
-"""What can go wrong, by name. Errors stop before work starts; warnings leave a usable answer."""
+"""Errors and warnings by name. An error stops a run before work starts; a warning comes with a usable answer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def __dir__() -> list[str]:
 
 
 class MemoryLimitError(MemoryError, ValueError):
-    """The run would take more memory than its limit; it was refused before allocating."""
+    """The run would need more memory than its limit. Nothing was allocated."""
 
 
 class ModelFileError(ValueError):
@@ -33,15 +33,15 @@ class ModelFileError(ValueError):
 
 
 class MercerWarning(UserWarning):
-    """The base of every warning that Mercer raises: filter on it to silence or to promote them all."""
+    """The base class of every Mercer warning: filter on it to silence them all, or to turn them into errors."""
 
 
 class NotConvergedWarning(MercerWarning):
-    """The largest residual is above the tolerance; the answer and its residuals are still given."""
+    """The largest residual is above the tolerance. The answer and its residuals are still returned."""
 
 
 class IndefiniteKernelWarning(MercerWarning):
-    """The kernel has significant negative eigenvalues, so it is no inner product in any space."""
+    """The kernel has significant negative eigenvalues, so it is not an inner product in any space."""
 
 
 class AsymmetricKernelWarning(MercerWarning):
@@ -49,7 +49,7 @@ class AsymmetricKernelWarning(MercerWarning):
 
 
 class DegenerateDataWarning(MercerWarning):
-    """The data has fewer directions of variation than were asked for."""
+    """The data varies in fewer directions than you asked for."""
 
 
 class UncertainScoresWarning(MercerWarning):
@@ -57,23 +57,23 @@ class UncertainScoresWarning(MercerWarning):
 
 
 class ForcedCorrelationWarning(MercerWarning):
-    """Two views correlate perfectly because they have more directions than there are samples, whatever the data."""
+    """Two views correlate perfectly only because they have more directions than there are samples."""
 
 
 class FailedCandidateWarning(MercerWarning):
-    """A kernel that was to be compared cannot be used on this data; the others were compared without it."""
+    """A candidate kernel cannot be used on this data. The others were compared without it."""
 
 
 class DisconnectedGraphError(RuntimeError, ValueError):
-    """The graph of neighbours falls into parts, and nothing says how far apart they are."""
+    """The graph of neighbours falls into parts, and the distance between parts is unknown."""
 
 
 class DisconnectedGraphWarning(MercerWarning):
-    """The graph of neighbours fell apart; its parts were joined, or the largest alone was used."""
+    """The graph of neighbours fell into parts. They were joined, or only the largest was used."""
 
 
 def warn(message: str, category: type[Warning]) -> None:
-    """Warn, pointing at the line that called Mercer, through whatever wrappers of ours and of scikit-learn's."""
+    """Warn, pointing at the line that called Mercer, past all wrappers of ours and of scikit-learn's."""
     frame: FrameType | None = sys._getframe(1)
     level = 2
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("mercer", "sklearn"):

@@ -66,7 +66,7 @@ def check_kernel(kernel: Kernel, X: Any, *, psd: bool = True, other_types: bool 
     """A kernel's tiles are parts of one symmetric matrix, however they are asked for, on data that it accepts.
 
     kernel : the kernel, bound or not
-    X : a dozen rows or more that it accepts; float64 where they are numbers, strings for a kernel of strings, a
+    X : a dozen rows or more that it accepts; float64 if they are numbers, strings for a kernel of strings, a
         symmetric matrix for one that takes indices
     psd : whether the matrix must be positive semidefinite, as an inner product's is
     other_types : whether to try CSR rows and array-API arrays as well; the kernel may refuse with a TypeError
@@ -355,7 +355,9 @@ def _check_pairs(name: str, M: np.ndarray, pairs: Eigenpairs, k: int, tol: float
     worst = recomputed.max()
     assert worst <= tol * scale + room, f"{name}: a residual of {worst:.2e} for a norm of {scale:.2e}."
     distance = np.abs(truth[:, None] - values[None, :]).min(axis=0)
-    assert np.all(distance <= pairs.errors + room), f"{name}: an error of {distance}, said {pairs.errors}."
+    assert np.all(distance <= pairs.errors + room), (
+        f"{name}: the errors are {distance}, above the stated bounds {pairs.errors}."
+    )
     wrong = np.abs(values - wanted).max()
     assert wrong <= tol * scale + room, f"{name}: values {values}, expected {wanted}."
 

@@ -279,7 +279,7 @@ def test_strings():
     D = np.sqrt(np.diag(K)[:, None] + np.diag(K)[None, :] - 2 * K)
     agree(built.neighbors(3), D, 3)
     assert built.query(["abab"], 2).indices.tolist() == [[0, 4]]
-    with pytest.raises(TypeError, match="one string a sample"):
+    with pytest.raises(TypeError, match="one string per sample"):
         built.query([1.0], 1)
 
 

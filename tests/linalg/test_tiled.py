@@ -51,7 +51,7 @@ def test_symmetrize_takes_what_stands_above_the_diagonal():
 
 
 def test_rows_across_tiles_are_refused():
-    with pytest.raises(ValueError, match="cross the border"):
+    with pytest.raises(ValueError, match="cross the boundary"):
         list(Packed(20, tile=8).room(slice(6, 10)))
 
 

@@ -30,7 +30,7 @@ def test_picture_of_contributions():
     for bars, row in zip(display.bars_, shares[[0, 2]], strict=True):
         assert_allclose([bar.get_width() for bar in bars], row[order])
     assert [t.get_text() for t in display.legend_.get_texts()] == ["component 1", "component 3"]
-    with pytest.raises(ValueError, match="component 3 is none"):
+    with pytest.raises(ValueError, match="no component 3"):
         ContributionsDisplay.from_estimator(model, components=(3,))
     with pytest.raises(ValueError, match="were named"):
         ContributionsDisplay(shares, NAMES, ["component 1"])

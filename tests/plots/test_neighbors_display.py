@@ -57,7 +57,7 @@ def test_shortcuts_are_drawn_over_the_data(roll, found):
     assert_allclose(segments, np.stack([X[table.i][:, [0, 2]], X[table.j][:, [0, 2]]], axis=1))
     with pytest.raises(ValueError, match="two coordinates are needed"):
         found.plot_shortcuts(X)
-    with pytest.raises(ValueError, match="7 is none of the numbers looked at: 5, 8, 12, 16"):
+    with pytest.raises(ValueError, match="7 neighbours were not examined; these were: 5, 8, 12, 16"):
         found.plot_shortcuts(X[:, :2], n_neighbors=7)
 
 

@@ -65,5 +65,5 @@ def test_shepard_draws_constant_maps_and_given_axes_and_refuses_nonsense():
         ShepardDisplay([1.0, np.nan], [1.0, 2.0])
     with pytest.raises(ValueError, match="X has 200 rows and Y has 3"):
         ShepardDisplay.from_coordinates(X, Y[:3])
-    with pytest.raises(ValueError, match="from 3 rows on"):
+    with pytest.raises(ValueError, match="at least 3 rows"):
         ShepardDisplay.from_coordinates(X[:2], Y[:2])

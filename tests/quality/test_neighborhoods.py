@@ -204,7 +204,7 @@ def test_chance_is_what_random_maps_get():
         ({"Y": np.zeros((9, 2))}, "X has 30 rows and Y has 9"),
         ({"Y": np.full((30, 2), np.nan)}, "Y contains NaN"),
         ({"X": np.full((30, 2), np.inf)}, "infinity"),
-        ({"n_neighbors": 15}, "with 30 rows it can be at most 14"),
+        ({"n_neighbors": 15}, "for 30 rows it can be at most 14"),
         ({"n_neighbors": 0}, "n_neighbors=0 must be a whole number"),
         ({"n_neighbors": 2.5}, "n_neighbors=2.5"),
         ({"sample": 1}, "sample=1 must be"),
@@ -229,7 +229,7 @@ def test_purity_refuses_numbers_on_a_scale_and_wrong_lengths():
     Y = RNG.standard_normal((30, 2))
     with pytest.raises(ValueError, match="numbers on a scale"):
         quality.class_purity(Y, RNG.standard_normal(30))
-    with pytest.raises(ValueError, match="one label a row"):
+    with pytest.raises(ValueError, match="one label per row"):
         quality.class_purity(Y, np.zeros(29, int))
     with pytest.raises(ValueError, match="0 of the 30 rows have a label"):
         quality.class_purity(Y, np.array([None] * 30, object))

@@ -177,7 +177,7 @@ def test_all_pairs_are_refused_before_any_work(monkeypatch):
 
 
 def test_wrong_labels_are_refused():
-    with pytest.raises(ValueError, match="one label a row"):
+    with pytest.raises(ValueError, match="one label per row"):
         quality.report(X, Y, labels=LABELS[:-1])
 
 

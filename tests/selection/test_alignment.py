@@ -86,5 +86,5 @@ def test_other_kinds_of_samples():
 
 
 def test_constant_rows_align_with_nothing():
-    with pytest.warns(DegenerateDataWarning, match="no variation"):
+    with pytest.warns(DegenerateDataWarning, match="does not vary"):
         assert alignment("linear", np.ones((6, 2)), [0, 1, 0, 1, 0, 1]) == 0.0

@@ -127,8 +127,8 @@ def test_constant_samples_depend_on_nothing():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"estimator": "best"}, "estimator='best'"),
-        ({"test": "t"}, "test='t'"),
+        ({"estimator": "best"}, "Unknown estimator 'best'"),
+        ({"test": "t"}, "Unknown test 't'"),
         ({"test": "permutation", "n_permutations": 0}, "n_permutations=0"),
     ],
 )

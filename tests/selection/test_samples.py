@@ -47,12 +47,12 @@ def test_many_whole_numbers_are_numbers():
 @pytest.mark.parametrize(
     ("y", "options", "words"),
     [
-        (np.zeros(60, dtype=int), {}, "one class"),
+        (np.zeros(60, dtype=int), {}, "only one class"),
         (np.full(60, 0.5), {"target": "numbers"}, "constant"),
         (np.arange(59), {}, "60 samples"),
         (np.full(60, np.nan), {}, "NaN"),
         (X[:, 0], {"balanced": True}, "balanced"),
-        (LABELS, {"target": "labels"}, "target='labels'"),
+        (LABELS, {"target": "labels"}, "Unknown target 'labels'"),
         (np.zeros((60, 2, 2)), {}, "shape"),
     ],
 )
@@ -73,5 +73,5 @@ def test_bad_rows(rows, words):
 def test_a_kernel_that_is_not_square_or_not_known():
     with pytest.raises(ValueError, match="square"):
         alignment("precomputed", X, LABELS)
-    with pytest.raises(ValueError, match="not known"):
+    with pytest.raises(ValueError, match="Unknown kernel 'gauss'"):
         alignment("gauss", X, LABELS)

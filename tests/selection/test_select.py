@@ -170,7 +170,7 @@ def test_all_kernels_failing_is_an_error():
         ({"X": sp.csr_array(np.ones((178, 3)))}, "All samples are the same"),
         ({"X": np.full((178, 3), np.nan)}, "NaN"),
         ({"X": WINE[:1], "y": CULTIVAR[:1]}, "at least 2"),
-        ({"criterion": "reconstruction", "cv": 100}, "^cv=100 folds"),
+        ({"criterion": "reconstruction", "cv": 100}, "^cv=100 must be"),
         ({"criterion": "reconstruction", "cv": 2.5}, "^cv=2.5"),
         ({"criterion": "reconstruction", "n_components": 0}, "^n_components=0"),
         ({"criterion": "reconstruction", "kernel_pca": {"alpha": -1.0}}, "^The 'alpha' parameter"),
@@ -192,9 +192,9 @@ def test_bad_input(options, words):
 
 @pytest.mark.parametrize("criterion", ["reconstruction", "parallel"])
 def test_criteria_of_vectors_refuse_the_rest(criterion):
-    with pytest.raises(TypeError, match="choose of alignment, loo"):
+    with pytest.raises(TypeError, match="Choose one of: alignment, loo"):
         select_kernel(WORDS, candidates=["spectrum"], criterion=criterion)
-    with pytest.raises(TypeError, match="choose of alignment, loo"):
+    with pytest.raises(TypeError, match="Choose one of: alignment, loo"):
         select_kernel(WINE @ WINE.T, candidates=["precomputed"], criterion=criterion)
 
 

@@ -22,8 +22,8 @@ class FunctionKernel(Kernel):
     """k(x, y) = function(x, y, **params).
 
     takes : "matrices" when the function maps (m, d) and (n, d) to (m, n), "rows" when it maps two rows to a number,
-        "auto" to find out by calling it on a few rows. A function of matrices is called once a tile; a function of
-        rows once a pair, (x, y) or (y, x) but not both, which is slow in Python however it is done.
+        "auto" to find out by calling it on a few rows. A function of matrices is called once per tile, a
+        function of rows once per pair: with (x, y) or (y, x), not both. Calls per pair are slow in Python.
 
     >>> FunctionKernel(lambda x, y: float(np.minimum(x, y).sum()))([[1.0, 2.0], [3.0, 1.0]]).tolist()
     [[3.0, 2.0], [2.0, 4.0]]
@@ -82,8 +82,8 @@ class FunctionKernel(Kernel):
         K = K.toarray() if sp.issparse(K) else K
         if getattr(K, "shape", None) != (len(A), len(B)):
             raise ValueError(
-                f"The kernel function gave {getattr(K, 'shape', type(K).__name__)} for {len(A)} and {len(B)} rows; "
-                f"it must give a matrix of shape ({len(A)}, {len(B)})."
+                f"The kernel function returned {getattr(K, 'shape', type(K).__name__)} for {len(A)} and {len(B)} rows; "
+                f"it must return a matrix of shape ({len(A)}, {len(B)})."
             )
         if sp.issparse(A.rows):
             return np.array(K)
@@ -124,7 +124,9 @@ class GaussianProcessKernel(Kernel):
 
     def points(self, X: Any, dtype: Any = None, like: Points | None = None) -> Points:
         if is_foreign(X) or sp.issparse(X):
-            raise TypeError(f"{self.kernel} takes dense NumPy data only; Mercer's own kernels take every kind.")
+            raise TypeError(
+                f"{self.kernel} takes dense NumPy data only. Mercer's own kernels take every kind of array."
+            )
         return Points(np.asarray(X, dtype))
 
     def tile(self, A: Points, B: Points | None = None, out: Any = None) -> np.ndarray:
@@ -139,12 +141,12 @@ class GaussianProcessKernel(Kernel):
 
 
 def is_gaussian_process_kernel(kernel: Any) -> bool:
-    module = sys.modules.get("sklearn.gaussian_process.kernels")  # loaded by whoever made the kernel
+    module = sys.modules.get("sklearn.gaussian_process.kernels")  # loaded if anyone has made such a kernel
     return module is not None and isinstance(kernel, module.Kernel)
 
 
 def from_gaussian_process(kernel: Any) -> Kernel:
-    """Mercer's own kernel of the same formula where there is one (faster, on every backend), else an adapter."""
+    """Mercer's own kernel with the same formula, if it has one (faster, on every backend); otherwise an adapter."""
     gp = sys.modules["sklearn.gaussian_process.kernels"]
     if type(kernel) is gp.Sum:
         return from_gaussian_process(kernel.k1) + from_gaussian_process(kernel.k2)

@@ -51,7 +51,7 @@ def as_strings(X: Any) -> list[str]:
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1 or not all(isinstance(v, str) for v in values):
-        raise TypeError("Spectrum needs one string a sample: a list of strings or a single column of them.")
+        raise TypeError("Spectrum needs one string per sample: a list of strings, or a single column of them.")
     return list(values)
 
 

@@ -1,13 +1,14 @@
-"""Gradients of kernels: the rules of calculus, one a kind of kernel.
+"""Gradients of kernels: the rules of calculus, one per kind of kernel.
 
     gradient_sum(kernel, A, B, coefs, d)[a, j] = Σ_b coefs[b, j] ∂k(x_a, x_b)/∂x_a
 
 For a kernel of vectors ∂k/∂x = P y + Q x, P and Q numbers that depend on the pair, so the sum is two products of
-matrices a column of `coefs`: nothing of size m × n × d is ever formed. Composites pass on to their parts; where a rule
-multiplies by the value of another kernel, that is a matrix of `weights`, one a pair.
+matrices per column of `coefs`: nothing of size m × n × d is ever formed. Composites pass on to their parts; if a rule
+multiplies by the value of another kernel, that value is a matrix of `weights`, one per pair.
 
 Kernels with a kink (Laplacian, Intersection, Hamming, Chi2 at empty bins, Matern up to ν = 1, ArcCosine of order 0)
-and those that are no formula in x (functions, strings, a given matrix) have no gradient here.
+and kernels without a formula in x (functions, strings, a precomputed matrix) have no gradient here. A composite of your
+own gets one by `gradient_sum.register` and `diagonal_gradient.register`.
 """
 
 from __future__ import annotations
@@ -50,12 +51,12 @@ def has_gradient(kernel: Kernel) -> bool:
 
 
 def refuse_kinks(kernel: Kernel) -> None:
-    """TypeError where some part of the kernel has no gradient."""
+    """Raise TypeError if some part of the kernel has no gradient."""
     missing = _without(kernel)
     if missing:
         raise TypeError(
-            f"{missing[0]!r} has no gradient: it has a kink, or is no formula of vectors. Kernels with one are "
-            f"{WITH_GRADIENT}."
+            f"{missing[0]!r} has no gradient: it has a kink, or no formula in terms of vectors. Kernels with a "
+            f"gradient are {WITH_GRADIENT}."
         )
 
 
@@ -77,7 +78,7 @@ def gradient_sum(kernel: Kernel, A: Points, B: Points, coefs: Any, d: int, weigh
 
     Cost: m n entries of the kernel, and m n (2 d + 1) k flops.
     """
-    raise TypeError(f"{kernel!r} has no gradient. Kernels with one are {WITH_GRADIENT}.")
+    raise TypeError(f"{kernel!r} has no gradient. Kernels with a gradient are {WITH_GRADIENT}.")
 
 
 @gradient_sum.register
@@ -96,7 +97,7 @@ def _(kernel: VectorKernel, A: Points, B: Points, coefs: Any, d: int, weights: A
 
 
 def _pair_factors(kernel: VectorKernel, A: Points, B: Points) -> tuple[Any, Any]:
-    """P and Q with ∂k(x, y)/∂x = P y + Q x, (m, n) each; Q is None where it is zero."""
+    """P and Q with ∂k(x, y)/∂x = P y + Q x, (m, n) each; Q is None if it is zero."""
     xp, t = namespace(A.rows), kernel.reading(A, B)
     if kernel.reads == "dot+norms":
         along, norm = kernel.slope(t, xp, A.norms[:, None], B.norms[None, :])
@@ -171,8 +172,8 @@ def _(kernel: Normalized, A: Points, B: Points, coefs: Any, d: int, weights: Any
 
 @singledispatch
 def diagonal_gradient(kernel: Kernel, A: Points, d: int) -> Any:
-    """∂k(x, x)/∂x of each row, (m, d): what a normalised kernel needs besides."""
-    raise TypeError(f"{kernel!r} has no gradient. Kernels with one are {WITH_GRADIENT}.")
+    """∂k(x, x)/∂x of each row, (m, d), which normalised kernels need as well."""
+    raise TypeError(f"{kernel!r} has no gradient. Kernels with a gradient are {WITH_GRADIENT}.")
 
 
 @diagonal_gradient.register
@@ -234,7 +235,7 @@ def _column_numbers(kernel: OnColumns, d: int) -> np.ndarray:
 
 
 def _spread(inner: Any, columns: np.ndarray, d: int) -> Any:
-    """The last axis of `inner` put back at its columns of d; a column named twice counts twice."""
+    """The last axis of `inner`, put back into d columns; a column named twice counts twice."""
     xp = namespace(inner)
     out = xp.zeros((*inner.shape[:-1], d), dtype=inner.dtype, **placement(inner))
     for place, column in enumerate(columns.tolist()):

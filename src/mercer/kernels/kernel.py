@@ -30,10 +30,10 @@ class Points:
     """n samples as one kernel reads them; slicing and taking keep everything that belongs to the rows together."""
 
     rows: Any  # (n, d), dense or CSR
-    norms: Any = None  # (n,), a number a row that the kernel wants beside it
+    norms: Any = None  # (n,), one number per row that the kernel wants beside it
     parts: tuple[Points, ...] = ()  # the points of the kernels that a composite is made of
     context: Any = None  # what later points must share with these: a shift, a vocabulary
-    cut_from: int = 0  # where these are a part of others: how many those were
+    cut_from: int = 0  # the number of points that these were selected from; 0 if they are all
 
     def __len__(self) -> int:
         return len(self.parts[0]) if self.rows is None else self.rows.shape[0]
@@ -52,7 +52,7 @@ class Points:
 
     @property
     def all_told(self) -> int:
-        """How many points there are, those that were cut away among them: what work on a part is part of."""
+        """How many points there are, counting those that were cut away: the size of the whole job."""
         return self.cut_from or len(self)
 
     def is_finite(self) -> bool:
@@ -75,7 +75,7 @@ class Points:
 class Kernel(ABC):
     """k(x, y), its parameters as attributes, and the operators +, *, ** that combine kernels (abstract)."""
 
-    accepts = "vectors"  # or "strings", or "indices" for a Gram matrix that is given
+    accepts = "vectors"  # or "strings", or "indices" for a precomputed Gram matrix
 
     @property
     def quick(self) -> bool:
@@ -89,16 +89,16 @@ class Kernel(ABC):
         return self
 
     def centered_form(self, X: Any) -> Kernel:
-        """A kernel with the same HKH that rounds less, where there is one; this one where there is not."""
+        """A kernel with the same HKH and less rounding, if one is known; otherwise this kernel."""
         return self
 
     def rounding(self, points: Points) -> float:
-        """How far a tile's entry may be from k(x, y) for want of digits, beyond a few units in the last place."""
+        """How far rounding may move an entry of a tile from k(x, y), beyond a few units in the last place."""
         return 0.0
 
     @abstractmethod
     def points(self, X: Any, dtype: Any = None, like: Points | None = None) -> Points:
-        """The rows of X made ready for tiles in `dtype`; `like` are the points they will be compared with."""
+        """The rows of X, prepared for tiles in `dtype`; `like` are the points that they will be compared with."""
 
     @abstractmethod
     def tile(self, A: Points, B: Points | None = None, out: Any = None) -> Any:
@@ -111,7 +111,7 @@ class Kernel(ABC):
     # --- what follows from it --------------------------------------------------------------------------
 
     def __call__(self, X: Any, Y: Any = None) -> Any:
-        """The matrix of k(x, y) over the rows of X and Y, whole: for small data and for looking."""
+        """The whole matrix of k(x, y) over the rows of X and Y: for small data and for a look at it."""
         X = self._plain(X)
         kernel = self.bind(X)
         A = kernel.points(X)
@@ -137,7 +137,9 @@ class Kernel(ABC):
         for name, value in params.items():
             head, _, rest = name.partition("__")
             if head not in known:
-                raise ValueError(f"{name!r} is no parameter of {self!r}; it has {', '.join(known) or 'none'}.")
+                raise ValueError(
+                    f"{self!r} has no parameter {name!r}; its parameters are: {', '.join(known) or 'none'}."
+                )
             if rest:
                 getattr(self, head).set_params(**{rest: value})
             else:
@@ -187,7 +189,9 @@ def as_operand(value: Kernel | float) -> Kernel:
 
 def _needs_non_negative(value: float, what: str) -> float:
     if not value >= 0 or value == float("inf"):
-        raise ValueError(f"{what} must be a finite number ≥ 0 to keep the kernel positive semidefinite, got {value}.")
+        raise ValueError(
+            f"{what} must be a finite number ≥ 0, so that the kernel stays positive semidefinite; it is {value}."
+        )
     return float(value)
 
 
@@ -298,7 +302,7 @@ class Scaled(Composite):
 
 @dataclass(repr=False)
 class Power(Composite):
-    """k(x, y)^exponent, a positive whole number, so that the power is a kernel again (Schur's product theorem)."""
+    """k(x, y)^exponent, the exponent a positive whole number: a kernel again, by Schur's product theorem."""
 
     _saved = SavedRecord("kernel.Power", {"kernel": KERNEL, "exponent": finite})
 
@@ -307,7 +311,7 @@ class Power(Composite):
 
     def whole_exponent(self) -> int:
         if int(self.exponent) != self.exponent or self.exponent < 1:
-            raise ValueError(f"A kernel's exponent must be a positive whole number, got {self.exponent}.")
+            raise ValueError(f"A kernel's exponent must be a positive whole number, not {self.exponent}.")
         return int(self.exponent)
 
     def tile(self, A: Points, B: Points | None = None, out: Any = None) -> Any:

@@ -114,7 +114,7 @@ class Polynomial(_DotWithGamma):
         if 8 * width * len(Z) > available_bytes():
             raise ValueError(
                 f"The explicit map has {width:,} columns, {format_bytes(8 * width * len(Z))} in all: "
-                "use the kernel instead, that is what it is for."
+                "use the kernel instead, which never forms them."
             )
         return np.column_stack(
             [

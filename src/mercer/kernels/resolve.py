@@ -1,4 +1,4 @@
-"""From whatever stands for a kernel (a name, a function, an object) to a Kernel."""
+"""From a name, a function or an object to the Kernel that it stands for."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mercer.kernels.histograms import AdditiveChi2, Chi2, Hamming, Intersection
 from mercer.kernels.kernel import Kernel
 from mercer.kernels.products import ArcCosine, Cosine, Linear, Polynomial, Sigmoid, Tanimoto
 
-# scikit-learn's names first, then our own; each takes what it needs of gamma, degree and coef0.
+# scikit-learn's names first, then our own. Each uses those of gamma, degree and coef0 that its kernel has.
 _NAMES: dict[str, Callable[[Any, float, float], Kernel]] = {
     "linear": lambda gamma, degree, coef0: Linear(),
     "poly": lambda gamma, degree, coef0: Polynomial(degree, gamma, coef0),
@@ -35,11 +35,11 @@ _NAMES: dict[str, Callable[[Any, float, float], Kernel]] = {
 }
 
 KERNEL_NAMES = tuple(_NAMES)
-LENGTH_NAMES = ("matern", "rational_quadratic")  # whose width is a length: gamma=None leaves it at 1
+LENGTH_NAMES = ("matern", "rational_quadratic")  # kernels whose width is a length; gamma=None means length 1
 
 
 def _length(gamma: Any) -> Any:
-    """The length ℓ with γ = 1/(2ℓ²), as in the Gaussian that both families tend to; words are words of lengths too."""
+    """The length ℓ with γ = 1/(2ℓ²), as in the Gaussian that both families tend to; "median" and "scale" stay words."""
     if gamma is None:
         return 1.0
     if isinstance(gamma, str):
@@ -70,7 +70,7 @@ def resolve_kernel(
         return kernel
     if isinstance(kernel, str):
         if kernel not in _NAMES:
-            raise ValueError(f"kernel={kernel!r} is not known; the names are {', '.join(KERNEL_NAMES)}.")
+            raise ValueError(f"Unknown kernel {kernel!r}. Choose one of: {', '.join(KERNEL_NAMES)}.")
         return _NAMES[kernel](gamma, degree, coef0)
     if is_gaussian_process_kernel(kernel):
         return from_gaussian_process(kernel)

@@ -1,4 +1,4 @@
-"""What every kernel of vectors is: a profile of what it reads off two rows."""
+"""Kernels of vectors: a profile, applied to a number that is read off each pair of rows."""
 
 from __future__ import annotations
 
@@ -14,17 +14,19 @@ from mercer.kernels.bandwidth import resolve_gamma
 from mercer.kernels.kernel import Kernel, Points
 
 _DISTANCES = ("sqeuclidean", "euclidean")
-_COARSE = {64: 1e-12, 32: 1e-4}  # an error of K's entries at which distances are taken coordinate by coordinate
-_NEAR = 2e-6  # ‖x − y‖² relative to ‖x‖² + ‖y‖² below which its square root has lost half its digits
+# Rounding of K's entries, by bits of the dtype, above which distances are taken coordinate by coordinate: slower, but a
+# kernel matrix with larger errors would have visibly negative eigenvalues.
+_COARSE = {64: 1e-12, 32: 1e-4}
+_NEAR = 2e-6  # ‖x − y‖² relative to ‖x‖² + ‖y‖², below which its square root has lost half its digits
 
 
 @dataclass(frozen=True)
 class _Frame:
-    """How distances are taken: rows less `shift`; coordinate by coordinate where the fast identity is too coarse."""
+    """How distances are taken: `shift` is subtracted from rows; `direct` if the fast identity is too coarse."""
 
     shift: Any
     direct: bool
-    rounding: float  # what the fast identity may add to an entry of K
+    rounding: float  # the error that the fast identity may add to an entry of K
 
 
 class VectorKernel(Kernel):
@@ -42,7 +44,7 @@ class VectorKernel(Kernel):
     non_negative: ClassVar[bool] = False
 
     def profile(self, t: Any, xp: Any, *norms: Any) -> Any:
-        """k as a function of what was read, unless k is what was read; `xp` is the array namespace to compute with."""
+        """k as a function of what was read; by default k is what was read. `xp` is the array namespace of t."""
         return t
 
     def slope(self, t: Any, xp: Any, *norms: Any) -> Any:
@@ -58,11 +60,11 @@ class VectorKernel(Kernel):
 
     @property
     def smooth(self) -> bool:
-        """Whether `slope` is there: k has a gradient in x, also where x = y."""
+        """Whether the kernel defines `slope`, so that k has a gradient in x everywhere, including x = y."""
         return type(self).slope is not VectorKernel.slope
 
     def sharpness(self) -> float:
-        """How fast the profile changes with ‖x − y‖², at most; zero where rounding there does no harm."""
+        """The largest change of the profile per unit of ‖x − y‖²; zero if rounding of distances does no harm."""
         return 0.0
 
     # --- points ----------------------------------------------------------------------------------------
@@ -70,7 +72,7 @@ class VectorKernel(Kernel):
     def points(self, X: Any, dtype: Any = None, like: Points | None = None) -> Points:
         xp = namespace(X)
         if self.non_negative and bool(xp.any((X.data if sp.issparse(X) else X) < 0)):
-            raise ValueError(f"{type(self).__name__} needs entries ≥ 0, and the data has negative ones.")
+            raise ValueError(f"{type(self).__name__} needs entries ≥ 0, but the data has negative ones.")
         dtype = dtype or X.dtype
         if self.reads in _DISTANCES:
             return self._framed(X, dtype, like)
@@ -79,7 +81,7 @@ class VectorKernel(Kernel):
         return Points(rows, norms)
 
     def _framed(self, X: Any, dtype: Any, like: Points | None) -> Points:
-        """Rows about their mean: distances by the dot-product identity lose digits far from the origin."""
+        """Rows less their mean: far from the origin, distances by the dot-product identity lose digits."""
         shift = column_means(X) if like is None else like.context.shift
         if sp.issparse(X) and shift is not None:
             X = X.toarray()  # the rows to compare with are dense and shifted, so these must be too
@@ -100,7 +102,7 @@ class VectorKernel(Kernel):
         Q = A if B is None else B
         backend, xp = backend_of(A.rows), namespace(A.rows)
         direct = self._is_direct(A, Q)
-        with np.errstate(under="ignore"):  # a kernel may well be zero far away
+        with np.errstate(under="ignore"):  # a kernel may underflow to zero for rows that are far apart
             if self.fused in backend.FUSED and not direct:
                 rows = A.rows, A.norms, Q.rows, Q.norms
                 K = backend.FUSED[self.fused](*rows, *self.fused_parameters(), out, A.all_told * Q.all_told)
@@ -145,7 +147,9 @@ class VectorKernel(Kernel):
 
     def diagonal(self, A: Points) -> Any:
         xp = namespace(A.rows)
-        with np.errstate(over="ignore", invalid="ignore"):  # infinity and NaN are looked for here, and refused
+        with np.errstate(
+            over="ignore", invalid="ignore"
+        ):  # callers look for infinity and NaN in the diagonal, and refuse them
             if self.reads == "dot":
                 return self.profile(A.norms, xp)
             if self.reads == "dot+norms":
@@ -153,7 +157,7 @@ class VectorKernel(Kernel):
             return self.profile(self._self_reading(A, xp), xp)
 
     def _self_reading(self, A: Points, xp: Any) -> Any:
-        """What is read off a row and itself: no distance, every coordinate a match, the sum as intersection."""
+        """What is read off a row and itself: distance zero, every coordinate a match, the sum as intersection."""
         if self.reads in _DISTANCES:
             return xp.zeros_like(A.norms)
         sums = A.rows.sum(axis=1) if sp.issparse(A.rows) else xp.sum(A.rows, axis=1)
@@ -187,7 +191,7 @@ def shifted(X: Any, shift: Any, dtype: Any) -> Any:
 
 
 def column_means(X: Any) -> Any:
-    """The mean row of dense X; None for CSR, whose rows are not shifted."""
+    """The mean row of dense X; None for CSR rows, which a shift would make dense."""
     if sp.issparse(X):
         return None
     xp = namespace(X)

@@ -42,8 +42,8 @@ class Eigenpairs:
     residuals : (k,), ‖A v − θ v‖
     errors : (k,), a bound on |γ − θ| for the nearest eigenvalue γ
     passes : how often the matrix was visited, all precisions together
-    solver : which one ran, and `reason` why
-    operator : the one that the residuals were computed with
+    solver : the solver that ran; `reason` says why
+    operator : the operator that the residuals were computed with
     """
 
     values: np.ndarray
@@ -64,7 +64,7 @@ def default_tol(bits: int) -> float:
 
 
 def choose_solver(n: int, k: int, *, numpy: bool = True) -> tuple[str, str]:
-    """The solver that "auto" takes for the top k of n, and why; ARPACK reads NumPy arrays only."""
+    """The solver that "auto" chooses for the top k of n, and why. ARPACK reads NumPy arrays only."""
     if k > n // 8 or n <= (100 if numpy else DENSE_BELOW):
         return "dense", f"{k} of {n} pairs: LAPACK on the whole matrix costs least"
     if n <= SMALL and numpy:
@@ -103,7 +103,7 @@ def top_eigenpairs(
     if not 1 <= k <= A.n:
         raise ValueError(f"k={k} must be between 1 and n={A.n}.")
     if solver not in SOLVERS:
-        raise ValueError(f"solver={solver!r} is not known; choose one of {', '.join(SOLVERS)}.")
+        raise ValueError(f"Unknown solver {solver!r}. Choose one of: {', '.join(SOLVERS)}.")
     reason = "asked for"
     if solver == "auto":
         solver, reason = choose_solver(A.n, k, numpy=not A.placement())
@@ -124,7 +124,7 @@ def top_eigenpairs(
 
 
 class _Found(NamedTuple):
-    """What a solver gives: pairs, the operator to judge them by, and the lowest Ritz value met, where one was."""
+    """A solver's answer: pairs, the operator to judge them by, and the lowest Ritz value seen, if any."""
 
     values: np.ndarray
     vectors: Any
@@ -137,7 +137,7 @@ class _Found(NamedTuple):
 def certify(found: _Found, tol: float, solver: str, reason: str) -> Eigenpairs:
     """Eigenpairs with the residuals of the given vectors, from one product, sorted by descending value.
 
-    What was chosen by magnitude ("randomized") may have left values out between those it has: their gaps are unknown.
+    A choice by magnitude ("randomized") may leave out values between those it returns, so their gaps are unknown.
     """
     A, solver, reason = found.operator, found.instead or solver, found.reason or reason
     order = np.argsort(-found.values, kind="stable")
@@ -160,11 +160,11 @@ def _dense(A: Operator, k: int, rng: np.random.Generator) -> _Found:
     if is_foreign(M):
         values, vectors = A.xp.linalg.eigh((M + M.T) / 2)
         return _Found(to_numpy(values)[A.n - k :], vectors[:, A.n - k :], Dense(M), float(values[0]))
-    if A.n <= SMALL and 8 * k > A.n:  # divide and conquer on all of it is faster than bisection for so many
+    if A.n <= SMALL and 8 * k > A.n:  # for this many pairs divide and conquer is faster than bisection
         values, vectors = np.linalg.eigh(M)
         return _Found(values[-k:], vectors[:, -k:], Dense(M), float(values[0]))
     values, vectors = eigh(M, subset_by_index=(A.n - k, A.n - 1), check_finite=False)
-    if len(values) < k:  # LAPACK's selection loses values that are many times the same, as those of H are
+    if len(values) < k:  # LAPACK's selection loses values of high multiplicity, such as those of H
         values, vectors = eigh(M, check_finite=False)
     values, vectors = values[-k:], vectors[:, -k:]
     lowest, _ = _probe(Dense(M), vectors, values, rng)
@@ -174,7 +174,7 @@ def _dense(A: Operator, k: int, rng: np.random.Generator) -> _Found:
 def _arpack(
     A: Operator, k: int, tol: float, max_iter: int | None, rng: np.random.Generator, goal: Goal | None
 ) -> _Found:
-    """SciPy's Lanczos, and block Davidson where it gives up or is seen to have missed something.
+    """SciPy's Lanczos, then block Davidson if Lanczos gives up or is seen to have missed a pair.
 
     Started from one vector, Lanczos may see only one of several equal eigenvalues.
     """
@@ -211,7 +211,7 @@ def _lanczos_vectors(n: int, k: int) -> int:
 
 
 class _Products(LinearOperator):
-    """An operator as ARPACK asks for it, a vector at a time, without the checks that SciPy puts before each."""
+    """An operator for ARPACK: one vector at a time, without the checks that SciPy makes before each product."""
 
     def __init__(self, A: Operator) -> None:
         super().__init__(np.float64, (A.n, A.n))
@@ -222,7 +222,7 @@ class _Products(LinearOperator):
 
 
 def _column_products(A: Operator) -> Callable[[Any], Any]:
-    """v ↦ A v for single vectors; with nothing in between where the matrix is stored."""
+    """v ↦ A v for single vectors; a direct call to BLAS if the matrix is stored."""
     matrix = A.stored()
     if matrix is None or is_foreign(matrix) or matrix.dtype != np.float64:
         return lambda v: A.matmat(v[:, None])[:, 0]
@@ -238,8 +238,8 @@ def _column_products(A: Operator) -> Callable[[Any], Any]:
 def _probe(A: Operator, V: Any, values: np.ndarray, rng: np.random.Generator, steps: int = 5) -> tuple[float, float]:
     """The lowest and the highest Ritz value in a small Krylov space outside the found pairs.
 
-    Ritz values never leave the range of A's eigenvalues there: a highest above those found means that one was missed,
-    a lowest far below zero that A is indefinite, and neither is suspected in vain.
+    Ritz values never leave the range of A's eigenvalues there. A highest value above those found therefore proves that
+    one was missed, and a lowest value far below zero that A is indefinite.
     """
     k, times = V.shape[1], _column_products(A)
     steps = min(steps, A.n - k)
@@ -247,7 +247,7 @@ def _probe(A: Operator, V: Any, values: np.ndarray, rng: np.random.Generator, st
     basis[:k, :] = V.T
     projected = np.zeros((steps, steps))
     v = beside(rng.standard_normal(A.n), basis)
-    with np.errstate(over="ignore", under="ignore"):  # of squares, which `length_of` looks after
+    with np.errstate(over="ignore", under="ignore"):  # of squares, which `length_of` handles
         for j in range(steps + 1):
             known = basis[: k + j, :]
             inside = known @ v
@@ -257,7 +257,7 @@ def _probe(A: Operator, V: Any, values: np.ndarray, rng: np.random.Generator, st
                 break
             v = v - inside @ known
             length = length_of(v)
-            if length <= 1e-7 * length_of(inside):  # A v lies in what is known already, as for a low-rank A
+            if length <= 1e-7 * length_of(inside):  # A v lies in the span of what is known, as for a low-rank A
                 steps = j
                 break
             v = v / length
@@ -274,7 +274,7 @@ def _randomized(A: Operator, k: int, n_iter: int | str, rng: np.random.Generator
     if n_iter == "auto":
         n_iter = 7 if k < 0.1 * A.n else 4
     width = k + 10
-    if width >= A.n:  # the block would span everything: nothing is left to chance
+    if width >= A.n:  # the block would span the whole space: no need for chance
         every = _dense(A, A.n, rng)
         largest = np.sort(np.argsort(-np.abs(every.values), kind="stable")[:k])
         return _Found(every.values[largest], columns_of(every.vectors, largest), every.operator, every.lowest)
@@ -293,7 +293,7 @@ def _power(A: Operator, k: int, tol: float, max_iter: int, rng: np.random.Genera
     Power iteration finds the largest magnitude. When that turns out negative, A + sI with s that magnitude has the
     largest algebraic value of A on top, and the search for this and all later vectors goes on there.
     """
-    tol = tol / (2 * np.sqrt(k))  # what earlier vectors miss shows in the residuals of later ones
+    tol = tol / (2 * np.sqrt(k))  # errors of earlier vectors appear in the residuals of later ones
     V = A.xp.zeros((A.n, 0), dtype=A.dtype, **A.placement())
     values: list[float] = []
     shift = 0.0

@@ -8,11 +8,11 @@ import numpy as np
 
 from mercer.backends import namespace, to_numpy
 
-SAFE_SQUARES = 1e-280, 1e280  # squares between these lose no digits
+SAFE_SQUARES = 1e-280, 1e280  # squares between these neither underflow nor overflow in a sum
 
 
 def length_of(v: Any) -> float:
-    """‖v‖ of a vector, the short way where squares are numbers; for callers that ignore over- and underflow."""
+    """‖v‖ of a vector: directly if its square is in range, else scaled. Callers silence over- and underflow."""
     square = float(v @ v)
     if SAFE_SQUARES[0] < square < SAFE_SQUARES[1]:
         return square**0.5
@@ -20,7 +20,7 @@ def length_of(v: Any) -> float:
 
 
 def column_norms(R: Any, xp: Any) -> np.ndarray:
-    """‖r‖ of each column, (b,); scaled first where squares, as those of 1e-200 and 1e200, are no numbers any more."""
+    """‖r‖ of each column, (b,). Columns are scaled first if their squares, such as (1e200)², leave the range."""
     with np.errstate(over="ignore", under="ignore"):
         squares = to_numpy(xp.sum(R * R, axis=0)).astype(np.float64, copy=False)
     if not squares.size or (squares.min() > SAFE_SQUARES[0] and squares.max() < SAFE_SQUARES[1]):

@@ -13,10 +13,10 @@ from mercer.linalg.tiled import Tiled
 
 
 class Gram(Tiled):
-    """The matrix k(xᵢ, xⱼ), computed in tiles on and above the diagonal, each used for both of its places.
+    """The matrix k(xᵢ, xⱼ), computed in tiles on and above the diagonal. Each tile serves for its mirror image too.
 
-    Tiles are kept from the pass numbered `keep_from` on, as many as fit into `keep_bytes`; the rest is computed anew
-    in every pass. `precision` is the dtype of the tiles; products are summed in float64 whatever it is.
+    Tiles are kept from pass number `keep_from` on, as many as fit into `keep_bytes`; the others are computed again in
+    every pass. `precision` is the dtype of the tiles; products are summed in float64 in any case.
     """
 
     def __init__(
@@ -47,11 +47,11 @@ class Gram(Tiled):
         self._places = self._plan_store()
 
     def _tile_size(self) -> int:
-        """The backend's choice; for small n a quarter, so that symmetry halves the work and every thread has some."""
+        """The backend's choice; a quarter of a small n, so that symmetry halves the work and every thread gets some."""
         return self.backend.TILE if self.n > 2 * self.backend.TILE else max(256, -(-self.n // 4))
 
     def _plan_store(self) -> dict[tuple[int, int], slice]:
-        """Where in one long store each tile that is kept will lie: the first tiles, as many as fit."""
+        """Where each kept tile lies in one long store: the first tiles, as many as fit."""
         places, used = {}, 0
         room = self._keep_bytes // (self.xp.finfo(self.precision).bits // 8)
         for place in self._tiles:
@@ -70,7 +70,7 @@ class Gram(Tiled):
         return 0 if self._store is None else self._store.shape[0] * self.xp.finfo(self.precision).bits // 8
 
     def ladder(self, tol: float) -> list[Operator]:
-        """float32 tiles first: half the memory and a third of the time; then tiles of the precision asked for."""
+        """float32 tiles first, at half the memory and a third of the time; then tiles of this operator's precision."""
         single = self.xp.float32
         if self.precision == single or self.n < 2 * self.backend.TILE:
             return [self]
@@ -81,7 +81,7 @@ class Gram(Tiled):
         return [coarse, self] if usable else [self]
 
     def forget(self) -> None:
-        """Give back the memory of the kept tiles."""
+        """Free the memory of the kept tiles."""
         self._kept, self._store = {}, None
 
     def matmat(self, V: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Inner products ⟨HAH, HBH⟩ of centred matrices that may not be stored: what alignment and independence are made of."""
+"""Inner products ⟨HAH, HBH⟩ of centred matrices that may not be stored, for alignment and tests of independence."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BLOCK_ENTRIES = 2**19  # entries of a matrix held at once: 4 MB, which a process
 
 @dataclass(frozen=True)
 class CentredProducts:
-    """All inner products of a few centred matrices, and their diagonals, each matrix in a unit of its own.
+    """All inner products of a few centred matrices, and their diagonals, each matrix in its own unit.
 
     inner : (p, p), ⟨HAᵢH/sᵢ, HAⱼH/sⱼ⟩ = Σ of the products of their entries
     diagonals : (p, n), of HAᵢH/sᵢ
@@ -33,8 +33,8 @@ def operator_products(operators: Sequence[Operator], *, block_entries: int = BLO
 
     block_entries : how many entries of each matrix are held at once, though at least one row
 
-    Entries are centred before they are multiplied. Sums of uncentred ones would cost one pass less, and all digits
-    where the matrix is nearly constant, as a wide kernel's is.
+    Entries are centred before they are multiplied. Sums of uncentred entries would save one pass, but lose all digits
+    of a nearly constant matrix, such as that of a wide kernel.
     """
     n, centred = operators[0].n, [Centered(A) for A in operators]
     inner = np.zeros((len(centred), len(centred)))
@@ -49,7 +49,7 @@ def operator_products(operators: Sequence[Operator], *, block_entries: int = BLO
 
 
 def power_of_two(size: float, most: int = 1020) -> float:
-    """The one just above a number, within 2^±most; 1 for zero and for what is no number."""
+    """The power of two just above `size`, between 2^−most and 2^most; 1 if `size` is zero, infinite or NaN."""
     return float(2.0 ** np.clip(np.frexp(size)[1], -most, most)) if 0 < size < np.inf else 1.0
 
 
@@ -59,7 +59,7 @@ def _rows(A: Centered, rows: slice) -> np.ndarray:
 
 
 def factor_products(factors: Sequence[Any]) -> CentredProducts:
-    """The same for Aᵢ = FᵢFᵢᵀ: ⟨HFFᵀH, HGGᵀH⟩ = ‖FᵀHG‖², from factors of shape (n, mᵢ). Cost: n mᵢ mⱼ a pair."""
+    """The same for Aᵢ = FᵢFᵢᵀ: ⟨HFFᵀH, HGGᵀH⟩ = ‖FᵀHG‖², from factors of shape (n, mᵢ). Cost: n mᵢ mⱼ per pair."""
     centred = [centred_columns(F) for F in factors]
     units = np.array([power_of_two(np.abs(F).max(initial=0.0), 510) for F in centred])
     centred = [F / unit for F, unit in zip(centred, units, strict=True)]

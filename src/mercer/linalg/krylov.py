@@ -10,7 +10,7 @@ The wanted vectors are the best ones (Rayleigh–Ritz) in a basis V that grows b
     restart        at `width` columns the basis shrinks to the best Ritz vectors
     ladder         float32 tiles until they have no more to give, then float64 for the rest and for the certificate
 
-Selection is by largest algebraic value, so indefinite matrices come out right. Per pass over A: n·m·b flops beside.
+Selection is by largest algebraic value, so indefinite matrices come out right. Beside a pass: n·m·b flops.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ import numpy as np
 from mercer.backends import to_numpy
 from mercer.linalg.eigen_bounds import column_norms, error_bounds
 from mercer.linalg.lowrank import factor_spectrum, rpcholesky
-from mercer.linalg.operators import Centered, Operator
+from mercer.linalg.operators import Operator
 
 Monitor = Callable[[int, float], None]
 
-_FACTOR_FROM = 3000  # below this n a pass over A costs less than a factor does
+_FACTOR_FROM = 3000  # below this n a pass over A costs less than the factor would save
 SINGLE_FLOOR = 3e-7  # residual, relative to the largest value, below which float32 tiles only make noise
 
 
@@ -228,15 +228,15 @@ def _scale(values: np.ndarray, k: int, n: int) -> float:
 def _start(
     A: Operator, k: int, guard: int, rng: np.random.Generator
 ) -> tuple[Any, Callable[[Any, np.ndarray], Any] | None]:
-    """The first block and the preconditioner: from a low-rank factor where that pays, else random and none."""
+    """The first block and the preconditioner, from a low-rank factor if that pays; otherwise random, and None."""
     xp, n = A.xp, A.n
     noise = xp.asarray(rng.standard_normal((n, k + guard)), dtype=A.dtype, **A.placement())
     if n < _FACTOR_FROM:
         return xp.linalg.qr(noise)[0], None
-    inner = A.A if isinstance(A, Centered) else A
+    inner, center = A.to_factor()
     rank = min(n // 4, max(200, 3 * k))
     factor = rpcholesky(inner, rank, rng, dtype=xp.float32)
-    spectrum = factor_spectrum(factor.F, center=isinstance(A, Centered), n_jobs=inner.n_jobs)
+    spectrum = factor_spectrum(factor.F, center=center, n_jobs=inner.n_jobs)
     values = spectrum.values
     alive = int(np.sum(values > 1e-6 * values.max(initial=0.0)))
     U = spectrum.vectors(factor.F, alive)  # float32 is enough to start and to precondition with

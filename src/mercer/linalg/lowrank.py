@@ -25,7 +25,7 @@ from mercer.linalg.crossproducts import centred_products, runs_of, times
 from mercer.linalg.operators import Operator
 from mercer.models.fields import SavedRecord, floats, optional
 
-_NEGATIVE = -64.0  # a residual below so many times its rounding noise is truly negative
+_NEGATIVE = -64.0  # a residual below −64 times its rounding noise is truly negative, not noise
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def rpcholesky(
     least: int = 0,
     rounds: int = 8,
 ) -> Factor:
-    """A factor of rank `rank` at most by randomly pivoted Cholesky, many pivots a round.
+    """A factor of rank `rank` at most by randomly pivoted Cholesky, many pivots per round.
 
     Pivots are drawn in proportion to the diagonal of K − FFᵀ. Drawing a block and then accepting each draw with the
     probability that its diagonal entry still has after the ones before it gives exactly the law of one at a time

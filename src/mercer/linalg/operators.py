@@ -1,9 +1,13 @@
-"""Symmetric n × n matrices that may not be stored: what solvers ask of them, and the four that Mercer has.
+"""Symmetric n × n matrices that may not be stored: what solvers ask of them, and the simple ones.
 
 Dense      the matrix itself
-Gram       a kernel's matrix, streamed in symmetric tiles, as many of them kept as fit
 LowRank    F Fᵀ
 Centered   H A H for H = I − 11ᵀ/n, never formed
+
+`Gram` (a kernel's matrix, streamed in tiles), `Packed` (half of a matrix, in tiles) and `WeightedCentered` have modules
+of their own. An operator of your own is a subclass of `Operator` that sets `n`, `xp` and `dtype` and defines `matmat`,
+`rows` and `diagonal`. Solvers need nothing else. `mercer.testing.check_operator` compares it with the explicit
+matrix.
 """
 
 from __future__ import annotations
@@ -18,14 +22,33 @@ Array = Any
 
 
 class Operator(ABC):
-    """A symmetric n × n matrix known by its products (abstract)."""
+    """A symmetric n × n matrix known by its products (abstract).
+
+    A subclass sets n, xp and dtype and defines matmat, rows and diagonal. The rest follows from these, and may be
+    overridden where it can be done faster.
+
+    >>> import numpy as np
+    >>> from mercer.linalg import top_eigenpairs
+    >>> class Diagonal(Operator):
+    ...     def __init__(self, d):
+    ...         self.d, self.n, self.xp, self.dtype = d, len(d), np, d.dtype
+    ...     def matmat(self, V):
+    ...         self.count(V)
+    ...         return self.d[:, None] * V
+    ...     def rows(self, index):
+    ...         return np.eye(self.n)[index] * self.d[index, None]
+    ...     def diagonal(self):
+    ...         return self.d
+    >>> top_eigenpairs(Diagonal(np.array([3.0, 1.0, 2.0])), 2).values.round(9).tolist()
+    [3.0, 2.0]
+    """
 
     n: int
-    xp: Any  # the array namespace of what goes in and comes out
-    dtype: Any  # in which products are given: the precision that a certificate can speak of
+    xp: Any  # the array namespace of vectors and products
+    dtype: Any  # of the products: the precision that a certificate can vouch for
     passes: int = 0  # how often all n × n entries were visited
-    n_jobs: int | None = None  # threads; None is all cores
-    columns: int = 0  # how many vectors were multiplied in all
+    n_jobs: int | None = None  # threads; None means all cores
+    columns: int = 0  # how many vectors were multiplied in total
 
     @abstractmethod
     def matmat(self, V: Array) -> Array:
@@ -36,7 +59,7 @@ class Operator(ABC):
         """The given rows, (m, n)."""
 
     def strip(self, index: Array) -> Callable[[slice], Array]:
-        """The given rows as a function of a run of columns, so that they need never stand in memory at once."""
+        """The given rows as a function of a run of columns, so that they need not be in memory all at once."""
         block = self.rows(index)
         return lambda run: block[:, run]
 
@@ -49,15 +72,19 @@ class Operator(ABC):
         """(n,)."""
 
     def stored(self) -> Array:
-        """The matrix, where it is in memory as a whole; None where it is not."""
+        """The whole matrix if it is in memory; otherwise None."""
         return None
 
     def ladder(self, tol: float) -> list[Operator]:
-        """The same matrix from cheap and coarse to exact: a solver climbs it. The last is the one to certify on."""
+        """The same matrix in steps from cheap and coarse to exact. A solver climbs them and certifies on the last."""
         return [self]
 
+    def to_factor(self) -> tuple[Operator, bool]:
+        """The operator whose low-rank factor F a solver may start from, and whether F must then be centred."""
+        return self, False
+
     def forget(self) -> None:
-        """Give back memory that only made later products faster."""
+        """Free memory that only makes later products faster."""
         return None
 
     def to_dense(self) -> Array:
@@ -65,9 +92,11 @@ class Operator(ABC):
         return self.rows(self.xp.arange(self.n, **self.placement()))
 
     def placement(self) -> dict[str, Any]:
+        """The keyword arguments that make `xp`'s constructors put a new array where this operator's products are."""
         return {}
 
-    def _count(self, V: Array) -> None:
+    def count(self, V: Array) -> None:
+        """Record one pass over the matrix, with the columns of V. `matmat` calls it."""
         self.passes += 1
         self.columns += V.shape[1]
 
@@ -84,7 +113,7 @@ class Dense(Operator):
         self.A, self.n, self.xp, self.dtype = A, A.shape[0], namespace(A), A.dtype
 
     def matmat(self, V: Array) -> Array:
-        self._count(V)
+        self.count(V)
         return self.product(V)
 
     def product(self, V: Array) -> Array:
@@ -117,7 +146,7 @@ class LowRank(Operator):
         self.F, self.n, self.xp, self.dtype = F, F.shape[0], namespace(F), F.dtype
 
     def matmat(self, V: Array) -> Array:
-        self._count(V)
+        self.count(V)
         return self.F @ (self.F.T @ V)
 
     def rows(self, index: Array) -> Array:
@@ -144,14 +173,14 @@ class Centered(Operator):
         self.A: Any = A
         self.n, self.xp, self.dtype = A.n, A.xp, A.dtype
         self._sums: Array = None
-        self._diagonal: Array = None  # A's, once asked for
-        self._matrix: Array = None  # HAH itself, where it was formed
-        self.entry_error = 0.0  # how far an entry of A may be from the kernel's value, where that is known
+        self._diagonal: Array = None  # A's, once computed
+        self._matrix: Array = None  # HAH itself, if it was formed
+        self.entry_error = 0.0  # how far an entry of A may be from the kernel's value, if that is known
         self.largest: float | None = None  # an entry's magnitude, at most, where the diagonal does not say
 
     @classmethod
     def consuming(cls, A: Array) -> Centered:
-        """HAH formed in the memory of the matrix A, which must not be used after: for small n."""
+        """HAH, formed in the memory of the matrix A, which must not be used afterwards: for small n."""
         centred = cls(Dense(A))
         xp = centred.xp
         centred._diagonal = xp.asarray(centred.A.diagonal(), copy=True)
@@ -171,7 +200,7 @@ class Centered(Operator):
         return V - self.xp.mean(V, axis=0, keepdims=True)
 
     def matmat(self, V: Array) -> Array:
-        self._count(V)
+        self.count(V)
         if self._matrix is not None:
             return self.A.product(V)
         if self._sums is not None:
@@ -239,6 +268,9 @@ class Centered(Operator):
         steps = self.A.ladder(tol)
         return [*(Centered(A) for A in steps[:-1]), self]
 
+    def to_factor(self) -> tuple[Operator, bool]:
+        return self.A, True
+
     def forget(self) -> None:
         self.A.forget()
 
@@ -251,11 +283,11 @@ class Centered(Operator):
 
 
 def _refuse_not_finite(sums: Array, xp: Any) -> None:
-    """A sum over a row shows an entry that is no number, wherever it stands."""
+    """Refuse NaN and infinity: one such entry anywhere makes the sum of its row one too."""
     if not bool(xp.all(xp.isfinite(sums))):
         raise ValueError(
-            "The kernel matrix has entries that are not finite. A kernel function may give NaN, a polynomial of "
-            "fractional degree has no value where its base is negative, and huge values overflow: scale the data, or "
+            "The kernel matrix has entries that are not finite. A kernel function may return NaN, a polynomial "
+            "of fractional degree is undefined for a negative base, and huge values overflow. Scale the data, or "
             "change the kernel."
         )
 

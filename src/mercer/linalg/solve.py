@@ -71,16 +71,16 @@ def shifted_solve(
 ) -> Solution:
     """X with ‖(A + μI)X − B‖ ≤ tol ‖B‖ column by column, A positive semidefinite and μ > 0, from `start` or from zero.
 
-    tol : for all columns, or one for each, (b,)
-    certify : whether the residuals are recomputed at the end; if not, they are what the recurrence believes
+    tol : one number for all columns, or one per column, (b,)
+    certify : whether the residuals are recomputed at the end; if not, they are those of the recurrence
 
-    Cost: a pass over A an iteration, with all columns, and one for the residuals.
+    Cost: one pass over A per iteration, with all columns, and one for the residuals.
     """
     xp = A.xp
     precondition = precondition or (lambda R: R)
     sizes = column_norms(B, xp)
     sizes = np.where(sizes > 0, sizes, 1.0)
-    B = B / beside(sizes, B)  # so that no square of what is left of 1e-200 vanishes
+    B = B / beside(sizes, B)  # columns of length one: the squares of residuals near 1e-200 would underflow
     X = xp.zeros_like(B) if start is None else start / beside(sizes, B)
     Q, C = _split(B if start is None else B - A.matmat(X) - mu * X, A)
     before, passes = int(start is not None), 0
@@ -95,13 +95,15 @@ def shifted_solve(
         passes += 1
         inverse = _positive_inverse(to_numpy(P.T @ AP))
         if not inverse.any():
-            break  # A + μI is not positive in any direction that is left
+            break  # A + μI is not positive in any remaining direction
         step = inverse @ to_numpy(P.T @ Q)
         X += P @ beside(step @ C, B)
         Q, turn = _split(Q - AP @ beside(step, B), A)
         C = turn @ C
     left = np.linalg.norm(C, axis=0)
-    if certify and (passes or not before):  # what the recurrence believes of R is not what is certified
+    if certify and (
+        passes or not before
+    ):  # the recurrence's R drifts from the true residual, and the true one is certified
         left = column_norms(A.matmat(X) + mu * X - B, xp)
         passes += 1
     return Solution(X * beside(sizes, B), left, passes + before)
@@ -116,7 +118,7 @@ def _split(R: Any, A: Operator) -> tuple[Any, np.ndarray]:
 
 
 def _positive_inverse(M: np.ndarray) -> np.ndarray:
-    """M⁻¹ of a symmetric matrix, on the space where it is positive."""
+    """The inverse of a symmetric matrix M on the space where M is positive."""
     values, turn = np.linalg.eigh((M + M.T) / 2)
     kept = values > len(M) * np.finfo(np.float64).eps * max(values[-1], 0.0)
     turn = turn[:, kept]

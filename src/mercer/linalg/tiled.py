@@ -1,4 +1,4 @@
-"""Symmetric matrices in tiles on and above the diagonal, each used for both of its places."""
+"""Symmetric matrices in tiles on and above the diagonal. Each tile serves for its mirror image too."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mercer.linalg.operators import Array, Operator
 
 
 class Tiled(Operator):
-    """A matrix that is visited tile by tile (abstract). Products are summed in float64, whatever the tiles are."""
+    """A matrix that is visited tile by tile (abstract). Products are summed in `dtype`, whatever the tiles are in."""
 
     backend: Any
     precision: Any  # of the tiles
@@ -31,10 +31,10 @@ class Tiled(Operator):
 
     @abstractmethod
     def _tile(self, place: tuple[int, int], buffer: Array) -> Array:
-        """The tile at a place; `buffer` is room for it, where it must be computed."""
+        """The tile at a place; `buffer` is memory for it, if it has to be computed."""
 
     def _buffers(self, slots: int) -> list[Array]:
-        """Room for one tile in each thread."""
+        """Memory for one tile per thread."""
         return [None] * slots
 
     def matmat(self, V: Array) -> Array:
@@ -52,13 +52,13 @@ class Tiled(Operator):
                 sums[slot][J, :] += K.T @ V[I, :]
 
         self.backend.for_each(self._tiles, work, self.n_jobs)
-        self._count(V)
+        self.count(V)
         for more in sums[1:]:
             sums[0] += more
         return sums[0][:, :b]
 
     def _padded(self, V: Array) -> Array:
-        """V with columns of zeros up to a multiple of four: BLAS is a quarter slower on odd widths."""
+        """V with columns of zeros up to a multiple of four: on other widths BLAS is a quarter slower."""
         missing = -V.shape[1] % 4
         if not missing:
             return V
@@ -67,10 +67,10 @@ class Tiled(Operator):
 
 
 class Packed(Tiled):
-    """A symmetric matrix of NumPy floats that is kept as its tiles on and above the diagonal: half of n² numbers.
+    """A symmetric matrix of NumPy floats, stored as its tiles on and above the diagonal: half of n² numbers.
 
-    It is made empty and filled by runs of rows: `room(rows)` gives the parts to write to. Products are in float64,
-    however the tiles are stored; the ladder starts with products in the tiles' own precision.
+    It starts empty and is filled by runs of rows: `room(rows)` yields the parts to write to. Products are in float64,
+    however the tiles are stored. The ladder starts with products in the precision of the tiles.
     """
 
     TILE = 1024
@@ -83,17 +83,17 @@ class Packed(Tiled):
         self._kept = {place: np.empty(self._shape(place), self.stored_as) for place in self._tiles}
 
     def room(self, rows: slice) -> Iterator[tuple[slice, np.ndarray]]:
-        """(columns, part) for a run of rows inside one run of tiles: from the diagonal's tile on to the right."""
+        """(columns, part) for rows inside one run of tiles: from the tile on the diagonal to the right."""
         run = rows.start // self.runs[0].stop
         I = self.runs[run]
         if rows.stop > I.stop:
-            raise ValueError(f"Rows {rows.start} to {rows.stop} cross the border of tiles at {I.stop}.")
+            raise ValueError(f"Rows {rows.start} to {rows.stop} cross the boundary between tiles at {I.stop}.")
         inside = slice(rows.start - I.start, rows.stop - I.start)
         for j in range(run, len(self.runs)):
             yield self.runs[j], self._kept[run, j][inside]
 
     def symmetrize(self) -> None:
-        """Make the tiles on the diagonal symmetric, by what stands above it."""
+        """Make the tiles on the diagonal symmetric: copy what is above the diagonal below it."""
         for i in range(len(self.runs)):
             tile = self._kept[i, i]
             tile[...] = np.triu(tile) + np.triu(tile, 1).T

@@ -17,18 +17,18 @@ class WeightedCentered(Operator):
         self.K, self.weights = K, weights
         self.n, self.xp, self.dtype = K.n, K.xp, K.dtype
         self.roots = self.xp.sqrt(weights)[:, None]
-        self.even = bool(self.xp.all(weights == 1))  # plain centring, without products with ones
+        self.even = bool(self.xp.all(weights == 1))  # plain centring: multiplications by one are skipped
         self._sums: Array = None
 
     def row_sums(self) -> Array:
-        """Kw, (n,): what each sample has in common with n times the weighted mean."""
+        """Kw, (n,): the inner products of the samples with n times their weighted mean."""
         if self._sums is None:
             self._sums = self.K.matmat(self.weights[:, None])[:, 0]
         return self._sums
 
     def matmat(self, V: Array) -> Array:
         """The first product carries w along, so that Kw needs no pass of its own."""
-        self._count(V)
+        self.count(V)
         right = self.coefficients(V)
         if self._sums is None:
             both = self.K.matmat(self.xp.concat([right, self.weights[:, None]], axis=1))

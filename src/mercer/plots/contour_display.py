@@ -17,7 +17,7 @@ class ContourDisplay(Display):
     """Level sets of eigenfunctions over the plane: where a component is constant, it cannot tell points apart.
 
     x, y : (m,), the grid
-    values : (c, m, m), one function a panel, values[:, i, j] at (x[j], y[i])
+    values : (c, m, m), one function per panel, values[:, i, j] at (x[j], y[i])
     points, labels : the data, (n, 2) and (n,) or None
     names : of the panels
 
@@ -55,7 +55,9 @@ class ContourDisplay(Display):
         if not len(components):
             raise ValueError("components is empty: name the ones to draw, such as components=(0, 1).")
         if max(components) >= scores.shape[1]:
-            raise ValueError(f"There are {scores.shape[1]} components; component {max(components)} is none of them.")
+            raise ValueError(
+                f"There are only {scores.shape[1]} components, so there is no component {max(components)}."
+            )
         values = scores[:, list(components)].T.reshape(-1, resolution, resolution)
         names = component_names(estimator, components)
         labels = None if y is None else to_numpy(y)
@@ -68,7 +70,9 @@ class ContourDisplay(Display):
             ax = new_figure(len(self.values), width=3.2, height=3.3)[1]
         self.axes_ = [ax] if isinstance(ax, Axes) else list(ax)
         if len(self.axes_) != len(self.values):
-            raise ValueError(f"{len(self.values)} functions need as many axes; {len(self.axes_)} were given.")
+            raise ValueError(
+                f"{len(self.values)} functions need {len(self.values)} axes, but there are {len(self.axes_)}."
+            )
         self.figure_ = self.axes_[0].figure
         self.fills_: list[Any] = []
         self.lines_: list[Any] = []

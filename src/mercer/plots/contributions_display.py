@@ -13,7 +13,7 @@ from mercer.plots.style import INK, Display, new_figure, palette, tidy
 
 
 class ContributionsDisplay(Display):
-    """The share of each variable in what moves each component, a bar a variable and component.
+    """The share of each variable in what moves each component, one bar per variable and component.
 
     shares : (k, d), from `KernelPCA.feature_contributions`
     names : of the variables; components : of the components, for the key
@@ -45,7 +45,7 @@ class ContributionsDisplay(Display):
         """Draw `feature_contributions(X, standardize=True, shares=True)` of a fitted KernelPCA, the `most` largest."""
         shares = to_numpy(estimator.feature_contributions(X, standardize=True, shares=True))
         if max(components) >= len(shares):
-            raise ValueError(f"There are {len(shares)} components; component {max(components)} is none of them.")
+            raise ValueError(f"There are only {len(shares)} components, so there is no component {max(components)}.")
         if names is None:
             names = getattr(estimator, "feature_names_in_", [f"x{i}" for i in range(shares.shape[1])])
         labels = [f"component {i + 1}" for i in components]

@@ -14,9 +14,9 @@ from mercer.plots.label_placement import spread_apart, those_that_fit
 from mercer.plots.style import FEW, INK, Display, palette, readable
 from mercer.quality.inputs import without_label
 
-_MANY_POINTS = 20_000
-_MOST_NAMES = 30
-_FEW_NAMES = 6  # of a legend that stands inside the axes
+_MANY_POINTS = 20_000  # above this, points are drawn as one picture: a vector graphic would take seconds to open
+_MOST_NAMES = 30  # class names that a reader can still find
+_FEW_NAMES = 6  # entries of a legend that fit inside the axes
 
 
 class EmbeddingDisplay(Display):
@@ -27,7 +27,7 @@ class EmbeddingDisplay(Display):
     names : of the two axes
 
     Of many classes only the largest are named, at most 30 and no more than leave the points to be seen; long names are
-    cut short, and names that would cover each other are moved apart. Many points are smaller, and drawn as one picture
+    shortened, and names that would cover each other are moved apart. Many points are drawn smaller, and as one picture
     within a vector graphic.
 
     Attributes after `plot`: ax_, figure_, points_ (the scatter), unknown_ (that of the points without a label, or
@@ -174,7 +174,7 @@ class EmbeddingDisplay(Display):
 
 
 def _size(n: int) -> float:
-    """The area of a point: smaller for many, so that a million still show where they are many."""
+    """The area of a point: smaller if there are many, so that a million points still show where they are dense."""
     return 5000 / (n + 150) + 2 * min(1.0, (_MANY_POINTS / max(n, 1)) ** 0.5)
 
 

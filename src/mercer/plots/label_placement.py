@@ -1,4 +1,4 @@
-"""Names in a map: those for which there is room, moved apart where they would cover each other."""
+"""Class names in a map: those for which there is room, moved apart if they would cover each other."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-_ROUNDS = 60
-_COVERED = 0.18  # of the axes by names
+_ROUNDS = 60  # of moving boxes apart; crowded maps may end with some overlap
+_COVERED = 0.18  # share of the axes that names may cover, so that the points remain visible
 _ROOM = 2.0  # pixels between two boxes
 
 
@@ -28,7 +28,7 @@ def those_that_fit(texts: list[Any], counts: np.ndarray) -> list[Any]:
 
 
 def spread_apart(texts: list[Any]) -> None:
-    """Move texts of one axes by as little as it takes, along the shorter way out, until no two boxes overlap."""
+    """Move the texts of one axes as little as possible, each the shorter way, until no two boxes overlap."""
     if len(texts) < 2:
         return
     data, extents = texts[0].axes.transData, _extents(texts)

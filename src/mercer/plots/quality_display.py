@@ -18,7 +18,7 @@ _SPREAD = 0.62  # of the height of a line that the marks of several maps share
 
 
 class QualityDisplay(Display):
-    """Scores of maps, a line a score and a mark a map, with bars of 1.96 standard errors.
+    """Scores of maps, one line per score and one mark per map, with bars of 1.96 standard errors.
 
     scores : the `Score`s of each map, by its name
 
@@ -35,7 +35,7 @@ class QualityDisplay(Display):
 
     def __init__(self, scores: Mapping[str, Sequence[Score]]) -> None:
         if not scores or not all(len(own) for own in scores.values()):
-            raise ValueError("There is nothing to draw: give at least one map with at least one score.")
+            raise ValueError("There is nothing to draw. Give at least one map with at least one score.")
         self.scores = {name: list(own) for name, own in scores.items()}
         every = [score for own in self.scores.values() for score in own]
         names = list(dict.fromkeys(score.name for score in every))

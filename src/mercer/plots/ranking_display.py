@@ -12,12 +12,12 @@ from mercer.plots.style import FAINT, FEW, INK, Display, new_figure, tidy
 
 
 class RankingDisplay(Display):
-    """Scores as points on a line a kernel, the best on top and in colour, with bars of one standard error.
+    """Scores as points, one line per kernel, the best on top and in colour, with bars of one standard error.
 
     names : of the kernels, the best first
     scores, errors : (n,); errors may be None
     meaning : of the scores, for the axis
-    counts : numbers of components, written beside the points where they differ, or None
+    counts : numbers of components, written beside the points if they differ, or None
 
     Attributes after `plot`: ax_, figure_, points_, bars_, texts_.
     """

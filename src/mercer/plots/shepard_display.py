@@ -14,10 +14,10 @@ from mercer.quality.pairs import Pairs, all_pairs
 from mercer.quality.sampling import SamplingPlan
 from mercer.quality.score import Score
 
-_PAIRS = 100_000
+_PAIRS = 100_000  # enough that no bin of the histogram looks noisy
 _BINS = 80
 _LINE_BINS = 24
-_LEAST = 0.005  # of all pairs, in a bin of the line
+_LEAST = 0.005  # share of all pairs that a bin needs for its median to be drawn
 _SHADES = LinearSegmentedColormap.from_list("mercer_blues", ["#EAF2F8", "#7FB3D5", FEW[0], "#08306B"])
 
 
@@ -64,12 +64,12 @@ class ShepardDisplay(Display):
         ax: Axes | None = None,
         bins: int = _BINS,
     ) -> ShepardDisplay:
-        """Draw so many random pairs of rows of X, (n, d), and of its map Y, (n, c); all where there are no more."""
+        """Draw `pairs` random pairs of rows of X, (n, d), and of its map Y, (n, c); all pairs if there are fewer."""
         plan = SamplingPlan.checked(pairs, 1.0)
         data, points = data_index(X, metric), map_index(Y)
         refuse_other_length(data.n, points.n)
         if data.n < 3:
-            raise ValueError(f"Distances can be compared from 3 rows on; there are {data.n}.")
+            raise ValueError(f"Comparing distances takes at least 3 rows, but there are {data.n}.")
         drawn = Pairs(data, points, random_state, whole=all_pairs(plan, data.n))
         scores = {"correlation": drawn.shepard(plan), "residual": drawn.residual(plan)}
         return cls(*drawn.first(pairs), **scores).plot(ax=ax, bins=bins)

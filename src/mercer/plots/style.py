@@ -1,4 +1,4 @@
-"""What displays share: colours that everyone can tell apart, a figure without pyplot, quiet axes."""
+"""What displays share: colours that everyone can tell apart, figures without pyplot, quiet axes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def palette(count: int) -> list[str]:
 
 
 def readable(name: Any, longest: int = 22) -> str:
-    """A name from the data as matplotlib is to write it: in one line, cut in the middle, and never as a formula.
+    """A name from the data for matplotlib: on one line, shortened in the middle, never read as a formula.
 
     >>> readable("from $5 to $9"), readable("_hidden")
     ('from \\\\$5 to \\\\$9', ' _hidden')
@@ -43,7 +43,7 @@ def readable(name: Any, longest: int = 22) -> str:
     if len(text) > longest:  # names often differ at the end
         text = text[: longest // 2].rstrip() + "…" + text[-(longest // 2 - 1) :].lstrip()
     text = text.replace("$", r"\$")
-    return f" {text}" if text.startswith("_") else text  # a legend leaves out what starts with _
+    return f" {text}" if text.startswith("_") else text  # a legend would leave out names that start with _
 
 
 def new_figure(columns: int = 1, *, width: float = 4.8, height: float = 4.2) -> tuple[Figure, list[Axes]]:
@@ -54,7 +54,7 @@ def new_figure(columns: int = 1, *, width: float = 4.8, height: float = 4.2) -> 
 
 
 def tidy(ax: Axes) -> Axes:
-    """Two spines and quiet ticks: what is left is the data."""
+    """Two spines and quiet ticks, so that the data stands out."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["left", "bottom"]].set_color(FAINT)
     ax.tick_params(colors=FAINT, labelcolor=INK, labelsize=8.5)

@@ -1,4 +1,4 @@
-"""Reading the data and the map: what they must be, and how their rows are compared."""
+"""Reading the data, the map and the labels, and how rows are compared."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from mercer.graph.row_checks import FLOATS
 
 
 def data_index(X: Any, metric: Any, metric_params: dict[str, Any] | None = None) -> BlockIndex:
-    """The rows of X made ready to be asked for exact neighbours and distances."""
+    """The rows of X, prepared for queries of exact neighbours and distances."""
     if not _is_list_of_texts(X):
         X = to_numpy(X) if is_foreign(X) else X
     if sp.issparse(X) and isinstance(metric, str) and metric == "precomputed":
         raise ValueError(
-            "A sparse graph of distances does not say how far apart the other rows are, and scores ask for that: give "
+            "A sparse graph of distances does not tell how far apart the other rows are, and scores need to know. Give "
             "the full matrix of distances, or the rows themselves and a metric."
         )
     index = build_index(X, metric=metric, metric_params=metric_params)
@@ -34,7 +34,7 @@ def data_index(X: Any, metric: Any, metric_params: dict[str, Any] | None = None)
 
 
 def rows_of(index: Any, metric: Any, rows: np.ndarray) -> BlockIndex:
-    """Some of the rows of an index as one of their own."""
+    """An index of some rows of another."""
     given = isinstance(metric, str) and metric == "precomputed"
     return data_index(index.D[np.ix_(rows, rows)] if given else index.X[rows], metric)
 
@@ -54,7 +54,7 @@ def checked_map(Y: Any) -> np.ndarray:
 
 def refuse_other_length(n: int, m: int, what: str = "Y") -> None:
     if n != m:
-        raise ValueError(f"X has {n:,} rows and {what} has {m:,}: they must be of the same rows, in the same order.")
+        raise ValueError(f"X has {n:,} rows and {what} has {m:,}. They must describe the same rows, in the same order.")
 
 
 def checked_neighbors(k: Any, n: int) -> int:
@@ -63,10 +63,10 @@ def checked_neighbors(k: Any, n: int) -> int:
         raise ValueError(f"n_neighbors={k!r} must be a whole number ≥ 1.")
     most = most_neighbors(n)
     if most < 1:
-        raise ValueError(f"Scores by neighbours need at least 3 rows, and there are {n}.")
+        raise ValueError(f"Scores by neighbours need at least 3 rows, but there are only {n}.")
     if int(k) > most:
         raise ValueError(
-            f"n_neighbors={k} should be less than n_samples / 2 = {n / 2:g}: with {n} rows it can be at most {most}."
+            f"n_neighbors={k} should be less than n_samples / 2 = {n / 2:g}: for {n} rows it can be at most {most}."
         )
     return int(k)
 
@@ -77,10 +77,10 @@ def most_neighbors(n: int) -> int:
 
 
 def checked_labels(labels: Any, n: int, what: str = "the map") -> np.ndarray:
-    """(n,) whole numbers, a class each; −1 where a label is missing (None, NaN, NaT, NA)."""
+    """(n,) whole numbers, one per class; −1 for a missing label (None, NaN, NaT, NA)."""
     labels = to_numpy(labels)
     if labels.shape != (n,):
-        raise ValueError(f"labels have shape {labels.shape}, and {what} has {n:,} rows: one label a row is needed.")
+        raise ValueError(f"labels have shape {labels.shape}, but {what} has {n:,} rows: give one label per row.")
     if labels.dtype.kind == "f":
         known = labels[np.isfinite(labels)]
         if np.any(known != np.floor(known)):
@@ -113,7 +113,7 @@ def without_label(labels: np.ndarray) -> np.ndarray:
 def _is_missing(label: Any) -> bool:
     try:
         return label is None or not bool(label == label)
-    except TypeError:  # of NA nobody knows whether it equals itself
+    except TypeError:  # pandas' NA: whether it equals itself is unknown
         return True
 
 

@@ -38,7 +38,7 @@ class Report:
 
     scores : in the order of the table
     n, n_neighbors : rows, and the k of the scores by neighbours
-    notes : sentences: what was left out or changed, and why
+    notes : sentences that say what was left out or changed, and why
 
     str(report) is an aligned table; a notebook shows it as one.
     """
@@ -53,7 +53,7 @@ class Report:
         for score in self.scores:
             if score.name == name:
                 return score
-        raise KeyError(f"There is no score {name!r} here; there are {', '.join(score.name for score in self.scores)}.")
+        raise KeyError(f"This report has no score {name!r}; it has: {', '.join(score.name for score in self.scores)}.")
 
     def __contains__(self, name: object) -> bool:
         return any(score.name == name for score in self.scores)
@@ -121,10 +121,10 @@ def report(
     ----------
     X : (n, d), dense or CSR, or what `metric` compares
     Y : (n, c), the map
-    labels : (n,), classes, for purity; None where there are none
-    n_neighbors : of the scores by neighbours; lowered, with a note, where there are too few rows for it
+    labels : (n,), classes, for purity; None if there are no classes
+    n_neighbors : for the scores by neighbours; lowered, with a note, if there are too few rows
     metric : of the data, as `mercer.graph.build_index` takes it
-    perplexity : of the divergence; lowered, with a note, where there are too few rows for it
+    perplexity : for the divergence; lowered, with a note, if there are too few rows
     sample : None for everything exact, a number of rows (pairs, triplets), or "auto": each score exact for few rows,
         else from as many as `error` asks for
     error : the half-width of the 95 % interval, 1.96 standard errors, that "auto" aims at; the divergence, in nats,
@@ -171,7 +171,7 @@ def _lowered(k: Any, n: int, notes: list[str]) -> int:
 
 
 def _classes(labels: Any, n: int, notes: list[str]) -> np.ndarray | None:
-    """The classes, or None with a note where there are none to compare."""
+    """The classes, or None with a note if there are no two classes to compare."""
     labels = to_numpy(labels)
     if labels.shape == (n,) and labels.dtype.kind == "f" and np.any(np.mod(labels[np.isfinite(labels)], 1) != 0):
         notes.append("class purity is left out: the labels are numbers on a scale, not classes.")

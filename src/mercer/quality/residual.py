@@ -37,7 +37,7 @@ def residual_variance(
     Parameters
     ----------
     X, Y, metric, error, random_state : as of `trustworthiness`
-    n_neighbors : None for distances of the metric; a number for distances along the graph of so many neighbours, as
+    n_neighbors : None for distances of the metric; a number for distances along the graph of that many neighbours, as
         Isomap measures them
     sample : None for all pairs, a number of pairs (along a graph: of rows), or "auto": all of up to 2,000 rows, else
         random ones

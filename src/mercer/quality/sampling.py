@@ -24,7 +24,7 @@ _MARGIN = 1.1  # more than the pilot asks for, so that a second round is rarely 
 
 @dataclass(frozen=True)
 class SamplingPlan:
-    """What was asked for: all (None), so many (an int), or as many as it takes ("auto")."""
+    """How many terms to take: all (None), a number, or as many as the error needs ("auto")."""
 
     sample: int | str | None
     error: float
@@ -80,7 +80,7 @@ def needed(error: float, found: Mean, n: float = np.inf) -> int:
 def sampled(estimate: Callable[[int], Mean], plan: SamplingPlan, n: float = np.inf, pilot: int = PILOT) -> Mean:
     """`estimate(m)`, the mean of the first m terms, for the m that the plan asks for.
 
-    n : how many terms there are; ∞ where they are drawn independently
+    n : how many terms there are; ∞ if they are drawn independently
     """
     if plan.sample != "auto":
         return estimate(int(min(n, n if plan.sample is None else int(plan.sample))))

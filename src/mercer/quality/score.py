@@ -1,4 +1,4 @@
-"""What a score is: a number, its standard error, and what it was computed from."""
+"""A score: a number, its standard error, and what it was computed from."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 class Score:
     """One number about a map.
 
-    name : of the function that gives it
+    name : the function that computes it
     value : the score
-    error : one standard error of `value`; 0 where it is exact
-    rows : how many rows (pairs, triplets: `unit`) it was computed from
-    best : what a perfect map would get
-    meaning : in a sentence
+    error : one standard error of `value`; 0 if it is exact
+    rows : how many rows, pairs or triplets (see `unit`) it was computed from
+    best : the score of a perfect map
+    meaning : the score in one sentence
     unit : "rows", "pairs" or "triplets"
-    note : what else is to be said of this one: the level of chance, the scale of the map
+    note : more about this score: the level of chance, the scale of the map
 
     >>> print(Score("trustworthiness", 0.95, 0.001, 500, 1.0, "map neighbours are neighbours"))
     trustworthiness 0.9500 ± 0.0010 (500 rows)

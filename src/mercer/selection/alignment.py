@@ -1,4 +1,4 @@
-"""Kernel-target alignment: how well a kernel agrees with what is to be told apart or predicted."""
+"""Kernel-target alignment: how well a kernel agrees with the classes or numbers to be predicted."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def alignment(
     y : (n,) or (n, c), classes or numbers; columns of numbers count by their variance, so scale them first
     target : "classes", "numbers" or "auto": text, booleans and a few whole numbers are classes
     balanced : divide 1[y = y'] by the size of the class, so that small classes count as much as large ones
-    rank : None for the exact value, from rows of K in blocks; a number or "auto" for one on a factor FFᵀ ≈ K of so
-        many columns: ‖FᵀHY‖² / (‖FᵀHF‖ ‖YᵀHY‖)
+    rank : None for the exact value, from rows of K in blocks; a number of columns or "auto" for a low-rank factor
+        FFᵀ ≈ K: ‖FᵀHY‖² / (‖FᵀHF‖ ‖YᵀHY‖)
 
     Cost: n² entries of k twice (rank m: n m entries and n m² flops). Memory: a few rows of K (n m numbers).
 
@@ -56,7 +56,9 @@ def alignment(
     Y, classes = read_target(y, X.shape[0], target)
     if balanced:
         if classes is None:
-            raise ValueError("balanced=True weighs classes, and y holds numbers; give target='classes' or drop it.")
+            raise ValueError(
+                "balanced=True weights classes, but y holds numbers. Give target='classes', or leave balanced out."
+            )
         Y = Y / np.sqrt(Y.sum(axis=0))
     if rank is None:
         products = operator_products([operator_of_kernel(kernel.bind(X), X, n_jobs), LowRank(Y - Y.mean(axis=0))])
@@ -72,7 +74,7 @@ def _cosine(products: CentredProducts, kernel: Kernel) -> float:
     lengths = np.sqrt(np.diagonal(products.inner))
     if not lengths[0] > 0:
         warn(
-            f"{kernel!r} sees no variation in this data: its alignment is given as 0.",
+            f"{kernel!r} does not vary on this data, so its alignment is taken as 0.",
             DegenerateDataWarning,
         )
         return 0.0

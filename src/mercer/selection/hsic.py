@@ -62,10 +62,10 @@ def hsic(
     estimator : "unbiased", which is zero on average for independent samples, or "biased", which is never negative
     test : "gamma", a gamma distribution with the exact mean and variance of ⟨HKH, HLH⟩ over all permutations;
         "permutation", the share of `n_permutations` random ones that reach the value; None
-    rank : None for exact values; a number or "auto" for values on factors of so many columns
+    rank : None for exact values; a number of columns or "auto" for values on low-rank factors
 
     Cost: n² entries of each kernel twice, in blocks of rows. "permutation" keeps both centred matrices (or factors of
-    `rank` columns, n m² flops a permutation).
+    `rank` columns, n m² flops per permutation).
 
     References: A. Gretton et al., A kernel statistical test of independence (2008); L. Song et al., Feature selection
     via dependence maximization (2012); F. Kazi-Aoual et al., Refined approximations to permutation tests (1995).
@@ -76,15 +76,15 @@ def hsic(
     (True, True)
     """
     if estimator not in ("biased", "unbiased"):
-        raise ValueError(f"estimator={estimator!r} is not known; choose 'unbiased' or 'biased'.")
+        raise ValueError(f"Unknown estimator {estimator!r}. Choose 'unbiased' or 'biased'.")
     if test not in ("gamma", "permutation", None):
-        raise ValueError(f"test={test!r} is not known; choose 'gamma', 'permutation' or None.")
+        raise ValueError(f"Unknown test {test!r}. Choose 'gamma', 'permutation' or None.")
     if n_permutations < 1:
         raise ValueError(f"n_permutations={n_permutations} must be at least 1.")
     sides = [_side(k, data) for k, data in ((kernel_x, X), (kernel_y, Y))]
     n = sides[0][1].shape[0]
     if sides[1][1].shape[0] != n:
-        raise ValueError(f"X has {n} samples and Y {sides[1][1].shape[0]}; they must come in pairs.")
+        raise ValueError(f"X has {n} samples and Y has {sides[1][1].shape[0]}; they must come in pairs.")
     if test == "permutation" and rank is None:
         _refuse_large_pair(n, memory_limit)
     if rank is None:
@@ -106,13 +106,13 @@ def hsic(
 
 
 def _in_units_of_the_data(figures: list[float], scales: np.ndarray) -> list[float]:
-    """ValueError where they are too large for a float64: no figure of a test, but the value itself."""
+    """The figures times both scales; ValueError if they overflow. The test itself does not depend on the scales."""
     with np.errstate(over="ignore", under="ignore"):
         scaled = np.array(figures) * scales.min() * scales.max()
     if not np.all(np.isfinite(scaled)):
         raise ValueError(
-            f"The criterion overflows: the kernels are of the order {scales[0]:.0e} and {scales[1]:.0e} on this data. "
-            "Scale the data (sklearn.preprocessing.StandardScaler); the test does not change by that."
+            f"The criterion overflows: the kernels' entries are about {scales[0]:.0e} and {scales[1]:.0e} here. "
+            "Scale the data (sklearn.preprocessing.StandardScaler); that does not change the test."
         )
     return [float(figure) for figure in scaled]
 

@@ -17,11 +17,11 @@ PENALTIES = np.logspace(-8, 1, 28)  # relative to the largest eigenvalue of HKH
 
 @dataclass(frozen=True)
 class LeaveOneOut:
-    """What a kernel predicts of samples that were left out, at the penalty that does best.
+    """How well a kernel predicts samples that were left out, at the best penalty.
 
     r2 : 1 − Σ‖y − ŷ₋ᵢ‖² / Σ‖y − ȳ₋ᵢ‖²: 1 is perfect, 0 no better than the mean of the others
     standard_error : of r2, from the spread of the squared errors over the samples
-    error_rate : the share of samples put into a wrong class; None for numbers
+    error_rate : the share of samples assigned to a wrong class; None for numbers
     penalty : λ of ridge regression, absolute: HKH + λI
     """
 
@@ -55,9 +55,9 @@ def leave_one_out(
     Parameters
     ----------
     kernel, X, y, target : as for `alignment`
-    penalties : λ relative to the largest eigenvalue of HKH; None is 28 values from 1e-8 to 10. The one of the smallest
-        squared error is taken, so r2 is a little optimistic: by one parameter.
-    rank : None for K itself; a number or "auto" for a factor of so many columns
+    penalties : λ relative to the largest eigenvalue of HKH; None is 28 values from 1e-8 to 10. The penalty with
+        the smallest squared error is taken, so r2 is slightly optimistic, by one parameter.
+    rank : None for K itself; a number of columns or "auto" for a low-rank factor
 
     Cost: n² entries and n³ flops (rank m: n m entries and n m² flops), and n m c for each penalty.
 

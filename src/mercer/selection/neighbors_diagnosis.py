@@ -1,4 +1,4 @@
-"""How many neighbours for Isomap: what falls apart, what is short-circuited, and how well a map keeps the distances."""
+"""How many neighbours for Isomap: connected parts, shortcuts, and how well a map keeps the distances."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from mercer.selection.samples import read_samples
 from mercer.spectral.scaling import distance_settings, plan_unfolding, refuse_units, unfold_landmarks
 
 COUNTS = range(4, 31, 2)
-_REFERENCE = 15  # neighbours at least of the graph in which shortcuts are looked for: a thinner one has cracks
-_TOGETHER = 16  # sources whose distances are in memory at once
+_REFERENCE = 15  # fewest neighbours of the graph in which shortcuts are sought: a thinner graph has gaps
+_TOGETHER = 16  # sources whose distances are in memory at once: the lanes of one sweep
 
 
 def diagnose_neighbors(
@@ -61,7 +61,7 @@ def diagnose_neighbors(
     sources : points from which distances are taken, for the residual variance (landmarks) and for what hangs on
         shortcuts; chosen by max–min, all rows where n is smaller
     random_state : of the first source; None is the seed 0
-    n_jobs : threads; None is all cores
+    n_jobs : threads; None means all cores
 
     Cost: the neighbours once, for the largest k; a search for shortcuts, in which most edges need only a look at common
     neighbours; and for each k `sources` shortest-path trees of O(nk), three times as many where it has shortcuts.
@@ -123,7 +123,7 @@ def diagnose_neighbors(
     return replace(result, recommended=recommended, reason=reason)
 
 
-# --- what was asked for ------------------------------------------------------------------------------------
+# --- the arguments -----------------------------------------------------------------------------------------
 
 
 def _checked(detour: Any, sources: Any, n_components: Any) -> tuple[float, int, int]:
@@ -135,7 +135,7 @@ def _checked(detour: Any, sources: Any, n_components: Any) -> tuple[float, int, 
         raise ValueError(f"n_components={n_components!r} must be a whole number ≥ 1.")
     if not isinstance(sources, Integral) or sources <= n_components:
         raise ValueError(
-            f"sources={sources!r} must be a whole number above n_components={n_components}; some hundred are good."
+            f"sources={sources!r} must be a whole number above n_components={n_components}; some hundred is good."
         )
     return float(detour), int(sources), int(n_components)
 
@@ -171,7 +171,7 @@ def _refuse_units(distances: np.ndarray) -> None:
     largest = float(distances.max(initial=0.0))
     if largest == 0:
         raise ValueError(
-            "Every row has only copies of itself as neighbours: there is no graph to look at. Remove the copies."
+            "Every row has only copies of itself as neighbours, so there is no graph to examine. Remove the copies."
         )
     refuse_units(largest)
 

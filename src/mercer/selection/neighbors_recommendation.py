@@ -1,4 +1,4 @@
-"""Which number of neighbours to take, and why, in words."""
+"""Which number of neighbours to take, and the reason in words."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import numpy as np
 
 from mercer.selection.neighbors_result import NeighborsDiagnosis
 
-CLOSE = 1.25, 0.001  # to the least residual variance: times so much, and so much more
-JUMP = 3  # times the residual variance of the number chosen: something has happened to the graph
-POOR = 0.05  # a residual variance from which the map leaves much of the distances out
+# A residual variance counts as close to the least if it is at most CLOSE[0] times that, plus CLOSE[1]: the noise of 200
+# landmarks is about a quarter.
+CLOSE = 1.25, 0.001
+JUMP = 3  # a residual variance this many times that of the chosen number is a sign of shortcuts
+POOR = 0.05  # from this residual variance on the map misses much of the distances, and the reason says so
 
 
 def choose(found: NeighborsDiagnosis) -> tuple[int, str]:
-    """The number recommended and the reason: of the sound ones, or else the lesser evil."""
+    """The recommended number and the reason: one of the sound ones if there are any, otherwise the lesser evil."""
     return _sound(found) if found.sound.any() else _lesser_evil(found)
 
 
@@ -41,7 +43,7 @@ def _jump(found: NeighborsDiagnosis, place: int) -> str:
         return ""
     return (
         f" With {found.n_neighbors[after[0]]} it is {variance[after[0]]:.2g}, though no single edge stands out "
-        "there: very likely shortcuts among so much noise that they cannot be told from it."
+        "there: very likely there are shortcuts that cannot be told from the noise."
     )
 
 
@@ -63,13 +65,13 @@ def _poor(found: NeighborsDiagnosis, place: int) -> str:
     if found.residual_variance[place] < POOR:
         return ""
     return (
-        f" A map of {_coordinates(found)} does not keep these distances well: the data may have more dimensions, or so "
-        "much noise that shortcuts cannot be told from it."
+        f" A map of {_coordinates(found)} does not keep these distances well: the data may have more dimensions, or "
+        "too much noise to recognise shortcuts."
     )
 
 
 def _lesser_evil(found: NeighborsDiagnosis) -> tuple[int, str]:
-    """Where every graph falls apart or has shortcuts: that with the least share of rows and of distance wrong."""
+    """If every graph falls apart or has shortcuts: the one with the smallest share of rows and distances affected."""
     outside = 1 - np.array([sizes[0] / sizes.sum() for sizes in found.sizes])
     place = int(np.argmin(outside + found.growth))
     whole = (found.components == 1).any()

@@ -1,4 +1,4 @@
-"""What `diagnose_neighbors` found: a table to read, a picture, and the number of neighbours to take."""
+"""The result of `diagnose_neighbors`: a table, a picture, and the number of neighbours to take."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FIELDS = [("i", "i8"), ("j", "i8"), ("length", "f8"), ("detour", "f8"), ("share
 
 
 def records(i: Any, j: Any, length: Any, detour: Any, share: Any, first: Any) -> np.recarray:
-    """A record a shortcut, those on which most hangs first."""
+    """One record per shortcut, those that carry most distance first."""
     order = np.lexsort((j, i, -np.asarray(share)))
     columns = [np.asarray(column)[order] for column in (i, j, length, detour, share, first)]
     return np.rec.fromarrays(columns, dtype=_FIELDS)
@@ -24,7 +24,7 @@ def records(i: Any, j: Any, length: Any, detour: Any, share: Any, first: Any) ->
 
 @dataclass(frozen=True, eq=False)
 class NeighborsDiagnosis:
-    """Graphs of neighbours side by side, an entry a number of neighbours.
+    """Graphs of neighbours side by side, one entry per number of neighbours.
 
     n_neighbors : (c,)
     components : (c,), parts that the graph falls into; `sizes` has the rows of each, the largest first
@@ -35,7 +35,7 @@ class NeighborsDiagnosis:
     share : (c,), of all distance along paths with any shortcut
     growth : (c,), of the mean distance without all shortcuts, relative
     n_components : of the map
-    recall : of the neighbours, where they are approximate
+    recall : of the neighbours, if they are approximate
     recommended, reason : the number to take, and why
     """
 
@@ -66,7 +66,7 @@ class NeighborsDiagnosis:
         places = np.flatnonzero(self.n_neighbors == n_neighbors)
         if not len(places):
             raise ValueError(
-                f"{n_neighbors} is none of the numbers looked at: {', '.join(map(str, self.n_neighbors))}."
+                f"{n_neighbors} neighbours were not examined; these were: {', '.join(map(str, self.n_neighbors))}."
             )
         return int(places[0])
 
@@ -74,11 +74,11 @@ class NeighborsDiagnosis:
         """A graph of the same rows, such as `Isomap.graph_`, without its edges that look like shortcuts.
 
         Isomap(metric="precomputed", n_neighbors=None, radius=np.inf) maps it. Edges of more neighbours than were
-        looked at stay as they are.
+        examined stay as they are.
         """
         graph, fitted = undirected(graph).tocoo(), int(self.sizes[0].sum())
         if graph.shape[0] != fitted:
-            raise ValueError(f"The graph has {graph.shape[0]} rows, and {fitted} were looked at.")
+            raise ValueError(f"The graph has {graph.shape[0]} rows, but {fitted} were examined.")
         rows, columns = (part.astype(np.int64) for part in graph.coords)
         n, cut = graph.shape[0], self.shortcuts[-1]
         bad = np.isin(np.minimum(rows, columns) * n + np.maximum(rows, columns), cut.i * n + cut.j)

@@ -1,4 +1,4 @@
-"""What `select_kernel` found: a ranking to read, to draw and to take the best kernel from."""
+"""The result of `select_kernel`: a ranking to read and to draw, and the best kernel."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _LONG_NUMBER = re.compile(r"-?\d+\.\d+(?:e[+-]?\d+)?")
 
 @dataclass(frozen=True)
 class ScoredKernel:
-    """A kernel with all its numbers, and what the criterion says of it; larger scores are better.
+    """A kernel with all its parameters as numbers, and its score; larger is better.
 
-    standard_error : of the score, where the criterion has one
-    n_components : how many components to take, where the criterion says so
+    standard_error : of the score, if the criterion has one
+    n_components : how many components to take, if the criterion tells
     details : more figures, by name
     """
 
@@ -35,7 +35,7 @@ class ScoredKernel:
         return self.name_to(3)
 
     def name_to(self, digits: int) -> str:
-        """The kernel with its numbers to so many digits; 17 tell any two of them apart."""
+        """The kernel with its numbers to `digits` digits; 17 distinguish any two."""
         return _LONG_NUMBER.sub(lambda number: f"{float(number[0]):.{digits}g}", repr(self.kernel))
 
 
@@ -71,7 +71,7 @@ class KernelSelection:
 
     @property
     def n_components(self) -> int | None:
-        """The number of components for the best kernel, at least 1; None where the criterion gives none."""
+        """The number of components for the best kernel, at least 1; None if the criterion does not give one."""
         count = self.ranking[0].n_components
         return None if count is None else max(1, count)
 
@@ -82,7 +82,7 @@ class KernelSelection:
 
     @property
     def names(self) -> list[str]:
-        """The name of each kernel, the best first: to three digits, or as many more as tell it from the others."""
+        """The name of each kernel, the best first: to three digits, or more if needed to distinguish it."""
         names = [entry.name for entry in self.ranking]
         for digits in range(4, 18):
             names = [

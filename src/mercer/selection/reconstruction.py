@@ -1,4 +1,4 @@
-"""Cross-validated reconstruction: what is left of new rows after a few components and the way back."""
+"""Cross-validated reconstruction: how much of new rows survives a few components and the way back."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mercer.selection.samples import read_samples
 
 @dataclass(frozen=True)
 class Reconstruction:
-    """Errors of new rows in input space, Σ‖x − x̂‖² / Σ‖x − x̄‖², one a number of components and fold.
+    """Errors of new rows in input space, Σ‖x − x̂‖² / Σ‖x − x̄‖², one per number of components and fold.
 
     n_components : (q,), the numbers tried
     errors : (q, folds); 0 is perfect, 1 no better than the mean of the training rows
@@ -64,7 +64,7 @@ def reconstruction_error(
 
     Parameters
     ----------
-    kernel : a kernel of vectors, bound anew to the training rows of each fold where it is not bound
+    kernel : a kernel of vectors; a width such as "median" is taken from the training rows of each fold
     X : (n, d), dense
     n_components : the numbers to try; None is 1, 2, 4, … below d, at most 16. With d components a linear kernel loses
         nothing and wins whatever the data, so numbers from d on say little.
@@ -83,11 +83,13 @@ def reconstruction_error(
     """
     kernel = resolve_kernel(kernel)
     if kernel.accepts != "vectors":
-        raise TypeError(f"Reconstruction compares vectors, and {kernel!r} takes none; take another criterion.")
+        raise TypeError(
+            f"Reconstruction compares vectors, but {kernel!r} does not take vectors. Use another criterion."
+        )
     X = read_samples(X, kernel)
     if sp.issparse(X):
         raise TypeError(
-            "Reconstruction needs dense rows to compare; convert with toarray(), or take another criterion."
+            "Reconstruction needs dense rows to compare. Convert them with toarray(), or use another criterion."
         )
     numbers = read_folds(n_components, cv, *X.shape)
     random_state = seed_from(random_state)
@@ -100,7 +102,9 @@ def reconstruction_error(
 def read_folds(n_components: Any, cv: Any, n: int, d: int) -> tuple[int, ...]:
     """The numbers of components to try on n rows of d columns; ValueError where folds or numbers cannot be had."""
     if not isinstance(cv, Integral) or not 2 <= int(cv) <= n // 2:
-        raise ValueError(f"cv={cv!r} folds of {n} rows: give 2 to {n // 2}, so that every fold has two rows.")
+        raise ValueError(
+            f"cv={cv!r} must be from 2 to {n // 2} for {n} rows, so that every fold has at least two rows."
+        )
     return _numbers(n_components, n - -(-n // int(cv)), d)
 
 

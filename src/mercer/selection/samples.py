@@ -21,7 +21,7 @@ TARGETS = ("auto", "classes", "numbers")
 
 
 def read_samples(X: Any, kernel: Kernel | None = None, *, least: int = 2) -> Any:
-    """X as the kernel wants it: dense or CSR rows, strings, or a square matrix; at least `least` samples."""
+    """X as the kernel reads it: dense or CSR rows, strings, or a square matrix; at least `least` samples."""
     if kernel is not None and kernel.accepts == "strings":
         X = np.asarray(as_strings(X), dtype=object)
     else:
@@ -45,7 +45,7 @@ def _check_foreign(X: Any) -> Any:
 
 
 def refuse_constant(X: Any) -> None:
-    """ValueError where all rows are the same, so that nothing can be chosen by them."""
+    """Raise ValueError if all rows are the same, because then nothing distinguishes kernels."""
     if X.ndim != 2:
         same = len(set(X.tolist())) == 1
     elif sp.issparse(X):
@@ -54,17 +54,17 @@ def refuse_constant(X: Any) -> None:
     else:
         same = not bool(namespace(X).any(X[:1, :] != X))
     if same:
-        raise ValueError("All samples are the same: every kernel sees one point, and there is nothing to choose by.")
+        raise ValueError("All samples are the same. Every kernel sees one point, so there is nothing to choose by.")
 
 
 def read_target(y: Any, n: int, target: str = "auto") -> tuple[np.ndarray, np.ndarray | None]:
     """y as columns Y, (n, c): numbers in a unit near their size, classes as indicators; and each class, or None.
 
     "auto" takes text and booleans as classes, and whole numbers where they are few (up to 20 values, or five samples
-    a value on average); other numbers are numbers.
+    per value on average); other numbers are numbers.
     """
     if target not in TARGETS:
-        raise ValueError(f"target={target!r} is not known; choose one of {', '.join(TARGETS)}.")
+        raise ValueError(f"Unknown target {target!r}. Choose one of: {', '.join(TARGETS)}.")
     y = to_numpy(y) if is_foreign(y) else np.asarray(y)
     if y.ndim not in (1, 2) or y.shape[0] != n:
         raise ValueError(f"y has shape {y.shape}; {n} samples need one value, or one row of values, each.")
@@ -89,7 +89,7 @@ def _are_classes(y: np.ndarray) -> bool:
 def _indicators(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     classes, index = np.unique(column_or_1d(y), return_inverse=True)
     if len(classes) < 2:
-        raise ValueError(f"y has one class, {classes[0]!r}; a kernel can only be judged by classes if there are two.")
+        raise ValueError(f"y has only one class, {classes[0]!r}; judging a kernel by classes takes at least two.")
     return np.eye(len(classes))[index], index
 
 
@@ -97,8 +97,10 @@ def _numbers(y: np.ndarray) -> np.ndarray:
     y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
     Y = y.reshape(len(y), -1)
     if not np.any(Y[:1] != Y):
-        raise ValueError("y is constant: no kernel can be judged by it.")
-    return Y / power_of_two(float(np.abs(Y).max()))  # nothing here depends on the unit, and squares do not overflow
+        raise ValueError("y is constant, so no kernel can be judged by it.")
+    return Y / power_of_two(
+        float(np.abs(Y).max())
+    )  # no result depends on the unit, and in this one squares cannot overflow
 
 
 def features_of_kernel(kernel: Kernel, X: Any, **options: Any) -> Features:

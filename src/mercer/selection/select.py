@@ -24,7 +24,7 @@ from mercer.selection.reconstruction import read_folds, reconstruction_error
 from mercer.selection.samples import read_samples, read_target, refuse_constant
 from mercer.spectral.parallel_analysis import parallel_analysis, refuse_one_column
 
-EXACT_UP_TO = 2000  # samples for which rank="auto" means no factor at all
+EXACT_UP_TO = 2000  # samples up to which rank="auto" is exact: below, a factor would not be faster
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def select_kernel(
     rank : for "alignment" and "loo": None for exact values, a number or "auto" for those on factors; "auto" is exact up
         to 2000 samples
     n_permutations : for "parallel"
-    max_rows : a random sample of so many rows is looked at; None is all of them for "alignment" and "loo", and 1000
+    max_rows : size of the random sample of rows that is used; None means all rows for "alignment" and "loo", and 1000
         for the others
     random_state : None, a seed or a generator, of which one seed is drawn: every candidate sees the same sample,
         folds and permutations
@@ -152,17 +152,19 @@ def select_kernel(
     """
     criterion = criterion or ("parallel" if y is None else "loo")
     if criterion not in _CRITERIA:
-        raise ValueError(f"criterion={criterion!r} is not known; choose one of {', '.join(CRITERIA)}.")
+        raise ValueError(f"Unknown criterion {criterion!r}. Choose one of: {', '.join(CRITERIA)}.")
     chosen = _CRITERIA[criterion]
     if chosen.needs_y and y is None:
         free = ", ".join(name for name, c in _CRITERIA.items() if not c.needs_y)
-        raise ValueError(f"criterion={criterion!r} needs y, and none was given; without y there are {free}.")
+        raise ValueError(f"criterion={criterion!r} needs y. Without y, choose one of: {free}.")
     kernels = None if candidates is None else read_candidates(candidates)
     X = read_samples(X, kernels[0]) if kernels else _read_any(X)
     kernels = kernels or default_candidates(X)
     if kernels[0].accepts not in chosen.takes:
         others = ", ".join(name for name, c in _CRITERIA.items() if kernels[0].accepts in c.takes)
-        raise TypeError(f"criterion={criterion!r} needs vectors, and {kernels[0]!r} takes none; choose of {others}.")
+        raise TypeError(
+            f"criterion={criterion!r} needs vectors, but {kernels[0]!r} does not take vectors. Choose one of: {others}."
+        )
     refuse_constant(X)
     if chosen.needs_y:
         read_target(y, X.shape[0], target)
@@ -188,7 +190,7 @@ def select_kernel(
 
 
 def _check_numbers(**given: Any) -> None:
-    """What is no number is wrong for every candidate: that must not be told as a failure of each of them."""
+    """A wrong number is an error of the call: it must not be reported as the failure of every candidate."""
     for name, value in given.items():
         if value is None and name != "n_permutations":
             continue
@@ -205,7 +207,7 @@ def _check_criterion(criterion: str, X: Any, n_components: Any, cv: Any, kernel_
 
 
 def _read_any(X: Any) -> Any:
-    """Samples whose kernel is not named: strings where every one is text, else vectors."""
+    """Samples without a named kernel: strings if every sample is text, otherwise vectors."""
     if not hasattr(X, "shape") or getattr(getattr(X, "dtype", None), "kind", "") in ("O", "U"):
         values = np.asarray(X, dtype=object)
         if values.size and all(isinstance(v, str) for v in values.reshape(-1)):
@@ -237,14 +239,14 @@ def _ranked(criterion: str, chosen: _Criterion, kernels: list[Kernel], asked: _R
         raise ValueError(f"No candidate can be used on this data. {next(iter(failed.values()))}") from reason
     if failed:
         warn(
-            f"{len(failed)} of {len(kernels)} kernels cannot be used here and are left out: {', '.join(failed)}. The "
-            "reasons are in `failed`.",
+            f"{len(failed)} of {len(kernels)} kernels cannot be used here and are left out: {', '.join(failed)}. "
+            "`failed` has the reasons.",
             FailedCandidateWarning,
         )
     if max(entry.score for entry in entries) <= 0:
         warn(
-            f"No kernel has a {criterion} score above zero: by this criterion none sees anything in the data, and the "
-            "first of them is no better than the others. Try another criterion, other kernels or more rows.",
+            f"No kernel has a {criterion} score above zero: by this criterion no kernel sees any structure, and the "
+            "first is no better than the others. Try another criterion, other kernels or more rows.",
             DegenerateDataWarning,
         )
     order = sorted(range(len(entries)), key=lambda i: -entries[i].score)

@@ -26,10 +26,10 @@ _READERS: dict[str, VectorKernel] = {
 class DistanceSummary:
     """The distribution of distances between different rows.
 
-    median : of all pairs of the rows looked at; of those that differ, where most coincide
+    median : over all pairs of the rows examined; over those that differ, if most rows coincide
     standard_error : of the median, as an estimate for the population that the rows are a sample of
     quartiles : (lower, upper)
-    rows : how many were looked at
+    rows : how many rows were examined
     """
 
     median: float
@@ -58,7 +58,7 @@ def median_gamma(X: Any, *, kernel: str = "rbf") -> float:
     0.25
     """
     if kernel not in ("rbf", "laplacian", "chi2"):
-        raise ValueError(f"kernel={kernel!r} has no width of this kind; choose 'rbf', 'laplacian' or 'chi2'.")
+        raise ValueError(f"kernel={kernel!r} has no gamma of this kind. Choose 'rbf', 'laplacian' or 'chi2'.")
     return float(resolve_kernel(kernel, gamma="median").bind(read_samples(X)).gamma)  # type: ignore[attr-defined]
 
 
@@ -74,7 +74,7 @@ def distance_summary(X: Any, *, metric: str = "euclidean") -> DistanceSummary:
     True
     """
     if metric not in _READERS:
-        raise ValueError(f"metric={metric!r} is not known; choose one of {', '.join(_READERS)}.")
+        raise ValueError(f"Unknown metric {metric!r}. Choose one of: {', '.join(_READERS)}.")
     rows = sample_rows(read_samples(X))
     D = np.asarray(_READERS[metric].pairwise(rows))
     pairs = D[np.triu_indices(len(D), k=1)]
@@ -82,6 +82,6 @@ def distance_summary(X: Any, *, metric: str = "euclidean") -> DistanceSummary:
     if not pairs.size:
         raise ValueError("All rows are the same: there is no distance between them.")
     low, below, median, above, high = (float(q) for q in np.quantile(pairs, [0.25, 0.45, 0.5, 0.55, 0.75]))
-    within = (np.sum(median >= D, axis=1) - 1) / (len(D) - 1)  # a row is within reach of itself, which does not count
+    within = (np.sum(median >= D, axis=1) - 1) / (len(D) - 1)  # a row is within reach of itself, which is not counted
     spread = float(np.std(within)) * (above - below) / 0.1
     return DistanceSummary(median, 2 * spread / float(np.sqrt(len(D))), (low, high), len(D))

@@ -37,7 +37,7 @@ class View:
     F : (n, m), its features, FFᵀ ≈ K
     reg : the penalty relative to the variance, λ = reg · tr(HKH)/n
     left_out : tr(K − FFᵀ), so that tr(HKH) ≈ tr(FᵀHF) + left_out
-    trace : tr K: variance that is rounding of this is none
+    trace : tr K; a variance within its rounding counts as zero
     """
 
     F: Any
@@ -106,7 +106,7 @@ def _canonical_pairs(first: View, second: View, k: int, n_jobs: int | None) -> C
 
 
 def _variance(C: np.ndarray, view: View, n: int) -> float:
-    """tr(HKH)/n; zero where it is nothing but the rounding of tr K."""
+    """tr(HKH)/n, or zero if it is within the rounding of tr K."""
     variance = float(np.trace(C)) + view.left_out / n
     eps = float(namespace(view.F).finfo(view.F.dtype).eps)
     return variance if variance > 8 * eps * np.sqrt(n) * view.trace / n else 0.0

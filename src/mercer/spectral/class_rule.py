@@ -14,8 +14,8 @@ import numpy as np
 from mercer.models.fields import SavedRecord, at_least, floats
 from mercer.spectral.scatter import Classes, Directions, DualSpectrum, ScatterSpectrum, directions, left_out
 
-_COLDEST, _CLOSE, _NEWTON = 2e-9, 1e-3, 60  # of 1/T: the least, how near to the best is enough, steps at most
-_LEAST = 1e-3  # of the fitted means: below it a direction says nothing of new samples, and this is as good as nothing
+_COLDEST, _CLOSE, _NEWTON = 2e-9, 1e-3, 60  # for 1/T: the smallest, the relative accuracy, the most steps
+_LEAST = 1e-3  # share of the fitted means below which a direction tells nothing about new samples; the floor used
 REG_GRID = np.logspace(-9, 0, 28)  # relative to the total variance: what reg="loo" tries
 SAMPLE = 2000  # samples that are left out in turn; more would only repeat what they say
 EPS = float(np.finfo(np.float64).eps)
@@ -53,7 +53,7 @@ class DiscriminantRule:
         return z @ scaled.T - 0.5 * (self.means * scaled).sum(axis=1)
 
     def calibrated(self, z: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> DiscriminantRule:
-        """This rule with the temperature of least log loss on samples that were left out.
+        """This rule with the temperature that minimises the log loss on samples left out.
 
         The loss is convex in s = 1/T, with the mean and the variance of the margins over the classes as its
         derivatives: Newton's steps, kept between the slopes that are known to be of either sign.
@@ -81,7 +81,7 @@ class DiscriminantRule:
 def fit_rule(
     z: np.ndarray, codes: np.ndarray, weights: np.ndarray, found: Directions, priors: np.ndarray
 ) -> DiscriminantRule:
-    """The rule that samples left out in turn call for: fitted ones lie too near their class to tell."""
+    """The rule fitted to samples left out in turn: samples of the fit lie too near their own class."""
     fitted = found.means[codes]
     size = np.average(fitted**2, axis=0, weights=weights)
     held = np.average(z * fitted, axis=0, weights=weights) / np.where(size > 0, size, 1.0)

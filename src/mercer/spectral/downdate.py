@@ -1,4 +1,4 @@
-"""What a subspace is without one of its points: leave-one-out distances without a refit.
+"""A subspace without one of its points: leave-one-out distances without a refit.
 
 Let A = Σ φ̃ⱼφ̃ⱼᵀ be the scatter of n centred points, with eigenpairs (γ₁, v₁), (γ₂, v₂), … of which k are kept. Without
 point i the mean moves by −φ̃ᵢ/(n − 1), so that the point is seen from the new mean as ρφ̃ᵢ, and the scatter becomes
@@ -23,10 +23,10 @@ from typing import Any
 
 import numpy as np
 
-_ROUNDS = 100  # about five are needed; bisection, where a step leaves the bracket, takes 52
+_ROUNDS = 100  # about five are needed; bisection, used when a step leaves the bracket, takes 52
 _EPS, _TINY = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).tiny)
 _CLOSE = 1e-13  # relative change of a root at which it is found
-_ALONE = 1e-8  # a point whose leverage is one, but for so much, takes a direction along when it leaves
+_ALONE = 1e-8  # a point whose leverage is within this of one takes a direction with it when it leaves
 
 
 def exact_distances(values: np.ndarray, scores: np.ndarray, k: int, n: int) -> np.ndarray:
@@ -81,7 +81,7 @@ def lumped_distances(
 
 
 def _distances_from_inside(values: np.ndarray, squares: np.ndarray, rho: float) -> np.ndarray:
-    """Of points on the subspace: they stay on it when they leave, unless one alone held a direction (θ = 0)."""
+    """For points on the subspace: distance zero, unless the point alone spans a direction (θ = 0)."""
     alone = rho * (squares / values).sum(axis=1) >= 1 - _ALONE
     return np.where(alone, 1 / (squares / values**2).sum(axis=1, where=alone[:, None], initial=_TINY), 0.0)
 
@@ -112,7 +112,7 @@ def _part_along_root(values: np.ndarray, weights: np.ndarray, rho: float, j: int
 
 
 def _within(step: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """The step where it is in the bracket, or out of it by rounding; else the middle."""
+    """The step if it is in the bracket, or outside only by rounding; otherwise the middle of the bracket."""
     return np.where((step >= (1 - 2 * _CLOSE) * low) & (step <= (1 + 2 * _CLOSE) * high), step, (low + high) / 2)
 
 

@@ -1,7 +1,7 @@
 """Columns of a table as a page shows them: categories, numbers, dates or text, each with its missing values.
 
 category   codes into a list of names; missing ones have the code after the last
-number     whole numbers, float32 where that is exact, else float64; missing ones are NaN
+number     whole numbers, float32 if that is exact, otherwise float64; missing ones are NaN
 date       milliseconds since 1970, NaN where missing
 text       strings that hardly repeat; they can be searched, not coloured by
 """
@@ -25,7 +25,7 @@ _MISSING_TYPES = {"NoneType", "NAType", "NaTType"}
 
 
 def add_column(payload: Payload, name: str, values: Any, rows: int, *, use: str = "column") -> Column:
-    """A column; use="label" prefers classes, use="id" never makes any. ValueError where it is no column of `rows`."""
+    """A column; use="label" prefers classes, use="id" never makes classes. ValueError unless it has `rows` values."""
     array = _unmasked(values) if np.ma.isMaskedArray(values) else np.asarray(values)
     if array.shape != (rows,):
         raise ValueError(f"Column {name!r} has shape {array.shape}; there are {rows} points, so it must be ({rows},).")
@@ -35,7 +35,7 @@ def add_column(payload: Payload, name: str, values: Any, rows: int, *, use: str 
 
 
 def _unmasked(values: Any) -> np.ndarray:
-    """A masked array as a plain one: NaN, NaT or None where it is masked."""
+    """A masked array as a plain one, with NaN, NaT or None for masked values."""
     if values.dtype.kind in "fM":
         return np.ma.filled(values, np.nan if values.dtype.kind == "f" else np.datetime64("NaT"))
     array = values.data.astype(object)
@@ -131,7 +131,7 @@ def _few_whole(array: np.ndarray, most: int) -> np.ndarray | None:
 
 
 def _narrowed(array: np.ndarray) -> np.ndarray:
-    """Whole numbers without missing ones as integers; float32 where exact, or where there are very many rows."""
+    """Integers if all are whole and none is missing; float32 if that is exact, or if there are very many rows."""
     if array.dtype.kind in "iu":
         return array
     narrow = array.astype(np.float32)

@@ -32,7 +32,7 @@ _NOTHING = "sha256-" + base64.b64encode(hashlib.sha256(b"").digest()).decode()  
 
 @dataclasses.dataclass(frozen=True)
 class Map:
-    """One map: a name, a point a row, and what is known of it.
+    """One map: a name, one point per row, and what is known about it.
 
     name : shown above the map
     coordinates : (n, k) or (n,), finite; with more than two columns the page lets one choose which two to draw
@@ -241,11 +241,13 @@ def plain(value: Any) -> Any:
 def _images(images: Sequence[bytes | None], rows: int, payload: Payload) -> dict[str, Any]:
     if len(images) != rows:
         raise ValueError(
-            f"There are {len(images)} images for {rows} points; give one for each, None where there is none."
+            f"There are {len(images)} images for {rows} points. Give one per point, None for a point without an image."
         )
     for row, image in enumerate(images):
         if image is not None and not bytes(image[:8]).startswith(_IMAGE_SIGNATURES):
-            raise ValueError(f"The image of row {row} is no PNG or JPEG; it begins with {bytes(image[:8])!r}.")
+            raise ValueError(
+                f"The image of row {row} is neither a PNG nor a JPEG file: it begins with {bytes(image[:8])!r}."
+            )
     parts = [b"" if image is None else bytes(image) for image in images]
     lengths = payload.add(np.array([len(part) for part in parts]))
     return payload.add_bytes(b"".join(parts)) | {"lengths": lengths}
