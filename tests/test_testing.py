@@ -59,7 +59,7 @@ class _Forgetful(Dense):
 
 
 class _Uncounted(Dense):
-    def _count(self, V):
+    def count(self, V):
         pass
 
 

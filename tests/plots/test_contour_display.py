@@ -40,7 +40,7 @@ def test_contours_take_axes_of_your_own(kpca):
 def test_contours_refuse_what_is_not_a_plane_or_not_there(kpca):
     with pytest.raises(ValueError, match="2 columns, not shape"):
         ContourDisplay.from_estimator(kpca, np.ones((5, 3)))
-    with pytest.raises(ValueError, match="There are 4 components"):
+    with pytest.raises(ValueError, match="only 4 components"):
         ContourDisplay.from_estimator(kpca, X, components=(4,))
-    with pytest.raises(ValueError, match="need . axes"):
+    with pytest.raises(ValueError, match="functions need 2 axes"):
         ContourDisplay.from_estimator(kpca, X, components=(0, 1), ax=new_figure()[1], resolution=9)

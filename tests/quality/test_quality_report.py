@@ -165,7 +165,7 @@ def test_html_is_escaped_and_json_is_json():
 
 
 def test_a_score_by_a_name_that_is_not_there():
-    with pytest.raises(KeyError, match="there are trustworthiness"):
+    with pytest.raises(KeyError, match="it has: trustworthiness"):
         quality.report(X, Y)["stress"]
 
 

@@ -157,7 +157,7 @@ def test_all_kernels_failing_is_an_error():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"criterion": "best"}, "criterion='best'"),
+        ({"criterion": "best"}, "Unknown criterion 'best'"),
         ({"y": None, "criterion": "loo"}, "needs y"),
         ({"y": None, "criterion": "alignment"}, "reconstruction, parallel"),
         ({"y": np.zeros(178, int)}, "one class"),
