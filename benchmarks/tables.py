@@ -1,7 +1,7 @@
-"""Reading a large csv into an array: normal numbers of 16 or 17 digits, written once a run and thrown away after it.
+"""Reading a large csv into an array: normal numbers of 16 or 17 digits, written for each run and then deleted.
 
-Everyone ends with one array of floats, rows by columns, as an estimator needs it. Peak memory is that of the whole
-process, interpreter and libraries included, and is also given as a multiple of the bytes of the numbers.
+Every library ends with one array of floats, rows by columns, as an estimator needs it. Peak memory is that of the whole
+process, with interpreter and libraries, and is also given as a multiple of the bytes of the numbers.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def verdict(out: Path, n: int, d: int) -> dict[str, Any]:
 
 
 def _mercer() -> Callable[[str], np.ndarray]:
-    from mercer.tables.table import read_table
+    from mercer.tables import read_table
 
     return lambda path: read_table(path).X
 

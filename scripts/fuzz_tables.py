@@ -5,7 +5,7 @@
     PYTHONPATH=src python scripts/fuzz_tables.py 1 --read FILE      one file, as the workers read it
 
 Small tables of every format are damaged (bits, bytes, lengths, pieces cut, copied and spliced; inside archives also
-the members) and read in other processes, which are given so many seconds and bytes. What goes wrong is kept in --keep.
+the members) and read in other processes, with limits on time and memory. Files that break a rule are kept in --keep.
 """
 
 from __future__ import annotations
@@ -32,23 +32,8 @@ import numpy as np
 
 SECONDS = 30.0  # for one file
 MEMORY = 8 * 2**30  # address space of a worker; Arrow reserves much that it never touches
-INTERESTING = [
-    0,
-    1,
-    2,
-    127,
-    128,
-    255,
-    2**15,
-    2**16 - 1,
-    2**31 - 1,
-    2**31,
-    2**32 - 1,
-    2**62,
-    2**63 - 1,
-    2**63,
-    2**64 - 1,
-]
+INTERESTING = [0, 1, 2, 127, 128, 255, 2**15, 2**16 - 1]  # where lengths and offsets overflow
+INTERESTING += [2**31 - 1, 2**31, 2**32 - 1, 2**62, 2**63 - 1, 2**63, 2**64 - 1]
 PIECES = [
     b'"',
     b'""',
@@ -81,7 +66,7 @@ PIECES += [
 
 
 def seeds() -> dict[str, list[bytes]]:
-    """Small tables of every format, whole."""
+    """Small tables of every format, undamaged."""
     import pyarrow as pa
 
     from mercer.tables.table import write_table
@@ -185,14 +170,14 @@ def _images(rng: np.random.Generator) -> list[bytes]:
 
 
 def damaged(whole: bytes, rng: np.random.Generator, others: list[bytes], text: bool) -> bytes:
-    """One to a few injuries; where the file is an archive, of a member as often as of the archive."""
+    """Damage a file in one or a few places; in an archive, half of the time inside a member."""
     if rng.random() < 0.5:
         if whole[:2] == b"\x1f\x8b":
             return gzip.compress(damaged(gzip.decompress(whole), rng, others, True), 1, mtime=0)
         if whole[:2] == b"PK":
             return _damaged_archive(whole, rng, others)
     found = bytearray(whole)
-    same_length = rng.random() < 0.6  # formats that keep places of their parts refuse everything else at once
+    same_length = rng.random() < 0.6  # formats that store offsets refuse anything else at once
     for _ in range(int(rng.geometric(0.35))):
         _injure(found, rng, others, text, same_length)
     return bytes(found)
@@ -244,7 +229,7 @@ def choices() -> list[dict[str, Any]]:
 
 
 def read(path: str, which: int) -> str:
-    """How reading a file ends: "read", "refused", or what is wrong with that."""
+    """How reading a file ends: "read", "refused", or which rule it broke."""
     from mercer.tables.table import Choice, TableError, read_columns, read_table
 
     try:
@@ -264,13 +249,13 @@ def read(path: str, which: int) -> str:
 
 
 def work(jobs: Any, limit: int) -> None:
-    """A worker: (path, choice) in, how it ended and the peak memory out."""
+    """A worker: receives (path, choice), sends how it ended and the peak memory."""
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     warnings.simplefilter("ignore")
     for reader in ("text", "arrow", "arrays", "h5ad", "images"):
         importlib.import_module(f"mercer.tables.{reader}")
-    jobs.send("ready")  # what imports take is not the files' doing
+    jobs.send("ready")  # the time of imports must not count against the first file
     while (job := jobs.recv()) is not None:
         ended = read(*job)
         jobs.send((ended, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024))
@@ -278,7 +263,7 @@ def work(jobs: Any, limit: int) -> None:
 
 @dataclass
 class Fuzz:
-    """One run: the counts, and what went wrong."""
+    """One run: counts of how reading ended, and the files that broke a rule."""
 
     folder: Path
     keep: Path | None = None
@@ -322,7 +307,7 @@ class Fuzz:
         return path
 
     def _ended(self, path: str, which: int) -> str:
-        """What the worker says; a new one is started where it does not."""
+        """What the worker reports. A worker that hangs or dies is replaced."""
         try:
             self.jobs.send((path, which))
             if not self.jobs.poll(SECONDS):
@@ -341,7 +326,7 @@ class Fuzz:
 
 
 def run(n: int, seed: int = 0, only: list[str] | None = None, keep: Path | None = None, say: Callable = print) -> Fuzz:
-    """Read n damaged tables, a format after the other."""
+    """Read n damaged tables, taking the formats in turn."""
     whole = seeds()
     kinds = only or list(whole)
     rng = np.random.default_rng(seed)

@@ -23,7 +23,7 @@ from mercer.tables.source import TableError, check_room, digest_of, readable
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".pgm", ".ppm")
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP", "PPM")  # Pillow knows more, but some of them run other programs
-LONGEST_SIDE = 128  # pixels; 128 × 128 × 3 is 49,152 columns, and distances between images gain nothing from more
+LONGEST_SIDE = 128  # pixels; in colour that is already 49,152 columns
 THUMBNAIL_SIDE = 48  # pixels; such a picture takes at most 7 kB, and a page shows thousands of them
 _MOST_PIXELS = 50_000_000  # per image; a few bytes of a hostile file can claim any size
 _GREY = ("1", "L", "LA", "I", "I;16", "F")
@@ -40,9 +40,7 @@ class _Look:
 def open_folder(path: Path, image: Sequence[int] | None = None) -> MatrixSource:
     """Open a folder. `image` (width, height, channels) overrides the most common size and colour."""
     files = sorted(file for file in path.rglob("*") if file.suffix.lower() in SUFFIXES and file.is_file())
-    files = [
-        file for file in files if not any(part.startswith(".") for part in file.relative_to(path).parts)
-    ]  # hidden files
+    files = [file for file in files if not _is_hidden(file.relative_to(path))]
     if not files:
         raise TableError(f"{path} is a folder without images. Known suffixes: {', '.join(SUFFIXES)}.")
     looks = [_look(file) for file in files]
@@ -76,6 +74,10 @@ def open_folder(path: Path, image: Sequence[int] | None = None) -> MatrixSource:
         load=lambda: pixels,
         columns=columns,
     )
+
+
+def _is_hidden(name: Path) -> bool:
+    return any(part.startswith(".") for part in name.parts)
 
 
 def _look(file: Path) -> _Look:

@@ -11,7 +11,7 @@ scikit-learn computes the statistics and encodes text. The rest is here, because
 - Rows can be dropped, constant columns become exactly 0, and unseen categories are named in a note.
 - Columns whose squares overflow are scaled too. scikit-learn returns NaN for them.
 
-scikit-learn is imported where it is used, since a table that needs no preparation can do without it for a second.
+scikit-learn is imported where it is used: loading it takes longer than reading most tables.
 """
 
 from __future__ import annotations

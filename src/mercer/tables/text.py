@@ -27,9 +27,8 @@ from mercer.tables.source import Raw, Role, Source, TableError, check_room, chec
 _BLOCK = 1 << 23  # bytes parsed at a time: enough for Arrow's threads, little beside the numbers
 _WIDE_BLOCK = 1 << 26  # for long rows, so that a block still holds dozens of them
 _LARGEST_BLOCK = 1 << 29  # Arrow's offsets of text have 32 bits
-_SAMPLED_ROWS = (
-    50  # of which the types are guessed; a wrong guess costs two more passes, a longer look costs every file
-)
+# Types are guessed from this many rows. A wrong guess costs two more passes; a longer look would cost every file.
+_SAMPLED_ROWS = 50
 
 
 def open_text(path: Path, *, block: int | None = None, longest_line: int = LONGEST_LINE) -> TextSource:
