@@ -33,8 +33,11 @@ from mercer.random_state import generator_from
 AUTO_RANK = 2000  # at most, for rank="auto"
 AUTO_TOL = 1e-3  # of the variance that rank="auto" may leave out
 AUTO_LEAST = 256  # rank="auto" takes as many columns as X has, up to this, so that no column of X is lost for its scale
-SIGNIFICANT = {64: 1e-5, 32: 5e-3}  # relative to the largest eigenvalue: below its negative nothing is rounding
-_ROUNDING = {64: 1e-12, 32: 1e-6}  # of the trace: so much below zero is what rounding leaves of a rank that is used up
+DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
+# An eigenvalue further below zero than this share of the largest is not rounding: the kernel is indefinite.
+SIGNIFICANT = {DOUBLE: 1e-5, SINGLE: 5e-3}
+# The diagonal of K − FFᵀ may fall below zero by this share of the trace once F holds all there is: that is rounding.
+_ROUNDING = {DOUBLE: 1e-12, SINGLE: 1e-6}
 _INDEFINITE = "Take another kernel, or KernelPCA with eigen_solver='krylov', which needs no factor."
 
 
@@ -93,7 +96,7 @@ def kernel_features(
     not fit. Cost: rank=None n²/2 entries of k and n³/3 flops; else m n entries and m² n flops.
     """
     n, given = X.shape[0], isinstance(kernel, Precomputed)
-    single = X.ndim == 2 and X.dtype == namespace(X).float32
+    precision = answer_dtype(X)
     refuse_large_factor(X, rank, memory_limit, n_jobs)
     A: Operator = Dense(symmetric(X)) if given else Gram(kernel, X, n_jobs=n_jobs)
     refuse_overflow(A, kernel)
@@ -101,17 +104,17 @@ def kernel_features(
     trace, largest = float(A.xp.sum(diagonal, dtype=A.xp.float64)), float(A.xp.max(A.xp.abs(diagonal)))
     entry_error = kernel.rounding(A.points) if isinstance(A, Gram) else 0.0
     rng = generator_from(random_state)
-    dtype = A.xp.float32 if single else None
+    dtype = A.xp.float32 if precision == SINGLE else None
     if rank is None and not is_foreign(X):
         # The factorisation works in place: a matrix that was given is not ours to overwrite.
         K = np.array(A.stored(), np.float64) if given else _in_double(kernel, X, n_jobs)
-        factor = complete_cholesky(K, rng, dtype=np.float32 if single else np.float64)
+        factor = complete_cholesky(K, rng, dtype=precision)
     elif rank == "auto":
         least = 0 if given or X.ndim == 1 else min(X.shape[1], AUTO_LEAST)
         factor = rpcholesky(A, min(n, AUTO_RANK), rng, dtype=dtype, tol=AUTO_TOL, of_variance=True, least=least)
     else:
         factor = rpcholesky(A, n if rank is None else min(n, int(rank)), rng, dtype=dtype)
-    refuse_indefinite(factor.negative, kernel, 32 if single else 64)
+    refuse_indefinite(factor.negative, kernel, precision)
     if not factor.F.shape[1] and bool(A.xp.any(A.rows(A.xp.zeros(1, dtype=A.xp.int64, **A.placement())) != 0)):
         raise ValueError(f"A factor needs k(x, x) > 0, which {kernel!r} has nowhere on this data. {_INDEFINITE}")
     anchors = X if given else rows_of(X, factor.landmarks)
@@ -149,18 +152,22 @@ def most_columns(n: int, rank: int | str | None) -> int:
 def workload_of(X: Any, n_jobs: int | None, kernel: Kernel | None = None, *, copied: bool = False) -> Workload:
     """The sizes that the memory model reads off samples and their kernel."""
     backend = backend_of(X if X.ndim == 2 else np.empty(0))
-    single = X.ndim == 2 and X.dtype == namespace(X).float32
     return Workload(
         n=X.shape[0],
         d=X.shape[1] if X.ndim == 2 else 1,
         width=numbers_per_row(X),
-        itemsize=4 if single else 8,
+        itemsize=answer_dtype(X).itemsize,
         threads=backend.workers(n_jobs),
         tile=backend.TILE,
         kernels=1 if kernel is None else len(simple_kernels(kernel)),
         fused=getattr(kernel, "fused", None) in backend.FUSED,
         copied=copied,
     )
+
+
+def answer_dtype(X: Any) -> np.dtype[Any]:
+    """The precision of an answer on X: float32 for vectors of float32, float64 for everything else."""
+    return SINGLE if X.ndim == 2 and X.dtype == namespace(X).float32 else DOUBLE
 
 
 def refuse_overflow(A: Operator, kernel: Kernel) -> None:
@@ -178,14 +185,14 @@ def refuse_infinite(diagonal: Any, kernel: Kernel) -> None:
         )
 
 
-def refuse_indefinite(negative: float, kernel: Kernel, bits: int) -> None:
+def refuse_indefinite(negative: float, kernel: Kernel, dtype: np.dtype[Any]) -> None:
     """A Cholesky factor of an indefinite matrix can be far off; a little below zero it is only without its bound."""
-    if negative > SIGNIFICANT[bits]:
+    if negative > SIGNIFICANT[dtype]:
         raise ValueError(
             f"{kernel!r} is not positive semidefinite on this data: the diagonal of K − FFᵀ falls below zero by "
             f"{negative:.1g} of the trace, so there is no F with F Fᵀ = K. {_INDEFINITE}"
         )
-    if negative > _ROUNDING[bits]:
+    if negative > _ROUNDING[dtype]:
         warn(
             f"{kernel!r} is slightly indefinite on this data ({negative:.1g} of the trace): errors given for its "
             "factor are estimates, no bounds.",

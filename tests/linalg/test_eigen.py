@@ -140,7 +140,7 @@ def test_generators():
 
 
 def test_default_tolerances():
-    assert default_tol(64) == 1e-10 and default_tol(32) == 1e-6
+    assert default_tol(np.float64) == 1e-10 and default_tol(np.float32) == 1e-6
 
 
 @pytest.mark.parametrize("n", [3, 15, 101, 2048])

@@ -173,9 +173,9 @@ class ClassicalMDS(Estimator):
     def _scale_matrix(self, D: np.ndarray, plan: Plan, started: float) -> None:
         _refuse_no_distances(D)
         D = check_symmetric(D, raise_exception=True)
-        k, bits = min(self.n_components, len(D)), 32 if D.dtype == np.float32 else 64
+        k = min(self.n_components, len(D))
         settings = distance_settings(
-            k, bits, tol=self.tol, random_state=self.random_state, n_jobs=self.n_jobs, may_be_indefinite=False
+            k, D.dtype, tol=self.tol, random_state=self.random_state, n_jobs=self.n_jobs, may_be_indefinite=False
         )
         result = unfold_matrix(D.astype(np.float64, copy=False), plan, settings)
         self.kernel_pca_ = KernelPCA.of_scaling(result, plan, settings.tol, started, n_components=k, **self._given())

@@ -322,7 +322,7 @@ class Isomap(Estimator):
     def _settings(self, count: int) -> Settings:
         return distance_settings(
             count,
-            32 if self._X.dtype == np.float32 else 64,
+            self._X.dtype,
             tol=self.tol,
             max_iter=self.max_iter,
             random_state=self.random_state,

@@ -116,11 +116,6 @@ def needs_compiled_code(kernel: Kernel) -> bool:
     return any(not getattr(leaf, "reads", "dot").startswith("dot") for leaf in simple_kernels(kernel))
 
 
-def bits_of(X: Any) -> int:
-    """Of the floats that an answer on X will have: those of vectors, and 64 for anything else."""
-    return 32 if X.ndim == 2 and X.dtype == namespace(X).float32 else 64
-
-
 def _place_name(X: Any) -> str:
     kind = f"{type(X).__module__.partition('.')[0]} arrays"
     return f"{kind} on {X.device}" if is_foreign(X) else kind

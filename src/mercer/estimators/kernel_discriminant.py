@@ -15,9 +15,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer.backends import beside, to_numpy
-from mercer.estimators.kernel_base import KernelEstimator, bits_of
+from mercer.estimators.kernel_base import KernelEstimator
 from mercer.exceptions import DegenerateDataWarning, warn
-from mercer.features import most_columns
+from mercer.features import answer_dtype, most_columns
 from mercer.fit_report import Report
 from mercer.footprints import factor_discriminants, kept_tiles, stored_discriminants, streamed_discriminants
 from mercer.kernels.kernel_fields import bound_kernel
@@ -206,7 +206,7 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
         classes = self._classes(X, y)
         self._bind(X)
         plan = self._checked(self._draft(X, y), X, y)
-        tol = float(self.tol) or default_tol(bits_of(X))
+        tol = float(self.tol) or default_tol(answer_dtype(X))
         found = find_discriminants(
             self.kernel_.centered_form(X),
             X,
@@ -241,7 +241,7 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
             return self._plan_of(X, name, "the kernel matrix is small", stored_discriminants(work, classes))
         footprint = streamed_discriminants(work, block_width(classes), start_rank(n, self.reg))
         plan = self._plan_of(X, "conjugate gradients", f"the matrix of {n:,} rows is streamed in tiles", footprint)
-        tol = float(self.tol) or default_tol(bits_of(X))
+        tol = float(self.tol) or default_tol(answer_dtype(X))
         kept = kept_tiles(n, TILE, 4 if tol >= 2 * SINGLE_FLOOR else 8)
         return replace(plan, keep_bytes=min(kept, plan.room_bytes), tile=TILE)
 

@@ -8,15 +8,17 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import _fit_context
 from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.backends import adopt, backend_of, beside, is_foreign, namespace, to_numpy
-from mercer.estimators.kernel_base import KernelEstimator, bits_of
+from mercer.estimators.kernel_base import KernelEstimator
 from mercer.exceptions import DegenerateDataWarning, warn
 from mercer.expansion import Eigenfunction, KernelExpansion
+from mercer.features import answer_dtype
 from mercer.fit_report import Report
 from mercer.footprints import eigenpairs, kept_tiles
 from mercer.kernels.discrete import Precomputed
@@ -264,21 +266,15 @@ class KernelPCA(KernelEstimator):
         return [*krylov, {"eigen_solver": "rpcholesky"}, {"eigen_solver": "rpcholesky", "rank": 100}, *few]
 
     def _fit(self, X):
-        if self.fit_inverse_transform:
-            refuse_without_rows(self._resolved(1))
         started = time.perf_counter()
         self._forget("null_eigenvalues_", "preimage_", "dual_coef_", "X_transformed_fit_")
-        if self.n_components == "parallel":
-            refuse_no_columns(self._resolved(1))
+        self._refuse_kernel()
         X, restore = self._samples(X, reset=True, copy=self.copy_X)
-        if self.n_components == "parallel":
-            refuse_one_column(X)
         self._bind(X)
-        if self.fit_inverse_transform:
-            resolve_method(self.inverse_method).check(self.kernel_, X, self._request(X))
-        working = self.kernel_.centered_form(X)
-        k = self._count_parallel(X) if self.n_components == "parallel" else self._count(X.shape[0])
+        self._refuse_rows(X)
+        k = self._wanted(X)
         plan, settings = self._checked(self._plan(X, k), X), self._settings(k)
+        working = self.kernel_.centered_form(X)
         if self.verbose:
             _say(str(plan))
         if plan.solver == "rpcholesky":
@@ -286,8 +282,6 @@ class KernelPCA(KernelEstimator):
         else:
             found = exact_components(working, X, plan, settings, lambda k: self._checked(self._plan(X, k), X))
         self._keep(found)
-        if self.n_components == "parallel":
-            self.null_eigenvalues_ = self._like(self.null_eigenvalues_)
         self.report_ = Report(
             found.solver or plan.method,
             found.reason,
@@ -309,9 +303,27 @@ class KernelPCA(KernelEstimator):
             return n
         return min(n, int(self.n_components) if isinstance(self.n_components, Integral) else 16)
 
-    def _count_parallel(self, X) -> int:
+    def _refuse_kernel(self) -> None:
+        """Raise where the kernel, whatever the data, cannot do what was asked for."""
+        kernel = self._resolved(1)
+        if self.fit_inverse_transform:
+            refuse_without_rows(kernel)
+        if self.n_components == "parallel":
+            refuse_no_columns(kernel)
+
+    def _refuse_rows(self, X) -> None:
+        """Raise where these rows cannot give what was asked for."""
+        if self.fit_inverse_transform:
+            resolve_method(self.inverse_method).check(self.kernel_, X, self._request(X))
+        if self.n_components == "parallel":
+            refuse_one_column(X)
+
+    def _wanted(self, X) -> int:
+        """How many pairs to look for in X: as `_count` says, or by parallel analysis, which keeps its null values."""
+        if self.n_components != "parallel":
+            return self._count(X.shape[0])
         found = parallel_analysis(self.kernel_, X, random_state=self.random_state, n_jobs=self.n_jobs)
-        self.null_eigenvalues_ = found.null * (X.shape[0] / found.rows)
+        self.null_eigenvalues_ = beside(found.null * (X.shape[0] / found.rows), X.data if sp.issparse(X) else X)
         if not found.n_components:
             warn(
                 "No eigenvalue exceeds that of data with permuted columns: this kernel sees no dependence between the "
@@ -327,7 +339,7 @@ class KernelPCA(KernelEstimator):
             k=k,
             share=None if whole else float(self.n_components),
             tol=self._tolerance(),
-            bits=bits_of(self.X_fit_),
+            dtype=answer_dtype(self.X_fit_),
             max_iter=self.max_iter,
             n_iter=self.iterated_power,
             rank=self._rank(n, k),
@@ -361,7 +373,7 @@ class KernelPCA(KernelEstimator):
         return self._tolerance_for(self.X_fit_)
 
     def _tolerance_for(self, X) -> float:
-        return float(self.tol) or default_tol(bits_of(X))
+        return float(self.tol) or default_tol(answer_dtype(X))
 
     def _keep(self, found: Components) -> None:
         self.eigenvectors_ = found.vectors

@@ -15,7 +15,7 @@ symmetric A there is an eigenvalue within rᵢ of θᵢ, and within rᵢ²/gap w
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +23,7 @@ from scipy.linalg import eigh
 from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator, eigsh
 
 from mercer.backends import beside, columns_of, cpu, is_foreign, to_numpy
-from mercer.linalg.eigen_bounds import column_norms, error_bounds, length_of
+from mercer.linalg.eigen_bounds import Eigenpairs, column_norms, error_bounds, length_of
 from mercer.linalg.krylov import Goal, Monitor, krylov
 from mercer.linalg.operators import Dense, Operator, operator_of
 from mercer.random_state import generator_from
@@ -33,34 +33,9 @@ SMALL = 2048  # n up to which the matrix is formed whole: it fits the cache, and
 DENSE_BELOW = 400  # n at which LAPACK on the whole matrix is still as fast as a block method
 
 
-@dataclass(frozen=True)
-class Eigenpairs:
-    """A V = V diag(values), values descending.
-
-    values : (k,), NumPy
-    vectors : (n, k), orthonormal, where the operator lives
-    residuals : (k,), ‖A v − θ v‖
-    errors : (k,), a bound on |γ − θ| for the nearest eigenvalue γ
-    passes : how often the matrix was visited, all precisions together
-    solver : the solver that ran; `reason` says why
-    operator : the operator that the residuals were computed with
-    """
-
-    values: np.ndarray
-    vectors: Any
-    residuals: np.ndarray
-    errors: np.ndarray
-    passes: int
-    solver: str
-    reason: str
-    operator: Operator
-    kept_bytes: int = 0  # of the matrix, held between passes
-    lowest: float = np.nan  # the smallest Ritz value seen: far below zero means an indefinite matrix
-
-
-def default_tol(bits: int) -> float:
+def default_tol(dtype: Any) -> float:
     """The residual, relative to the largest eigenvalue, that tol = 0 stands for: 1e-10 in float64, 1e-6 in float32."""
-    return 1e-10 if bits == 64 else 1e-6
+    return 1e-6 if np.dtype(dtype) == np.float32 else 1e-10
 
 
 def choose_solver(n: int, k: int, *, numpy: bool = True) -> tuple[str, str]:
@@ -109,11 +84,11 @@ def top_eigenpairs(
         solver, reason = choose_solver(A.n, k, numpy=not A.placement())
     if solver == "arpack" and (k >= A.n or A.placement()):
         solver, reason = "dense", "arpack needs k < n and NumPy data"
-    tol = tol or default_tol(A.xp.finfo(A.dtype).bits)
+    tol = tol or default_tol(f"float{A.xp.finfo(A.dtype).bits}")
     rng = generator_from(random_state)
     if solver == "krylov":
         found = krylov(A, k, tol=tol, max_passes=max_iter or 300, rng=rng, monitor=monitor, start=start, goal=goal)
-        return Eigenpairs(**found, solver=solver, reason=reason)
+        return replace(found, reason=reason)
     run: dict[str, Callable[[], _Found]] = {
         "dense": lambda: _dense(A, k, rng),
         "arpack": lambda: _arpack(A, k, tol, max_iter, rng, goal),
@@ -197,7 +172,7 @@ def _arpack(
     start = vectors if 0 < len(values) < k else None
     found = krylov(A, k, tol=tol, max_passes=max_iter or 300, rng=rng, start=start, goal=goal)
     missed = "arpack missed an eigenvalue" if len(values) == k else "arpack did not converge"
-    pairs = found["values"], found["vectors"], found["operator"], found["lowest"]
+    pairs = found.values, found.vectors, found.operator, found.lowest
     return _Found(*pairs, "krylov", f"{missed}, so the block method took over")
 
 

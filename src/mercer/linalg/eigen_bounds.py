@@ -1,14 +1,41 @@
-"""From residuals to bounds on eigenvalues."""
+"""Eigenpairs, and how good they are: from residuals to bounds on eigenvalues."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from mercer.backends import namespace, to_numpy
+from mercer.linalg.operators import Operator
 
 SAFE_SQUARES = 1e-280, 1e280  # squares between these neither underflow nor overflow in a sum
+
+
+@dataclass(frozen=True)
+class Eigenpairs:
+    """A V = V diag(values), values descending.
+
+    values : (k,), NumPy
+    vectors : (n, k), orthonormal, where the operator lives
+    residuals : (k,), ‖A v − θ v‖
+    errors : (k,), a bound on |γ − θ| for the nearest eigenvalue γ
+    passes : how often the matrix was visited, all precisions together
+    solver : the solver that ran; `reason` says why
+    operator : the operator that the residuals were computed with
+    """
+
+    values: np.ndarray
+    vectors: Any
+    residuals: np.ndarray
+    errors: np.ndarray
+    passes: int
+    solver: str
+    reason: str
+    operator: Operator
+    kept_bytes: int = 0  # of the matrix, held between passes
+    lowest: float = np.nan  # the smallest Ritz value seen: far below zero means an indefinite matrix
 
 
 def length_of(v: Any) -> float:

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from mercer.backends import to_numpy
-from mercer.linalg.eigen_bounds import column_norms, error_bounds
+from mercer.linalg.eigen_bounds import Eigenpairs, column_norms, error_bounds
 from mercer.linalg.lowrank import factor_spectrum, rpcholesky
 from mercer.linalg.operators import Operator
 
@@ -114,8 +114,8 @@ def krylov(
     monitor: Monitor | None = None,
     start: Any = None,
     goal: Goal | None = None,
-) -> dict[str, Any]:
-    """The top k of A: the fields of Eigenpairs, less `solver` and `reason`; `start` are vectors known to be good."""
+) -> Eigenpairs:
+    """The top k of A; `start` are vectors known to be good."""
     guard = min(max(4, k // 8), A.n - k)
     levels = A.ladder(tol)
     V, precondition = _start(levels[0], k, guard, rng)
@@ -144,10 +144,10 @@ def krylov(
         if interrupted:
             break
     assert basis is not None
-    return _finish(basis, k, passes, tol) | {"kept_bytes": kept}
+    return _finish(basis, k, passes, tol, kept)
 
 
-def _finish(basis: _Basis, k: int, passes: int, tol: float) -> dict[str, Any]:
+def _finish(basis: _Basis, k: int, passes: int, tol: float, kept_bytes: int) -> Eigenpairs:
     """The pairs with residuals recomputed from the returned vectors."""
     A, lowest = basis.A, float(basis.values[-1])
     guards = min(k + 1, len(basis.values))
@@ -160,15 +160,8 @@ def _finish(basis: _Basis, k: int, passes: int, tol: float) -> dict[str, Any]:
     _, residuals = basis.residuals(k)
     values = np.ascontiguousarray(basis.values[:k])
     converged = bool(residuals.max() <= tol * np.abs(values).max())
-    return {
-        "values": values,
-        "vectors": basis.vectors(k),
-        "residuals": residuals,
-        "errors": error_bounds(values, residuals, A.n, rest=rest, converged=converged),
-        "passes": passes,
-        "operator": A,
-        "lowest": lowest,
-    }
+    errors = error_bounds(values, residuals, A.n, rest=rest, converged=converged)
+    return Eigenpairs(values, basis.vectors(k), residuals, errors, passes, "krylov", "asked for", A, kept_bytes, lowest)
 
 
 def _iterate(

@@ -231,7 +231,7 @@ class _Judge:
         dtype: Any,
     ) -> None:
         self.index, self.measurable, self.n_components, self.sources = index, measurable, n_components, sources
-        self.seed, self.n_jobs, self.bits = seed, n_jobs, 32 if dtype == np.float32 else 64
+        self.seed, self.n_jobs, self.dtype = seed, n_jobs, dtype
 
     def __call__(
         self, graph: sp.csr_array, i: np.ndarray, j: np.ndarray
@@ -262,7 +262,7 @@ class _Judge:
     def _residual_variance(self, geodesics: Geodesics, landmarks: np.ndarray) -> float:
         k = min(self.n_components, len(landmarks))
         plan = plan_unfolding(geodesics.n, k, landmarks=len(landmarks), n_jobs=self.n_jobs)
-        settings = distance_settings(k, self.bits, random_state=self.seed, n_jobs=self.n_jobs)
+        settings = distance_settings(k, self.dtype, random_state=self.seed, n_jobs=self.n_jobs)
         return float(unfold_landmarks(geodesics, landmarks, plan, settings).residual_variance[-1])
 
     def _hanging(

@@ -23,7 +23,7 @@ from mercer.exceptions import (
     warn,
 )
 from mercer.expansion import KernelExpansion
-from mercer.features import SIGNIFICANT, kernel_features, refuse_infinite, refuse_overflow, symmetric
+from mercer.features import DOUBLE, SIGNIFICANT, SINGLE, kernel_features, refuse_infinite, refuse_overflow, symmetric
 from mercer.kernels import Kernel
 from mercer.kernels.discrete import Precomputed
 from mercer.linalg.eigen import SMALL, Eigenpairs, top_eigenpairs
@@ -33,10 +33,12 @@ from mercer.linalg.lowrank import FactorSpectrum, factor_spectrum
 from mercer.linalg.operators import Centered, Dense
 from mercer.planning import Plan
 
-_ONE_TILE = {True: 512, False: 256}  # samples whose matrix one thread computes while a second wakes up; quick kernels
-_TRUSTED = 0.01  # the error of a component's scores, relative to √γ, that a user need not be told of
-_OWN = {64: 1e-6, 32: 1e-3}  # residuals relative to γ that scores need: far below 1 %, and seldom worth another pass
-_ZERO_AT = {64: 1e-12, 32: 2e-7}  # an eigenvalue below this, times γ₁, is nothing but rounding
+# Up to this many samples one thread computes the matrix before a second would be awake. Key: the kernel is cheap.
+_ONE_TILE = {True: 512, False: 256}
+_TRUSTED = 0.01  # scores that are uncertain by less than this share of √γ need no warning
+# Residuals relative to their own γ that the solver is asked for: far below _TRUSTED, and seldom worth another pass.
+_OWN = {DOUBLE: 1e-6, SINGLE: 1e-3}
+_ZERO_AT = {DOUBLE: 1e-12, SINGLE: 2e-7}  # an eigenvalue below this share of γ₁ is rounding, as scikit-learn has it
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class Settings:
     k: int  # how many pairs to look for first
     share: float | None  # of the variance, where that decides the number
     tol: float
-    bits: int  # of the data's floats, and so of the answer's
+    dtype: np.dtype[Any]  # of the answer
     max_iter: int | None
     n_iter: int | str
     rank: int
@@ -109,7 +111,7 @@ def components_of(
     pairs, plan = _solve(A, plan, settings, replan)
     noise, subject = _noise(A), settings.subject or kernel
     converged = _judge(pairs, subject, settings, noise)
-    values = _cleaned(pairs.values, subject, A.n, settings.bits, noise)
+    values = _cleaned(pairs.values, subject, A.n, settings.dtype, noise)
     pairs = _select(pairs, np.flatnonzero(values > 0) if settings.drop_zero else np.arange(len(values)))
     values = values[values > 0] if settings.drop_zero else values
     centred = _centred(pairs, A)
@@ -118,7 +120,7 @@ def components_of(
     _warn_of_uncertain_scores(values, pairs.residuals, transform_errors)
     return Components(
         values,
-        _in_precision(vectors, settings.bits),
+        _in_precision(vectors, settings.dtype),
         pairs.residuals,
         pairs.errors + noise,
         transform_errors,
@@ -151,16 +153,16 @@ def factor_components(kernel: Kernel, X: Any, plan: Plan, settings: Settings) ->
     if settings.share is not None:
         k = _enough(spectrum.values, total, settings.share)
     _warn_of_low_rank(spectrum.values, total, settings)
-    values = _cleaned(spectrum.values[:k], kernel, n, settings.bits)
+    values = _cleaned(spectrum.values[:k], kernel, n, settings.dtype)
     k = int(np.sum(values > 0)) if settings.drop_zero else k
     vectors, signs = _with_fixed_signs(spectrum.vectors(factor.F, k))
-    vectors = _in_precision(vectors, settings.bits)
+    vectors = _in_precision(vectors, settings.dtype)
     held = np.where(values[:k] > 0, np.sqrt(spectrum.values[:k]), 0.0)  # a component that is zero has scores of zero
     weights = spectrum.rotation[:, :k] * held * signs  # F(x) − mean ↦ scores
     expansion = features.expansion(np.column_stack([weights, spectrum.mean]), np.append(spectrum.mean @ weights, 0.0))
     # The training scores are those of F itself, whatever F leaves out of K: only rounding comes between.
     transform_errors = _score_errors(
-        expansion, values[:k], np.zeros(k), features.largest, features.entry_error, settings.bits
+        expansion, values[:k], np.zeros(k), features.largest, features.entry_error, settings.dtype
     )
     _warn_of_uncertain_scores(values[:k], np.zeros(k), transform_errors)
     bound = np.full(k, factor.error)
@@ -174,7 +176,7 @@ def factor_components(kernel: Kernel, X: Any, plan: Plan, settings: Settings) ->
         expansion,
         float(spectrum.mean @ spectrum.mean),
         0,
-        _factor_bytes(spectrum, n, settings.bits),
+        _factor_bytes(spectrum, n, settings.dtype),
         f"rank {len(spectrum.values)}, tr(K − FFᵀ) = {factor.error:.3g}",
         True,
         factor.landmarks,
@@ -241,7 +243,7 @@ def _solve(
     A: Centered, plan: Plan, settings: Settings, replan: Callable[[int], Plan] | None
 ) -> tuple[Eigenpairs, Plan]:
     k, known = settings.k, None
-    goal = Goal(_OWN[settings.bits], _ZERO_AT[settings.bits], _noise(A))
+    goal = Goal(_OWN[settings.dtype], _ZERO_AT[settings.dtype], _noise(A))
     while True:
         pairs = top_eigenpairs(
             A,
@@ -296,12 +298,12 @@ def _noise(A: Centered) -> float:
     return 8 * float(np.finfo(np.float64).eps) * A.largest_entry() * float(np.sqrt(A.n)) + A.n * A.entry_error
 
 
-def _cleaned(values: np.ndarray, subject: str | Kernel, n: int, bits: int, noise: float = 0.0) -> np.ndarray:
+def _cleaned(values: np.ndarray, subject: str | Kernel, n: int, dtype: np.dtype[Any], noise: float = 0.0) -> np.ndarray:
     """Eigenvalues with rounding errors at zero; an error where a component is truly negative."""
     values = np.asarray(values, np.float64)
     values = np.where(np.abs(values) > noise, values, 0.0)
     top, lowest = values.max(initial=0.0), values.min(initial=0.0)
-    if lowest < 0 and lowest < -SIGNIFICANT[bits] * top:
+    if lowest < 0 and lowest < -SIGNIFICANT[dtype] * top:
         raise ValueError(
             f"There are significant negative eigenvalues ({-lowest / top if top > 0 else np.inf:.2g} of the largest): "
             f"{subject} is no positive semidefinite kernel on this data, and {len(values)} components reach into its "
@@ -313,7 +315,7 @@ def _cleaned(values: np.ndarray, subject: str | Kernel, n: int, bits: int, noise
             "gamma that makes all points alike, does that.",
             DegenerateDataWarning,
         )
-    return np.where(values > _ZERO_AT[bits] * top, values, 0.0)
+    return np.where(values > _ZERO_AT[dtype] * top, values, 0.0)
 
 
 def _judge(pairs: Eigenpairs, subject: str | Kernel, settings: Settings, noise: float) -> bool:
@@ -328,7 +330,7 @@ def _judge(pairs: Eigenpairs, subject: str | Kernel, settings: Settings, noise: 
             f"eigenvalue, above tol = {settings.tol:.1e}. See residuals_; raise max_iter or tol.",
             NotConvergedWarning,
         )
-    if pairs.lowest < -SIGNIFICANT[settings.bits] * top and not settings.may_be_indefinite:
+    if pairs.lowest < -SIGNIFICANT[settings.dtype] * top and not settings.may_be_indefinite:
         warn(
             f"{subject} has negative eigenvalues on this data ({pairs.lowest:.3g} and maybe lower, the largest is "
             f"{top:.3g}): it is no inner product. The components are those of the largest eigenvalues; shares of "
@@ -344,9 +346,9 @@ def _with_fixed_signs(vectors: Any) -> tuple[Any, np.ndarray]:
     return vectors * beside(signs, vectors), signs
 
 
-def _in_precision(values: Any, bits: int) -> Any:
+def _in_precision(values: Any, dtype: np.dtype[Any]) -> Any:
     xp = namespace(values)
-    return xp.astype(values, xp.float32 if bits == 32 else xp.float64, copy=False)
+    return xp.astype(values, getattr(xp, dtype.name), copy=False)
 
 
 # --- the map of new points -------------------------------------------------------------------------------
@@ -387,11 +389,11 @@ def _in_enough_precision(
     settings: Settings,
 ) -> tuple[KernelExpansion, np.ndarray]:
     """The expansion in the data's precision where that keeps every score, else in float64; and its scores' errors."""
-    for dtype in ("float32", "float64") if settings.bits == 32 else ("float64",):
-        coefs, offset = (A.xp.astype(part, getattr(A.xp, dtype), copy=False) for part in parts)
+    for dtype in dict.fromkeys((settings.dtype, DOUBLE)):
+        coefs, offset = (_in_precision(part, dtype) for part in parts)
         expansion = KernelExpansion(kernel, anchors, coefs, offset, settings.n_jobs)
         coarser = float(np.finfo(dtype).eps / np.finfo(np.float64).eps)
-        errors = _score_errors(expansion, values, residuals, A.largest_entry(), A.entry_error * coarser, settings.bits)
+        errors = _score_errors(expansion, values, residuals, A.largest_entry(), A.entry_error * coarser, settings.dtype)
         if np.all(errors <= _TRUSTED * np.sqrt(values)):
             break
     return expansion, errors
@@ -403,17 +405,17 @@ def _score_errors(
     residuals: np.ndarray,
     largest: float,
     entry_error: float,
-    bits: int,
+    dtype: np.dtype[Any],
 ) -> np.ndarray:
     """A bound on the error of each component's scores, (k,); zero for components that are zero.
 
     At a training row f(xᵢ) = (K̃α)ᵢ = (γeᵢ + rᵢ)/√γ with r the residual: ‖r‖/√γ off e√γ at most, beside rounding. At a
     new row f is the inner product of φ̃(x) with the direction Σ αᵢφ̃(xᵢ) itself, and rounding is all there is. That
-    happens twice, in the matrix of the fit and in `transform`; the scores themselves are rounded to `bits`.
+    happens twice, in the matrix of the fit and in `transform`; the scores themselves are rounded to `dtype`.
     """
     roots = np.sqrt(values)
     rounding = 2 * expansion.rounding_error(largest, entry_error)[: len(values)]
-    stored = 2 * float(np.finfo(np.float32 if bits == 32 else np.float64).eps) * roots
+    stored = 2 * float(np.finfo(dtype).eps) * roots
     return np.where(values > 0, residuals / np.where(values > 0, roots, 1.0) + rounding + stored, 0.0)
 
 
@@ -436,5 +438,5 @@ def _warn_of_uncertain_scores(values: np.ndarray, residuals: np.ndarray, errors:
     )
 
 
-def _factor_bytes(spectrum: FactorSpectrum, n: int, bits: int) -> int:
-    return n * len(spectrum.values) * bits // 8
+def _factor_bytes(spectrum: FactorSpectrum, n: int, dtype: np.dtype[Any]) -> int:
+    return n * len(spectrum.values) * dtype.itemsize

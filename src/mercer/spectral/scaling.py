@@ -18,6 +18,7 @@ import numpy as np
 
 from mercer.backends import cpu
 from mercer.expansion import KernelExpansion
+from mercer.features import DOUBLE, SINGLE
 from mercer.footprints import scaling
 from mercer.graph.geodesics import Geodesics, compiled_paths
 from mercer.kernels.discrete import Precomputed
@@ -86,14 +87,14 @@ def refuse_units(unit: float) -> None:
         )
 
 
-def distance_settings(k: int, bits: int, *, tol: float = 0.0, max_iter: int | None = None, **others: Any) -> Settings:
+def distance_settings(k: int, dtype: Any, *, tol: float = 0.0, max_iter: int | None = None, **others: Any) -> Settings:
     """Settings for eigenpairs of −½HD²H; `others` are random_state, n_jobs, monitor and may_be_indefinite."""
     given = {"random_state": None, "n_jobs": None, "monitor": None, "may_be_indefinite": True} | others
     return Settings(
         k=k,
         share=None,
-        tol=float(tol) or default_tol(bits),
-        bits=bits,
+        tol=float(tol) or default_tol(dtype),
+        dtype=SINGLE if np.dtype(dtype) == SINGLE else DOUBLE,
         max_iter=max_iter,
         n_iter="auto",
         rank=0,
@@ -254,7 +255,7 @@ def _tiles(A: Any) -> list[tuple[slice, slice, np.ndarray]]:
 
 
 def _solved(A: Centered, n: int, plan: Plan, settings: Settings) -> Components:
-    nobody = np.empty((n, 0), np.float64 if settings.bits == 64 else np.float32)  # the samples are known by −½d² alone
+    nobody = np.empty((n, 0), settings.dtype)  # the samples are known by −½d² alone
     with cpu.one_thread():
         return components_of(A, Precomputed(), nobody, plan, settings)
 
