@@ -148,7 +148,9 @@ def strips(work: Workload, rank: int, itemsize: int) -> int:
 def small_products(work: Workload, *widths: int) -> int:
     """FᵢᵀFⱼ of factors of these widths: a sum and a run of rows in each thread, or in one where they are wide."""
     run = _run(work.n)
-    slots = 1 if max(widths) > ONE_MATRIX_ABOVE else min(work.threads, -(-work.n // run))
+    slots = (
+        1 if max(widths) > ONE_MATRIX_ABOVE else min(work.threads, -(-work.n // max(1, run)))
+    )  # no rows: refused later
     pairs = sum(widths[i] * widths[j] for i in range(len(widths)) for j in range(i, len(widths)))
     return slots * (8 * pairs + work.itemsize * run * sum(widths))
 
