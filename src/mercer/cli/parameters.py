@@ -18,7 +18,6 @@ from typing import Any
 from mercer.cli.methods import HIDDEN, METHODS
 
 RENAMED = {"method": "repulsion"}  # t-SNE's `method` chooses its repulsion; --method chooses t-SNE itself
-UNDESCRIBED = {"n_components": "How many coordinates.", "eigen_solver": "How eigenvectors are found."}
 # Type -> the words of a docstring that mean it, and what a message calls it.
 _TYPES = {
     "int": (r"\b(int|bytes)\b", "a whole number"),
@@ -118,10 +117,9 @@ def parameters_of(method: str) -> tuple[Parameter, ...]:
     result = []
     for name, default in defaults.items():
         if name not in HIDDEN:
-            kind, text = described.get(name, ("", ""))
-            kind = kind or _kind_of(name, default, described)
+            kind, text = described[name]
             kind = kind if default is not None or "None" in kind else f"{kind} or None"
-            result.append(Parameter(name, default, kind, text or UNDESCRIBED.get(name, "")))
+            result.append(Parameter(name, default, kind, text))
     return tuple(result)
 
 
@@ -133,13 +131,6 @@ def option_owners() -> dict[str, list[str]]:
         for parameter in parameters_of(method):
             found.setdefault(parameter.option, []).append(method)
     return found
-
-
-def _kind_of(name: str, default: Any, described: dict[str, tuple[str, str]]) -> str:
-    """The type of a parameter that the docstring gives none: that of its default, or `gamma`'s for `gamma_y`."""
-    if default is None and name.endswith("_y"):
-        return described.get(name[:-2], ("", ""))[0] or "float"
-    return "float" if isinstance(default, int | float) else type(default).__name__
 
 
 @cache

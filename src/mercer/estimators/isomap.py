@@ -76,7 +76,9 @@ class Isomap(Estimator):
     radius : float or None
         Instead of n_neighbors, which must then be None: link all points at most this far apart.
     n_components : int, default 2
+        How many coordinates.
     eigen_solver : "auto", "dense", "arpack" or "krylov"
+        How eigenpairs are found; "auto" chooses by the number of rows and components.
     tol : float, default 0
         Largest residual, relative to the largest eigenvalue; 0 is 1e-10 for float64 data and 1e-6 for float32.
     max_iter : int or None

@@ -62,11 +62,20 @@ class KernelCCA(KernelEstimator):
         or a function of two rows or of two matrices.
     gamma : float, "scale", "median" or None
         For kernels given by name; None is 1/d. "scale" is 1/(d Var X), "median" 1/(the median of ‖x − y‖²).
-    degree, coef0, kernel_params
-        For kernels given by name; `kernel_params` go to a function.
-    kernel_y, gamma_y, degree_y, coef0_y, kernel_params_y
-        The same for y. None is as for X; what `gamma` says is then worked out on y, so that gamma=None is one over
-        y's own number of columns.
+    degree : float
+        The exponent, for kernels given by name that have one.
+    coef0 : float
+        The constant term, for kernels given by name that have one.
+    kernel_params : dict or None
+        Further arguments for a kernel that is a function.
+    kernel_y : str, Kernel, callable or None
+        The kernel of y; None takes that of X.
+    gamma_y : float, "scale", "median" or None
+        None takes the rule of `gamma`, worked out on y: if that is None too, one over y's own number of columns.
+    degree_y, coef0_y : float or None
+        The same for y; None takes that of X.
+    kernel_params_y : dict or None
+        None takes those of X.
     reg : float or pair of floats
         The penalty on large functions, relative to the variance of the view: one number for both, or one for each.
         Zero lets noise be matched: wherever the features of the two views together have more dimensions than there

@@ -59,8 +59,12 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
         function of two rows or of two matrices.
     gamma : float, "scale", "median" or None
         For kernels given by name; None is 1/d. "scale" is 1/(d Var X), "median" 1/(the median of ‖x − y‖²).
-    degree, coef0, kernel_params
-        For kernels given by name; `kernel_params` go to a function.
+    degree : float
+        The exponent, for kernels given by name that have one.
+    coef0 : float
+        The constant term, for kernels given by name that have one.
+    kernel_params : dict or None
+        Further arguments for a kernel that is a function.
     reg : float or "loo"
         The penalty relative to the total variance in feature space; "loo" takes the one with the least leave-one-out
         error, all of them judged from one eigendecomposition.

@@ -69,8 +69,12 @@ class KernelPCA(KernelEstimator):
     gamma : float, "scale", "median" or None
         For kernels given by name; None is 1/d. "scale" is 1/(d Var X), "median" 1/(the median of ‖x − y‖²). "matern"
         and "rational_quadratic" read it as length_scale = 1/√(2γ), "median" as the median distance, None as 1.
-    degree, coef0, kernel_params
-        For kernels given by name; `kernel_params` go to a function.
+    degree : float
+        The exponent, for kernels given by name that have one.
+    coef0 : float
+        The constant term, for kernels given by name that have one.
+    kernel_params : dict or None
+        Further arguments for a kernel that is a function.
     alpha : float or "loo"
         The ridge penalty of `inverse_transform`; "loo" chooses it by leave-one-out error.
     fit_inverse_transform : bool
