@@ -2,11 +2,13 @@
 
 import os
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from mercer import backends
 from mercer.backends import (
     adopt,
     backend_of,
@@ -17,8 +19,10 @@ from mercer.backends import (
     generic,
     is_foreign,
     namespace,
+    register_backend,
     to_numpy,
 )
+from mercer.kernels import Linear
 
 
 def test_numpy_and_csr_run_on_the_cpu():
@@ -104,3 +108,17 @@ def test_columns_values_and_signs_where_the_array_lives(library):
     values = beside(np.array([1.0, 2.0]), there)
     assert type(values) is type(there) and values.dtype == there.dtype
     assert column_signs(there).tolist() == [-1.0, -1.0, 1.0, -1.0]  # the first of two alike decides
+
+
+def test_a_backend_from_outside_computes_with_the_arrays_it_recognises(monkeypatch):
+    strict = pytest.importorskip("array_api_strict")
+    monkeypatch.setattr(backends, "_registered", [])
+    counted = SimpleNamespace(**vars(generic))
+    calls = []
+    counted.dot = lambda A, B, out=None: calls.append(A.shape) or generic.dot(A, B)
+    register_backend(lambda X: type(X).__module__.startswith("array_api_strict"), counted)
+    X = strict.asarray(np.arange(6.0).reshape(3, 2))
+    assert backend_of(X) is counted and backend_of(np.ones((2, 2))) is cpu
+    K = to_numpy(Linear()(X, X))
+    np.testing.assert_allclose(K, to_numpy(X) @ to_numpy(X).T)
+    assert calls

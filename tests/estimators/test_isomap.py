@@ -439,7 +439,7 @@ def test_no_numbers(bad):
         ({"metric": "precomputed"}, CURVE, "square"),
         ({"metric": "precomputed"}, -np.ones((20, 20)), "egative"),
         ({"metric": "precomputed"}, np.full((20, 20), np.nan), "NaN"),
-        ({"metric": "no metric"}, CURVE, "no metric"),
+        ({"metric": "no metric"}, CURVE, "Unknown metric"),
         ({}, CURVE * 1e200, "Multiply the data"),
         ({}, CURVE * 1e-200, "Multiply the data"),
     ],

@@ -10,7 +10,7 @@ from scipy.spatial import cKDTree
 from sklearn.datasets import make_swiss_roll
 
 from mercer.graph.geodesics import Geodesics
-from mercer.graph.shortcut_edges import EdgeList, loads, shortcuts
+from mercer.graph.shortcut_edges import EdgeList, edge_loads, shortcuts
 
 
 def graph_of(X, k):
@@ -215,7 +215,7 @@ def test_loads_are_those_of_every_path_counted(seed):
     edges = EdgeList.of(sp.csr_array(dense))
     numbers = np.sort(rng.choice(len(edges.i), 6, replace=False))
     sources = rng.choice(n, 7, replace=False)
-    found = loads(edges, numbers, sources)
+    found = edge_loads(edges, numbers, sources)
     share, together, growth = brute_loads(edges, numbers.tolist(), sources.tolist())
     assert_allclose(found.share, share, rtol=1e-12)
     assert_allclose([found.together, found.growth], [together, growth], rtol=1e-10, atol=1e-14)
@@ -231,14 +231,14 @@ def test_everything_hangs_on_a_bridge():
     bridge = edges.find([2], [8])
     D = Geodesics(edges.graph()).from_nodes(np.arange(n))
     across = D[:m, m:].sum() * 2
-    found = loads(edges, bridge, np.arange(n))
+    found = edge_loads(edges, bridge, np.arange(n))
     assert_allclose([found.share[0], found.together], across / D.sum())
     assert found.growth == 0
 
 
 def test_loads_of_no_edges_and_of_copies():
     edges = EdgeList.of(sp.csr_array((np.zeros(2), ([0, 1], [1, 2])), shape=(3, 3)))
-    found = loads(edges, np.array([0]), np.array([0, 1, 2]))
+    found = edge_loads(edges, np.array([0]), np.array([0, 1, 2]))
     assert_array_equal(found.share, [0.0])
     assert (found.together, found.growth) == (0.0, 0.0)
-    assert len(loads(edges, np.empty(0, np.int64), np.array([0])).share) == 0
+    assert len(edge_loads(edges, np.empty(0, np.int64), np.array([0])).share) == 0

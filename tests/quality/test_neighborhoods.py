@@ -210,7 +210,7 @@ def test_chance_is_what_random_maps_get():
         ({"sample": 1}, "sample=1 must be"),
         ({"sample": "some"}, "sample='some'"),
         ({"error": 0}, "error=0 must be"),
-        ({"metric": "no such"}, "no metric"),
+        ({"metric": "no such"}, "Unknown metric"),
         ({"X": sp.eye_array(30, format="csr"), "metric": "precomputed"}, "full matrix of distances"),
         ({"X": np.zeros((1, 2)), "Y": np.zeros((1, 2))}, "at least 3 rows"),
         ({"X": np.zeros((0, 2)), "Y": np.zeros((0, 2))}, "minimum of 1"),

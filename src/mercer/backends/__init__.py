@@ -1,10 +1,18 @@
-"""Where arrays live and how tiles are computed there. A backend is a flat module of functions.
+"""Where arrays live, and how tiles of kernel matrices are computed there.
 
-    cpu      NumPy arrays and SciPy CSR matrices: BLAS and numba, a thread a core
+    cpu      NumPy arrays and SciPy CSR matrices: BLAS and numba, one thread per core
     torch    torch tensors on any device; CuPy arrays cross to it by DLPack and back
     generic  any other array of the array-API standard: the reference, with nothing fused
 
-Everything above this layer is written once, against the array-API namespace that `namespace` returns.
+Everything above this layer is written once, against the array-API namespace that `namespace` returns. The modules
+compiled_*.py hold the loops that numba compiles for `cpu`, for the neighbour graphs and for the maps.
+
+A backend is a module (or any object) with these members; `generic` is the shortest one and describes each of them:
+
+    TILE, FUSED, workers, free_bytes, for_each, one_thread, buffer          how jobs and memory are dealt out
+    product, dot, sqeuclidean, sqeuclidean_direct, refine_near, coordinatewise, mirrored, set_diagonal     arithmetic
+
+To add one, write it, call `register_backend`, and run `mercer.testing.check_backend`, which compares it with `generic`.
 """
 
 from __future__ import annotations
@@ -33,22 +41,36 @@ def is_cupy(X: Any) -> bool:
 
 
 def is_foreign(X: Any) -> bool:
-    """Whether X is an array that is neither NumPy's nor something that NumPy should convert."""
+    """Whether X is an array of another library: neither NumPy's nor something that NumPy should convert."""
     if isinstance(X, np.ndarray) or sp.issparse(X) or not array_api_compat.is_array_api_obj(X):
         return False
     return not isinstance(X, np.generic)
 
 
-def backend_of(X: Any) -> ModuleType:
-    """The backend module that computes with arrays such as X."""
+_registered: list[tuple[Callable[[Any], bool], Any]] = []  # by `register_backend`, the latest first
+
+
+def backend_of(X: Any) -> Any:
+    """The backend that computes with arrays such as X."""
     if not is_foreign(X):
         return _module("cpu")
+    for recognises, backend in _registered:
+        if recognises(X):
+            return backend
     return _module("torch" if is_torch(X) else "generic")
 
 
 @cache
 def _module(name: str) -> ModuleType:
     return import_module(f"mercer.backends.{name}")
+
+
+def register_backend(recognises: Callable[[Any], bool], backend: Any) -> None:
+    """Let `backend` compute with the arrays for which recognises(X) is true; later registrations are asked first.
+
+    X is an array of the array-API standard that is not NumPy's. Without a registration `generic` computes with it.
+    """
+    _registered.insert(0, (recognises, backend))
 
 
 def namespace(X: Any) -> Any:
@@ -63,19 +85,19 @@ def device_of(X: Any) -> Any:
 
 
 def placement(X: Any) -> dict[str, Any]:
-    """The keyword arguments that make a namespace's constructors put a new array beside X."""
+    """The keyword arguments with which a namespace creates a new array on the device of X."""
     return {"device": X.device} if is_foreign(X) else {}
 
 
 def beside(values: np.ndarray, like: Any) -> Any:
-    """NumPy values as an array of the kind, the place and the precision of `like`."""
+    """NumPy values as an array of the library, the device and the precision of `like`."""
     if isinstance(like, np.ndarray):
         return np.asarray(values, dtype=like.dtype)
     return namespace(like).asarray(values, dtype=like.dtype, **placement(like))
 
 
 def columns_of(V: Any, index: np.ndarray) -> Any:
-    """The columns of V that NumPy's index names."""
+    """The columns of V with the given numbers."""
     if isinstance(V, np.ndarray):
         return V.take(index, axis=1)
     xp = namespace(V)
@@ -93,13 +115,15 @@ def column_signs(V: Any) -> np.ndarray:
 
 
 def adopt(X: Any) -> tuple[Any, Callable[[Any], Any]]:
-    """X as an array that a backend knows, and the way back to the type it came in."""
+    """X as an array that a backend knows, and a function that converts results back to the type of X."""
     if not is_cupy(X):
         return X, lambda result: result
     try:
         torch = import_module("torch")
     except ImportError as error:
-        raise TypeError("CuPy arrays are computed through torch, which is not installed: pip install torch.") from error
+        raise TypeError(
+            "Mercer computes with CuPy arrays through torch, which is not installed: pip install torch."
+        ) from error
     cupy = sys.modules["cupy"]
     return torch.from_dlpack(X), lambda result: cupy.from_dlpack(result.contiguous())
 

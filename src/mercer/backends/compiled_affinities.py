@@ -1,6 +1,6 @@
 """Compiled loops of the affinities: the width of each row, and the sum of a directed graph and its transpose.
 
-Each works on a run of rows (or of columns) that nobody else writes to, releases the GIL and runs in one thread.
+Each loop works on rows (or columns) that no other thread writes to, releases the GIL and runs in one thread.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from numba import njit
 
 from mercer.backends.compiled_math import exp
 
-_CLOSE = 1e-7  # the error of the log-perplexity at which Newton's method stops; its next step would square it
+_CLOSE = 1e-7  # error of the log-perplexity at which Newton's method stops: one more step would square it
 _WIDEST = 80.0  # |log β| beyond which e^(−βE) is 0 or 1 for everything that differs in float64
-_NOTHING = 1e-25  # a weight that is none: over 2n it would be a subnormal number, which is slow to compute with
-_STRIDE = 2.0  # the largest step of log β
+_NOTHING = 1e-25  # smaller weights become 0: divided by 2n they would be subnormal, and slow to compute with
+_STRIDE = 2.0  # the largest step of log β: Newton's method overshoots far from the solution
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -21,8 +21,8 @@ def calibrate(D, log_perplexity, share, P, widths, start, stop):
     """Add to rows of P, times `share`, the Gaussian weights whose entropy is `log_perplexity`; σ goes to `widths`.
 
     With E = d² − min d², scaled, p ∝ e^(−βE) and H the entropy of p: dH/d log β = −β² Var_p(E). Newton's method on
-    log β within a bracket, since H falls with β. Where no β reaches the entropy, the limit is taken: all neighbours
-    alike (β → 0, too few of them), or the nearest ones alone (β → ∞, more ties than the perplexity counts).
+    log β within a bracket, since H falls with β. If no β reaches the entropy, the limit is taken: equal weights
+    (β → 0, too few neighbours), or only the nearest ones (β → ∞, more ties than the perplexity counts).
     """
     k = D.shape[1]
     E, W = np.empty(k), np.empty(k)
@@ -76,7 +76,7 @@ def calibrate(D, log_perplexity, share, P, widths, start, stop):
 
 @njit(nogil=True, cache=True)
 def sort_rows(indices, P, start, stop):
-    """Sort rows by index, in place, with their values: both in one 64-bit key, so that one sort does it."""
+    """Sort rows by index in place, and their values with them: both share a 64-bit key, so one sort is enough."""
     keys = np.empty(indices.shape[1], np.int64)
     bits = P.view(np.int32)
     for i in range(start, stop):
@@ -90,7 +90,7 @@ def sort_rows(indices, P, start, stop):
 
 @njit(nogil=True, cache=True)
 def count_incoming(indices, counts, start, stop):
-    """How often each column from start to stop is somebody's neighbour."""
+    """How often each column from start to stop occurs among the neighbours."""
     flat = indices.ravel()
     for entry in range(len(flat)):
         column = flat[entry]
@@ -100,7 +100,10 @@ def count_incoming(indices, counts, start, stop):
 
 @njit(nogil=True, cache=True)
 def fill_incoming(indices, P, places, rows, values, start, stop):
-    """The transpose, columns start to stop: who points here and with what weight, in order. `places` move on."""
+    """The transpose for columns start to stop: the rows that point there, in order, and their weights.
+
+    `places` holds where the next entry of each column goes, and is updated.
+    """
     for i in range(indices.shape[0]):
         for j in range(indices.shape[1]):
             column = indices[i, j]
@@ -115,8 +118,8 @@ def fill_incoming(indices, P, places, rows, values, start, stop):
 def join_rows(indices, P, heads, rows, values, scale, ends, out_indices, out_values, start, stop):
     """Rows of (P + Pᵀ) · scale, both given in order of their indices.
 
-    Without `out_indices` (an empty one) only the lengths of the rows are written, to `ends`; with it, the rows that
-    begin at `ends`.
+    If `out_indices` is empty, only the lengths of the rows are written, to `ends`. Otherwise the rows are written, each
+    from its entry of `ends` on.
     """
     k = indices.shape[1]
     counting = len(out_indices) == 0
@@ -144,7 +147,7 @@ def join_rows(indices, P, heads, rows, values, scale, ends, out_indices, out_val
 
 @njit(nogil=True, cache=True)
 def reorder_rows(heads, indices, P, order, places, new_heads, new_indices, new_P, start, stop):
-    """Row order[i] of a matrix as row i, its columns renamed: column j is places[j] now."""
+    """Write row order[i] of a matrix as row i, with column j renamed to places[j]."""
     for i in range(start, stop):
         source, goal = heads[order[i]], new_heads[i]
         for entry in range(new_heads[i + 1] - goal):

@@ -1,8 +1,8 @@
 """Compiled loops of the descent: the sparse sums of the attraction, and the step with momentum and gains.
 
-The slope −w′/w of every similarity of the map has the form a / (b + s d²): one loop serves them all. Sums along a row
-may be reordered for the vector unit, but never between rows: the same bits for any number of threads. Rows are taken
-as slices and indices are unsigned, so that LLVM sees neither a wrapped index nor a division that could raise.
+For Student's t and the Gaussian the slope −w′/w is a / (b + s d²), so one loop serves both. Sums along a row may be
+reordered for the vector unit, but never across rows: the bits are the same for any number of threads. Rows are taken as
+slices and indices are unsigned, so that LLVM need not expect a negative index or a division that raises.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from numba import njit
 from mercer.backends.compiled_math import SUMS, log
 
 _SUMS = {"reassoc", "contract", "nsz", "arcp", "nnan", "ninf"}  # what a vectorised sum needs; inputs are finite
-_TILE = 256
+_TILE = 256  # logarithms that are computed together, by vector code
 
 
 @njit(nogil=True, cache=True, fastmath=_SUMS, error_model="numpy")
@@ -81,11 +81,12 @@ def log_similarity(heads, indices, P, A, Y, a, b, s, logs, start, stop):
 
 @njit(nogil=True, cache=True)
 def descend(Y, pull, push, strength, weight, rate, momentum, longest, free, update, gains, start, stop):
-    """One step along −gradient, gradient = strength · pull − weight · push, in place; the sum of its squares.
+    """Take one step along −gradient in place, and return the sum of the squares of the gradient.
 
-    A coordinate's gain grows by 0.2 while the gradient opposes the last step and shrinks to 0.8 of itself while it does
-    not, and never below 0.01 (Jacobs 1988). No coordinate moves further than `longest` at once. Rows that are not
-    `free` stay where they are (an empty `free`: all are). `weight` has one entry, or one a row.
+    gradient = strength · pull − weight · push. The gain of a coordinate grows by 0.2 if the last step went against
+    the gradient, that is downhill as the next one will, and otherwise shrinks to 0.8 of itself, but never below 0.01
+    (Jacobs 1988). No coordinate moves further than `longest`. Rows that are not `free` stay where they are (if `free`
+    is empty, all move). `weight` has one entry, or one per row.
     """
     c = Y.shape[1]
     kind = Y.dtype.type

@@ -1,4 +1,4 @@
-"""The closest pairs of points with different labels, by a hierarchy of boxes."""
+"""The closest pairs of points with different labels, by a tree of boxes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from numba import njit
 
 @njit(nogil=True, cache=True)
 def _add(total, gap, p):
-    """One coordinate more of Σ gap^p, or of the largest gap where p is infinite."""
+    """Add one coordinate to Σ gap^p, or to the largest gap if p is infinite."""
     if p == 2.0:
         return total + gap * gap
     if p == 1.0:
@@ -30,9 +30,10 @@ def _gap_to_box(x, low, high, p):
 def closest(points, labels, names, low, high, least, greatest, leaf, p, asked, best, ones, others):
     """For each label of the points `asked` the closest point of another label, into best, ones and others.
 
-    points, labels, names : the points in an order in which near ones are near, `leaf` of them a box of the last level
-    low, high, least, greatest : corners of every box, root first, children of i at 2i + 1 and 2i + 2; and the range of
-        the labels in it: a box that holds a single label is passed over by points of that label
+    points, labels, names : the points in an order in which near ones are close together; each `leaf` of them form a
+        box of the last level
+    low, high, least, greatest : the corners of every box, root first, children of i at 2i + 1 and 2i + 2; and the range
+        of its labels: points skip a box that holds only their own label
     best : (labels,), the p-th power of the distance so far; ones, others : the names of the two points
     """
     first_leaf = len(low) // 2
@@ -48,7 +49,7 @@ def closest(points, labels, names, low, high, least, greatest, leaf, p, asked, b
             if box < first_leaf:
                 left, right = 2 * box + 1, 2 * box + 2
                 a, b = _gap_to_box(x, low[left], high[left], p), _gap_to_box(x, low[right], high[right], p)
-                if a < b:  # the nearer is looked at first
+                if a < b:  # the nearer box goes on top of the stack
                     left, right, a, b = right, left, b, a
                 stack[depth], gaps[depth], stack[depth + 1], gaps[depth + 1] = left, a, right, b
                 depth += 2

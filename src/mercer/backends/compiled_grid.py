@@ -1,9 +1,10 @@
 """Points to a grid and back, by B-splines of order 6: the loops over points of the grid method.
 
-A grid has three axes; a map in the plane uses the first and the last, a map on a line the last, and an axis that is not
-used has one node. A point with scaled coordinate x = cell + t reaches the six nodes cell … cell + 5 with the weights
-β(t), which add up to 1. Points come sorted by their cell along the first axis: whoever owns a band of rows finds the
-points that reach it next to each other, writes to no row of another, and adds them in the same order for any bands.
+A grid has three axes. A map in the plane uses the first and the last, a map on a line only the last; an unused axis has
+one node. A point with scaled coordinate x = cell + t reaches the six nodes cell … cell + 5 with the weights β(t), which
+add up to 1. Points come sorted by their cell along the first axis. The thread that owns a band of rows then finds the
+points that reach it next to each other, writes to no other thread's rows, and adds points in an order that does not
+depend on the bands.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def corners(Y, low, high):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _cell(y, low, scale):
-    """The cell of a coordinate and its fraction of it. Nothing is reordered here: all loops must find the same cell."""
+    """The cell of a coordinate, and its fraction of the cell. No fast math: all loops must find the same cell."""
     x = (y - low) * scale
     cell = int(x)
     return cell, x - cell
@@ -38,7 +39,7 @@ def _cell(y, low, scale):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def count_rows(Y, first, last, low, scale, counts):
-    """How many of the points first … last − 1 lie in each cell of the first axis."""
+    """Count the points first … last − 1 in each cell of the first axis."""
     for i in range(first, last):
         row, _ = _cell(Y[i, 0], low, scale)
         counts[row] += 1
@@ -46,7 +47,7 @@ def count_rows(Y, first, last, low, scale, counts):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def place(Y, first, last, low, scale, places, order, sorted_points):
-    """Put the points first … last − 1 where `places` says that the next one of their cell goes."""
+    """Sort the points first … last − 1 by cell: `places` holds where the next point of each cell goes."""
     for i in range(first, last):
         row, _ = _cell(Y[i, 0], low, scale)
         at = places[row]
@@ -87,8 +88,8 @@ def window(t, weights, slopes, axis):
     slopes[axis, 3], slopes[axis, 4], slopes[axis, 5] = c2 - c3, c3 - c4, c4
 
 
-# No slices of arrays are taken in the loops: each would count references, and threads would wait for the counter. The
-# weights along the last axis are scalars, which stay in registers.
+# The loops take no slices of arrays: each would count references, and threads would wait for the counter. The weights
+# along the last axis are scalars, which stay in registers.
 
 
 @njit(nogil=True, cache=True, error_model="numpy", fastmath=_FLAGS)
@@ -123,7 +124,7 @@ def spread(points, starts, low, scale, top, bottom, grid):
 
 @njit(nogil=True, cache=True, error_model="numpy", fastmath=_FLAGS)
 def _look_up(table, t):
-    """A table over [0, 1) at t, by straight lines."""
+    """A table over [0, 1) at t, by linear interpolation."""
     x = t * (len(table) - 1)
     m = np.uint64(x)
     return table[m] + (x - m) * (table[m + np.uint64(1)] - table[m])

@@ -1,10 +1,10 @@
-"""The k smallest distances of each row, out of tiles of dot products that are rounded and rows that are not.
+"""The k smallest distances of each row, from tiles of rounded dot products and from the rows themselves.
 
 A tile gives ‖a − b‖² = ‖a‖² + ‖b‖² − 2⟨a, b⟩ to within e (‖a‖² + ‖b‖²). With aa = (1 − e)‖a‖² it lies between
 low = aa + bb − 2⟨a, b⟩ and high = low + width (aa + bb), width = 2e / (1 − e). A row keeps the entries whose low is at
-most its k-th smallest high: all that can be among its k nearest. Those few are then computed coordinate by coordinate,
+most its k-th smallest high: all that can be among its k nearest. These few are then computed coordinate by coordinate,
 so the answer does not depend on the precision of the tiles. A row that collects more of them than its buffer holds
-(copies, clusters far from the centre) is settled on the spot in the same way.
+(copies, clusters far from the centre) is settled at once in the same way.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import numpy as np
 from numba import njit, types
 from numba.extending import overload
 
-_RUN = 64  # entries that are looked at together: most runs hold nothing near, and that is seen by vector code
-TINY = 1e-30  # below this a sum of squares in float32 tells nothing: terms may have vanished
+_RUN = 64  # entries that are tested together by vector code: most runs hold nothing near
+TINY = 1e-30  # below this a float32 sum of squares is not reliable: terms may have underflowed
 
 
 def square(A: Any, i: int, B: Any, j: int, inverse: float) -> float:
@@ -31,7 +31,7 @@ def _square_by_type(A, i, B, j, inverse):
 
 def _dense_square(A, i, B, j, inverse):
     a, b = A[i], B[j]
-    even = odd = third = last = 0.0  # four sums, so that additions need not wait for one another
+    even = odd = third = last = 0.0  # four sums, so that an addition need not wait for the one before
     width = a.shape[0] // 4 * 4
     for c in range(0, width, 4):
         p = np.float64(a[c]) * inverse - np.float64(b[c]) * inverse
@@ -121,7 +121,7 @@ def _sift(keys, index, root, n):
 
 @njit(nogil=True, cache=True)
 def _settle(low, high, index, n, k, row, A, extra, B, extras, inverse):
-    """Every interval made a number, and the k smallest of them in order; how many numbers were computed, and kept."""
+    """Compute the number in every interval and sort the k smallest. Returns how many were computed, and kept."""
     computed = 0
     for s in range(n):
         if high[s] > low[s]:
@@ -136,7 +136,7 @@ def _settle(low, high, index, n, k, row, A, extra, B, extras, inverse):
 
 @njit(nogil=True, cache=True)
 def _shrink(low, high, index, n, k, scratch):
-    """Only the entries that may be among the k nearest: their number, and the bound that they obey."""
+    """Keep the entries that may be among the k nearest. Returns their number, and the bound on their low ends."""
     bound = _kth(high, n, k, scratch)
     kept = 0
     for s in range(n):
@@ -151,7 +151,7 @@ def scan(dots, aa, bb, width, which, rows, columns, own, groups, k, state, A, ex
     """Take a tile into `state` = low, high, index, count, bound, computed, arrays with an entry for each of `rows`.
 
     which : the places in `rows` of the rows of the tile
-    own, groups : a pair whose row's `own` equals its column's `groups` is passed over.
+    own, groups : a pair is skipped if `own` of its row equals `groups` of its column
     """
     low, high, index, count, bound, computed = state
     capacity = low.shape[1]
@@ -160,7 +160,9 @@ def scan(dots, aa, bb, width, which, rows, columns, own, groups, k, state, A, ex
     for t in range(dots.shape[0]):
         i, entries, n = which[t], dots[t], dots.shape[1]
         a = np.float64(aa[i])
-        limit = dots.dtype.type(bound[i] - a + width / 12 * (a + bound[i]) + TINY)  # a little more, for its rounding
+        limit = dots.dtype.type(
+            bound[i] - a + width / 12 * (a + bound[i]) + TINY
+        )  # a little more, for the rounding of this sum
         for start in range(0, n, _RUN):
             stop = min(start + _RUN, n)
             near = 0
@@ -169,7 +171,7 @@ def scan(dots, aa, bb, width, which, rows, columns, own, groups, k, state, A, ex
             if near == 0:
                 continue
             near = 0
-            for j in range(start, stop):  # without a branch, which would be guessed wrong
+            for j in range(start, stop):  # without a branch, which the processor would often predict wrongly
                 hits[near] = j
                 near += bb[j] - two * entries[j] <= limit
             for s in range(near):
@@ -179,7 +181,7 @@ def scan(dots, aa, bb, width, which, rows, columns, own, groups, k, state, A, ex
                 if lowest > bound[i] or groups[columns[j]] == own[i]:
                     continue
                 at, highest = count[i], lowest + width * both + 2 * TINY
-                settled = computed[i] > 0  # the first k are numbers in order: only what comes before the last counts
+                settled = computed[i] > 0  # the first k are sorted numbers: only entries before the last of them count
                 if settled:
                     lowest = highest = square(A, rows[i], B, columns[j], inverse) + extra[i] + extras[columns[j]]
                     computed[i] += 1
@@ -202,7 +204,7 @@ def scan(dots, aa, bb, width, which, rows, columns, own, groups, k, state, A, ex
 
 @njit(nogil=True, cache=True)
 def finish(rows, k, state, A, extra, B, extras, inverse, places, squares):
-    """The k nearest of each row in order; −1 and infinity where there are fewer."""
+    """The k nearest of each row in order; −1 and infinity if there are fewer."""
     low, high, index, count, bound, computed = state
     scratch = np.empty(low.shape[1])
     for i in range(len(rows)):
@@ -216,7 +218,7 @@ def finish(rows, k, state, A, extra, B, extras, inverse, places, squares):
 
 @njit(nogil=True, cache=True)
 def collect(dots, aa, bb, rows, columns, own, limit, A, extra, B, extras, inverse, found_rows, found, squares):
-    """All pairs of a tile with ‖a − b‖² ≤ limit, computed coordinate by coordinate; their number."""
+    """All pairs of a tile with ‖a − b‖² ≤ limit, computed coordinate by coordinate. Returns their number."""
     number = 0
     for i in range(dots.shape[0]):
         a = np.float64(aa[i])

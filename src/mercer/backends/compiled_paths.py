@@ -1,15 +1,15 @@
 """Shortest paths, compiled: from one source, and from sixteen neighbouring ones at once.
 
-`from_lanes` keeps the distances from sixteen sources side by side, a vector register or two a vertex, and corrects
-labels: a vertex is taken up again when any of its sixteen distances has fallen. Sources that are neighbours see the
-graph in nearly the same order, so a vertex is taken up 1.4 to 1.8 times for all sixteen together, and each edge costs
+`from_lanes` keeps the distances from sixteen sources side by side, one or two vector registers per vertex, and corrects
+labels: a vertex is visited again when any of its sixteen distances has fallen. Sources that are neighbours see the
+graph in nearly the same order, so a vertex is visited 1.4 to 1.8 times for all sixteen together, and each edge costs
 one vector addition, comparison and store.
 
 On a swiss roll of 10,000 points with 10 neighbours, for each source: 2.4 to 4.5 ms for SciPy's Dijkstra, 1.0 ms for
-`from_seeds` (a heap with four children), 0.26 ms with sixteen lanes on the same heap. Also tried: a ring of buckets for
-a heap, 0.19 ms, but a few edges much longer than the rest put all others into one bucket, and the work explodes; and
-starting a group from the distances of the group before, which are upper bounds: 6 % of them are final, but hardly a
-vertex has all sixteen, and nothing is gained.
+`from_seeds` (a heap with four children), 0.26 ms with sixteen lanes on the same heap. Two other ideas were tried. A
+ring of buckets instead of a heap takes 0.19 ms, but a few edges much longer than the rest put all others into one
+bucket, and the work explodes. Starting a group from the distances of the group before, which are upper bounds, gains
+nothing: 6 % of them are final, but hardly a vertex has all sixteen.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
-LANES = 16
+LANES = 16  # sources that are searched together: float32 distances of a vertex are then one cache line
 
 
 @intrinsic
 def _relax(typingctx: Any, distances: Any, target: Any, source: Any, weight: Any) -> Any:
-    """distances[target] = min(distances[target], distances[source] + weight), lane by lane; whether any fell.
+    """distances[target] = min(distances[target], distances[source] + weight), lane by lane; returns whether any fell.
 
-    Written in vector instructions: left as a loop, LLVM does not turn it into them.
+    Written in vector instructions, because LLVM does not vectorise the loop.
     """
 
     def build(context, builder, signature, args):
@@ -100,7 +100,7 @@ def heap_take(heap, size, place, distances):
 
 @njit(nogil=True, cache=True)
 def _lower(v, d, distances, heap, size, place):
-    """Let v wait with distance d if that is less than its own; the new size of the heap."""
+    """Put v into the heap with distance d if that is less than its own. Returns the new size of the heap."""
     if d < distances[v]:
         distances[v] = d
         i = place[v]
@@ -115,9 +115,9 @@ def _lower(v, d, distances, heap, size, place):
 def from_lanes(indptr, indices, weights, seed_ptr, seed_nodes, seed_distances, distances, key, heap, place):
     """Distances from up to LANES sources, lane l in distances[v · LANES + l].
 
-    A source is given by its seeds, vertices and the distances to them; lane l's begin at seed_ptr[l]. key, heap and
-    place are room to work in, (n,) each. A vertex waits with the smallest distance that may have fallen since it was
-    last taken.
+    A source is given by its seeds, vertices and the distances to them; the seeds of lane l begin at seed_ptr[l]. key,
+    heap and place are memory to work in, (n,) each. A vertex waits in the heap with the smallest distance that may have
+    fallen since it was last visited.
     """
     distances[:] = np.inf
     key[:] = np.inf
@@ -141,10 +141,10 @@ def from_lanes(indptr, indices, weights, seed_ptr, seed_nodes, seed_distances, d
 
 @njit(nogil=True, cache=True)
 def from_seeds(indptr, indices, weights, seed_nodes, seed_distances, distances, heap, place):
-    """Lower `distances` (n,) to those from the seeds where these are nearer, and look no further where they are not.
+    """Lower `distances` (n,) to those from the seeds wherever these are nearer, and search no further elsewhere.
 
     Started with infinity this is Dijkstra's method. Started with the distances to the nearest of some landmarks, it
-    adds one: what it visits is the part of the graph that the new landmark takes over.
+    adds one landmark, and visits only the part of the graph that the new landmark takes over.
     """
     size = 0
     place[:] = -1
@@ -160,7 +160,7 @@ def from_seeds(indptr, indices, weights, seed_nodes, seed_distances, distances, 
 
 @njit(nogil=True, cache=True)
 def local_order(indptr, indices, size):
-    """An order of the vertices in which each run of `size` is a patch of neighbours, patch beside patch."""
+    """An order of the vertices in which each `size` successive ones are a patch of neighbours, patch beside patch."""
     n = len(indptr) - 1
     order = np.empty(n, np.int32)
     done, queued = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
@@ -204,9 +204,9 @@ def local_order(indptr, indices, size):
 
 @njit(nogil=True, cache=True)
 def merged_rows(first_ptr, first, first_data, second_ptr, second, second_data, ptr, indices, data):
-    """The union of two graphs with sorted rows, the smaller weight of two; loops and infinity are left out.
+    """The union of two graphs with sorted rows, with the smaller of two weights, without loops and infinite weights.
 
-    Called with empty `indices` it only counts, into ptr.
+    If `indices` is empty, it only counts, into ptr.
     """
     fill, count = len(indices) > 0, 0
     for i in range(len(ptr) - 1):
@@ -234,7 +234,7 @@ def merged_rows(first_ptr, first, first_data, second_ptr, second, second_data, p
 def half_squares(distances, out):
     """out[l, v] = −½ distances[v, l]², for a block of distances from `from_lanes` or `from_seeds`."""
     half = distances.dtype.type(-0.5)
-    for start in range(0, distances.shape[0], 64):  # what is read stays in the cache while it is read again
+    for start in range(0, distances.shape[0], 64):  # the block stays in the cache while it is read again
         stop = min(start + 64, distances.shape[0])
         for lane in range(distances.shape[1]):
             for v in range(start, stop):
@@ -243,7 +243,7 @@ def half_squares(distances, out):
 
 @njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz", "nnan"})
 def distance_moments(products, Y, Y_transposed, sums):
-    """Add to `sums` what the correlation of distances with those of the map needs.
+    """Add to `sums` the moments for the correlation of distances with those of the map.
 
     products (m, n) holds −½d²; Y (m, k) and Y_transposed (k, n) the map's coordinates. With e_c the distance in the
     first c + 1 coordinates, sums[0, :3] are Σd, Σd² and Σd⁴/4, and sums[c + 1, :3] are Σe, Σe² and Σde.

@@ -1,11 +1,11 @@
-"""How many rows are nearer than given ones, out of tiles of dot products that are rounded and rows that are not.
+"""How many rows are nearer than given ones, from tiles of rounded dot products and from the rows themselves.
 
 As in `compiled_neighbors`, a tile leaves an interval for every squared distance. An interval that holds none of a row's
-limits is counted as it is; the few others are computed coordinate by coordinate, so counts do not depend on the
+limits is counted as it is. The few others are computed coordinate by coordinate, so counts do not depend on the
 precision of the tiles.
 
-Where few columns of a run are nearer than a row's farthest limit, each is looked up among the limits; where many are,
-the run is swept once a limit by code without branches.
+If few columns of a run are nearer than a row's farthest limit, each is looked up among the limits. If many are, the run
+is swept once per limit by code without branches.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from numba import njit
 
 from mercer.backends.compiled_neighbors import TINY, square
 
-_RUN = 128  # columns that are looked at together
-_FEW = 16  # of a run that are looked up one by one
+_RUN = 128  # columns that are tested together
+_FEW = 16  # columns of a run up to which each is looked up by itself
 
 
 @njit(nogil=True, cache=True)
@@ -92,7 +92,7 @@ def count_nearer(dots, aa, bb, width, first, rows, limits, A, extra, B, extras, 
                             computed += 1
                 continue
             near = 0
-            for j in range(size):  # without a branch, which would be guessed wrong
+            for j in range(size):  # without a branch, which the processor would often predict wrongly
                 hits[near] = j
                 near += lows[j] <= above[k - 1]
             for h in range(near):

@@ -1,8 +1,8 @@
 """Sums over the near pairs of a map, cell by cell: the part of a similarity that a coarse grid leaves out.
 
-Points lie in cells, sorted by them, the cells along the last axis next to each other. A point meets those of its own
-cell and of the two on each side along every axis. These are collected once for all points of a cell, side by side, and
-the loop over them is one that LLVM turns into vector code.
+Points are sorted by cell, with the cells along the last axis next to each other. A point meets the points of its own
+cell and of the two cells on each side along every axis. These are collected once for all points of a cell, side by
+side, so that LLVM turns the loop over them into vector code.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from numba import njit
 
 from mercer.backends.compiled_math import SUMS, exp
 
-REACH = 2  # cells on each side
-VECTORS = 32  # points that a loop takes at once, at most: what is left over would go one by one
-NOWHERE = 1e15  # a coordinate whose square float32 holds, and whose weight is nothing
+REACH = 2  # cells on each side that a point meets
+VECTORS = 32  # points are padded to a multiple of this: vector code would take a remainder one by one
+NOWHERE = 1e15  # coordinate of the padding: its square fits float32, and its weight is zero
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _cell(Y, i, low, scale, shape):
-    """The number of a point's cell; the same in every loop, and inside whatever the rounding."""
+    """The number of a point's cell: the same in every loop, and on the grid however the division is rounded."""
     number = 0
     for k in range(Y.shape[1]):
         number = number * shape[k] + min(int((Y[i, k] - low[k]) * scale), shape[k] - 1)
@@ -35,7 +35,7 @@ def count_cells(Y, low, scale, shape, counts):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def sort_by_cell(Y, low, scale, shape, places, order, columns):
-    """Points by their cell: which one is where, and their coordinates, an axis a row. `places` is used up."""
+    """Sort the points by cell: their numbers, and their coordinates with one row per axis. `places` is overwritten."""
     for i in range(Y.shape[0]):
         cell = _cell(Y, i, low, scale, shape)
         at = places[cell]
@@ -85,7 +85,7 @@ def _sums_in_space(around, count, x, y, z, softness):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _runs_around(cell, starts, shape, runs):
-    """Where the points of the cells around one begin and end, a run for each row of cells; how many runs and points."""
+    """Where the points around a cell begin and end, a run per row of cells; the numbers of runs and points."""
     rest, columns = cell // shape[-1], shape[-1]
     left, right = max(cell % columns - REACH, 0), min(cell % columns + REACH + 1, columns)
     row, rows = rest % shape[-2], shape[-2]
@@ -102,7 +102,7 @@ def _runs_around(cell, starts, shape, runs):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _collect(columns, runs, found, around):
-    """The points of the runs side by side, and after them, up to a whole number of vectors, points where nothing is."""
+    """Copy the points of the runs side by side, and pad them to a whole number of vectors."""
     count = 0
     for k in range(found):
         for j in range(runs[k, 0], runs[k, 1]):

@@ -1,9 +1,9 @@
-"""Searches along a graph that stop early, and what hangs on its edges, compiled.
+"""Searches along a graph that stop early, and how much depends on its edges, compiled.
 
-A graph is in CSR form with every edge in both directions; `edge_at` gives the number of the edge at each slot, the same
-for both directions, and `inside` says by that number which edges may be used. `room` is a thread's own: distances (n,),
-infinite wherever no search is on, and vertices (4, n) of int32: a heap, places in it (−1), those touched, those wanted
-(0).
+A graph is in CSR form with every edge in both directions. `edge_at` gives the number of the edge at each slot, the same
+for both directions, and `inside` says by that number which edges may be used. Each thread has memory of its own:
+distances (n,), infinite while no search runs, and vertices (4, n) of int32, which hold a heap, places in it (−1), the
+touched vertices and the wanted ones (0).
 """
 
 from __future__ import annotations
@@ -16,10 +16,9 @@ from mercer.backends.compiled_paths import heap_rise, heap_take
 
 @njit(nogil=True, cache=True)
 def _search(u, limit, missing, skip, ptr, nbr, weights, edge_at, inside, distances, vertices):
-    """Dijkstra's method from u as far as `limit`, until none of the `missing` wanted vertices is left; edge `skip` is
-    closed.
+    """Dijkstra's method from u up to the distance `limit`, until all `missing` wanted vertices are found.
 
-    Returns how many vertices were touched; they are in vertices[2], and `_forget` makes the room ready again.
+    Edge `skip` may not be used. Returns the number of vertices touched. They are in vertices[2]; `_forget` resets them.
     """
     heap, place, touched, wanted = vertices[0], vertices[1], vertices[2], vertices[3]
     distances[u] = 0
@@ -60,7 +59,7 @@ def _forget(count, distances, vertices):
 
 @njit(nogil=True, cache=True)
 def _by_one_step(u, v, limit, ptr, nbr, weights, edge_at, inside):
-    """Whether some vertex that both know is a way of at most `limit`: most edges need no more than this look."""
+    """Whether a path over one common neighbour is at most `limit` long. Most edges need no more than this look."""
     a, b = ptr[u], ptr[v]
     while a < ptr[u + 1] and b < ptr[v + 1]:
         if nbr[a] < nbr[b]:
@@ -77,7 +76,7 @@ def _by_one_step(u, v, limit, ptr, nbr, weights, edge_at, inside):
 
 @njit(nogil=True, cache=True)
 def one_step_detours(edges, i, j, limits, ptr, nbr, weights, edge_at, inside, found):
-    """found[t]: whether the ends of edge edges[t] have a way of at most its limit over two edges inside."""
+    """found[t]: whether the ends of edge edges[t] have a path over two edges inside, at most as long as its limit."""
     for t in range(len(edges)):
         e = edges[t]
         found[t] = _by_one_step(i[e], j[e], limits[e], ptr, nbr, weights, edge_at, inside)
@@ -85,7 +84,7 @@ def one_step_detours(edges, i, j, limits, ptr, nbr, weights, edge_at, inside, fo
 
 @njit(nogil=True, cache=True)
 def detours_without(edges, i, j, limits, ptr, nbr, weights, edge_at, inside, distances, vertices, found):
-    """found[t]: whether edge edges[t] has a way of at most its limit over edges inside, itself left out."""
+    """found[t]: whether edge edges[t] has a path over edges inside, itself left out, at most as long as its limit."""
     for t in range(len(edges)):
         e = edges[t]
         u, v, limit = i[e], j[e], limits[e]
@@ -125,7 +124,7 @@ def detours_from(sources, starts, ends, edges, limits, ptr, nbr, weights, edge_a
 
 @njit(nogil=True, cache=True)
 def joining(edges, i, j, parent, taken):
-    """taken[t]: whether edge edges[t] joins what those before it had not; `parent` are trees of joined vertices."""
+    """taken[t]: whether edge edges[t] joins parts that the edges before it did not; `parent` holds the joined trees."""
     for t in range(len(edges)):
         u, v = i[edges[t]], j[edges[t]]
         while parent[u] != u:
@@ -143,11 +142,11 @@ def joining(edges, i, j, parent, taken):
 
 @njit(nogil=True, cache=True)
 def path_loads(source, ptr, nbr, weights, number_at, distances, vertices, carried, loads, sums):
-    """Add what hangs on numbered edges for the shortest paths from one source.
+    """Add how much of the shortest paths from one source depends on numbered edges.
 
     number_at (slots,) is the number of the edge there, or −1. loads[e] grows by Σ d(v) over the vertices v whose path
     runs over edge e. sums grows by Σ d(v); by Σ d(v) over paths with any such edge; and by Σ d(v) and Σ d'(v) over the
-    vertices that are also reached, at distance d', without any of these edges. carried is room (2, n).
+    vertices that are also reached, at distance d', without any of these edges. carried is memory to work in, (2, n).
     """
     n = len(ptr) - 1
     heap, place, order, by = vertices[0], vertices[1], vertices[2], vertices[3]
@@ -185,7 +184,7 @@ def path_loads(source, ptr, nbr, weights, number_at, distances, vertices, carrie
 
 @njit(nogil=True, cache=True)
 def _hang(order, count, by, ptr, nbr, number_at, distances, before, behind, loads, sums):
-    """Sums down a shortest-path tree, from its last vertex to its first; the distances are kept in `before`."""
+    """Sums along a shortest-path tree, from its last vertex to its first. `before` keeps the distances."""
     before[:] = distances
     behind[:] = 0
     for t in range(count - 1, 0, -1):

@@ -1,7 +1,7 @@
 """NumPy and numba on all cores: each thread computes whole tiles, with a BLAS of one thread, in its own buffer.
 
-Tiles go to threads by their number alone, never by who is free, so the same input gives the same bits.
-numba is loaded when the first large tile, or one of a large matrix, is asked for: small problems never pay for it.
+The number of a tile alone decides which thread computes it, so the same input gives the same bits. numba is loaded for
+the first large tile, or the first tile of a large matrix, so small problems never wait for it.
 """
 
 from __future__ import annotations
@@ -123,18 +123,18 @@ def _blas() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-if hasattr(os, "register_at_fork"):  # threads do not survive a fork: a child builds its own
+if hasattr(os, "register_at_fork"):  # threads do not survive a fork, so a child process starts its own
     os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
 _limit_lock = Lock()
-_limits: list[Any] = []  # one entry for each context that is open now; the first holds what to restore
-_inside = local()  # whether this thread is at work on a job: what it starts then runs in it
+_limits: list[Any] = []  # one entry per open context; the first holds the setting to restore
+_inside = local()  # whether this thread is working on a job: jobs that it starts then run in it
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """A context in which BLAS uses one thread: on small matrices two threads mostly wait for each other.
+    """A context in which BLAS uses one thread. On small matrices two threads mostly wait for each other.
 
     The number of threads belongs to the process, so contexts that overlap in several threads share one change of it.
     """
@@ -175,7 +175,7 @@ def for_each(jobs: Iterable[Any], work: Callable[[Any, int], None], n_jobs: int 
         try:
             for done in running:
                 done.result()
-        except BaseException:  # an error in one thread, or Ctrl-C here: no thread may go on behind our back
+        except BaseException:  # after an error in one thread, or Ctrl-C here, no thread may continue unnoticed
             stopped.set()
             wait(running)
             raise
@@ -194,7 +194,7 @@ def _compiled() -> Any:
 
 
 def product(M: np.ndarray, V: np.ndarray) -> np.ndarray:
-    """M V for a symmetric matrix that is stored. A few columns are bound by memory, and symv reads half of M."""
+    """M V for a symmetric matrix that is stored. For a few columns memory is the limit, and symv reads half of M."""
     if V.shape[1] > 4 or M.dtype != V.dtype or M.dtype.char not in _SYMV:
         return M @ V
     times, out = single_products(M), np.empty(V.shape, M.dtype)
@@ -205,7 +205,7 @@ def product(M: np.ndarray, V: np.ndarray) -> np.ndarray:
 
 def single_products(M: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
     """v ↦ M v for a symmetric matrix and vectors of its precision, float64 or float32."""
-    symv, lower = _SYMV[M.dtype.char], M.T  # in BLAS's order, so that nothing is copied
+    symv, lower = _SYMV[M.dtype.char], M.T  # column-major, as BLAS wants it, so that nothing is copied
     return lambda v: symv(1.0, lower, v)
 
 
@@ -235,7 +235,7 @@ def sqeuclidean(
 
 
 def sqeuclidean_direct(A: Any, B: Any) -> np.ndarray:
-    """‖a − b‖² coordinate by coordinate: slower, and right to the last digit wherever the points lie.
+    """‖a − b‖² coordinate by coordinate: slower, but right to the last digit wherever the points lie.
 
     CSR rows stay sparse: the identity is right for pairs that are far apart, and near pairs are subtracted.
     """
@@ -259,7 +259,7 @@ def _sqeuclidean_sparse(A: sp.csr_array, B: sp.csr_array) -> np.ndarray:
 
 
 def refine_near(D: np.ndarray, A: Any, aa: np.ndarray, B: Any, bb: np.ndarray, near: float) -> np.ndarray:
-    """Squared distances with those of near neighbours, D < near · (aa + bb), taken coordinate by coordinate."""
+    """Squared distances D, with those below near · (aa + bb) recomputed coordinate by coordinate."""
     places = np.flatnonzero(near * (aa[:, None] + bb[None, :]) > D)
     step = max(1, _REFINED // _stored_per_row(A, B))
     for start in range(0, len(places), step):
@@ -287,7 +287,7 @@ def coordinatewise(name: str, A: Any, B: Any, out: np.ndarray | None = None, ent
     if not _earns_compiling(out.size, entries) and max(out.size, entries) * A.shape[1] < _COMPILED_TERMS_ABOVE:
         if not symmetric:
             return generic.coordinatewise(name, A, B)
-        # Wide strips: each takes many small steps, for which threads must wait for each other.
+        # Wide strips, because each takes many small steps, during which threads wait for each other.
         return mirrored(out, lambda part, I, J: generic.coordinatewise(name, A[I], A[J]), 2 * _STRIP)
     getattr(_compiled(), name)(A, np.ascontiguousarray(B.T), out)
     return out
@@ -313,7 +313,7 @@ def _coordinatewise_sparse(name: str, A: sp.csr_array, B: sp.csr_array, entries:
 def mirrored(
     t: np.ndarray, entries: Callable[[np.ndarray, slice, slice], np.ndarray], rows: int = _STRIP
 ) -> np.ndarray:
-    """A symmetric matrix by entries(t[I, J], I, J) of a symmetric t, on and above the diagonal; t is written over."""
+    """The symmetric matrix entries(t[I, J], I, J) of a symmetric t, from its upper half. Overwrites t."""
     n = t.shape[0]
     for start in range(0, n, rows):
         I = slice(start, min(start + rows, n))

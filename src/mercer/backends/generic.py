@@ -1,4 +1,4 @@
-"""The reference backend: plain array-API code, nothing fused, one thread. Every other backend agrees with it."""
+"""The reference backend: plain array-API code, nothing fused, one thread. Every other backend must agree with it."""
 
 from __future__ import annotations
 
@@ -9,36 +9,38 @@ from typing import Any
 from mercer.backends import namespace
 from mercer.memory import available_bytes
 
-TILE = 1024
-FUSED: dict[str, Callable[..., Any]] = {}  # kernels whose distance and profile are computed in one sweep
+TILE = 1024  # rows and columns of a tile
+FUSED: dict[str, Callable[..., Any]] = {}  # name of a kernel -> a function that computes distance and profile at once
 
 
 def workers(n_jobs: int | None = None) -> int:
+    """The number of jobs that run at the same time."""
     return 1
 
 
 def free_bytes(X: Any) -> int:
+    """The memory that is free where X lives."""
     return available_bytes()
 
 
 def for_each(jobs: Iterable[Any], work: Callable[[Any, int], None], n_jobs: int | None = None) -> None:
-    """Call work(job, slot) for each job; slots count the workers, so that each can own a buffer."""
+    """Call work(job, slot) for each job. Jobs with the same slot never overlap, so a slot can own a buffer."""
     for job in jobs:
         work(job, 0)
 
 
 def one_thread() -> AbstractContextManager[Any]:
-    """A context in which a problem too small to share is not shared out."""
+    """A context for problems that are too small for more than one thread."""
     return nullcontext()
 
 
 def buffer(rows: int, columns: int, like: Any) -> Any:
-    """Room for a tile that the backend may write into, or None where it writes none."""
+    """Memory for a tile that the backend may write into, or None if it never does."""
     return None
 
 
 def product(M: Any, V: Any) -> Any:
-    """M V for a matrix that is stored."""
+    """M V for a symmetric matrix that is stored."""
     return M @ V
 
 
@@ -55,12 +57,12 @@ def sqeuclidean(A: Any, aa: Any, B: Any, bb: Any, out: Any = None, entries: int 
 
 
 def sqeuclidean_direct(A: Any, B: Any) -> Any:
-    """‖a − b‖² coordinate by coordinate: slower, and right to the last digit wherever the points lie."""
+    """‖a − b‖² coordinate by coordinate: slower, but right to the last digit wherever the points lie."""
     return coordinatewise("sqeuclidean", A, B)
 
 
 def refine_near(D: Any, A: Any, aa: Any, B: Any, bb: Any, near: float) -> Any:
-    """Squared distances with those of near neighbours, D < near · (aa + bb), taken coordinate by coordinate."""
+    """Squared distances D, with those below near · (aa + bb) recomputed coordinate by coordinate."""
     return sqeuclidean_direct(A, B)
 
 
@@ -90,7 +92,7 @@ _TERMS: dict[str, Callable[[Any, Any, Any], Any]] = {
 
 
 def mirrored(t: Any, entries: Callable[[Any, slice, slice], Any]) -> Any:
-    """A symmetric matrix by entries(t[I, J], I, J) of a symmetric t, which a backend may call for one half alone."""
+    """The symmetric matrix entries(t[I, J], I, J) of a symmetric t. A backend may compute only one half of it."""
     return entries(t, slice(None), slice(None))
 
 

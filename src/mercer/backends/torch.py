@@ -1,4 +1,4 @@
-"""torch tensors, on whichever device they live. One stream keeps the GPU full, so tiles come one after another."""
+"""torch tensors, on any device. One stream keeps a GPU busy, so tiles are computed one after another."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ __all__ = [
     "workers",
 ]
 
-TILE = 8192
+TILE = 8192  # a GPU needs large tiles to be busy
 
 
 def free_bytes(X: torch.Tensor) -> int:
-    """What is free on X's device, counting what torch holds in its own cache."""
+    """The memory that is free on the device of X, counting what torch holds in its own cache."""
     if X.device.type != "cuda":
         return available_bytes()
     held = torch.cuda.memory_reserved(X.device) - torch.cuda.memory_allocated(X.device)
@@ -55,12 +55,12 @@ def sqeuclidean(A, aa, B, bb, out=None, entries: int = 0) -> torch.Tensor:
 
 
 def sqeuclidean_direct(A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
-    """‖a − b‖² coordinate by coordinate: slower, and right to the last digit wherever the points lie."""
+    """‖a − b‖² coordinate by coordinate: slower, but right to the last digit wherever the points lie."""
     return torch.cdist(A, B, compute_mode="donot_use_mm_for_euclid_dist") ** 2
 
 
 def refine_near(D, A, aa, B, bb, near: float) -> torch.Tensor:
-    """Squared distances with those of near neighbours, D < near · (aa + bb), taken coordinate by coordinate."""
+    """Squared distances D, with those below near · (aa + bb) recomputed coordinate by coordinate."""
     i, j = torch.nonzero(near * (aa[:, None] + bb[None, :]) > D, as_tuple=True)
     for run in torch.split(torch.arange(len(i), device=D.device), 2**16):
         D[i[run], j[run]] = ((A[i[run]] - B[j[run]]) ** 2).sum(1)

@@ -1,8 +1,8 @@
-"""Nearly all neighbours in very large data: tiles, but only against the cells near a row, with the recall measured.
+"""Nearly all neighbours in very large data: tiles of the cells near a row only, with the recall measured.
 
-Rows are divided into √n cells by k-means. A row is compared with the rows of the cells whose centres are nearest to it,
-by the same tiles as everywhere, so what is found has exact distances. How many cells is read off some rows whose true
-neighbours are found: as many as it takes for `AIM` of them to be in sight. Other rows then tell the recall.
+k-means divides the rows into √n cells. A row is compared with the rows of the cells whose centres are nearest to it, by
+the same tiles as everywhere, so the distances of what is found are exact. The number of cells comes from some rows
+whose true neighbours are searched: enough cells to hold `AIM` of these neighbours. Other rows then measure the recall.
 
 Cost: 2 n √n d flops for the cells, and as much again for every cell that a row is compared with.
 """
@@ -22,14 +22,14 @@ from mercer.graph.tile_rows import ExactRows, RoundedRows, exact_rows, products,
 from mercer.models.fields import SavedRecord, instance_of, integers
 from mercer.random_state import generator_from
 
-AIM = 0.98  # share of the true neighbours that should be in the cells that are looked into
-_WIDE = 8  # times as many cells are thought of for the rows of a cell as each row is compared with
-_ROWS = 1024  # of one cell that are searched at once
-_COLUMNS = 4096  # of another cell that they are compared with at once
+AIM = 0.98  # share of the true neighbours that the searched cells should hold
+_WIDE = 8  # the rows of a cell choose their cells among this many times as many: neighbours of one cell differ a little
+_ROWS = 1024  # rows of one cell that are searched at once
+_COLUMNS = 4096  # rows of another cell that they are compared with at once
 
 
 class ApproximateIndex(NeighborIndex):
-    """An index that looks for neighbours in near cells only (final). Everything but the k nearest is exact.
+    """An index that looks for neighbours in near cells only (final). Everything but `neighbors` and `query` is exact.
 
     X : (n, d), dense
     metric : one of `mercer.graph.tile_index.METRICS`
@@ -52,7 +52,9 @@ class ApproximateIndex(NeighborIndex):
 
     def __init__(self, X: Any, metric: str, n_jobs: int | None, reason: str, random_state: Any = None) -> None:
         if sp.issparse(X):
-            raise ValueError("method='approximate' needs dense rows, and X is sparse; try 'tiles', or fewer columns.")
+            raise ValueError(
+                "method='approximate' needs dense rows, but X is sparse. Use 'tiles', or reduce the columns first."
+            )
         exact, rng = TileIndex(X, metric, n_jobs, reason), generator_from(random_state)
         coarse = rounded_rows(exact.rows, exact.scaling, np.float32)
         cells = divide(coarse.rows, max(1, int(np.sqrt(exact.n))), rng, n_jobs)
@@ -64,7 +66,7 @@ class ApproximateIndex(NeighborIndex):
     ) -> None:
         self.exact, self.cells, self._trial, self._test = exact, cells, trial, test
         self.n, self.n_jobs, self.reason = exact.n, exact.n_jobs, exact.reason
-        order = cells.order  # rows of a cell side by side, so that a tile is a slice
+        order = cells.order  # the rows of a cell are contiguous, so a tile is a slice
         self._sorted = RoundedRows(coarse.rows[order], coarse.norms[order], coarse.width)
 
     @classmethod
@@ -118,14 +120,16 @@ class ApproximateIndex(NeighborIndex):
         test: np.ndarray,
         k: int,
     ) -> Neighbors:
-        """The search, what it could not find found exactly, and its recall on the rows `test`."""
+        """Search, find exactly what the search could not find, and measure the recall on the rows `test`."""
         probes = self._probes(k)
-        if probes > self.most_cells * len(self.cells.centres):  # neighbours are everywhere: cells would save nothing
+        if probes > self.most_cells * len(
+            self.cells.centres
+        ):  # neighbours are spread over most cells, which then save nothing
             return self.exact.nearest_except(Y, own, k)
         places, squares = self._search(left, coarse, place, labels, own, k, probes)
         distances = self.exact.distances(squares, self.exact.scaling)
         everyone = np.arange(self.n)
-        if len(short := np.flatnonzero(places[:, -1] < 0)):  # its cells held fewer than k rows
+        if len(short := np.flatnonzero(places[:, -1] < 0)):  # the cells of these rows held fewer than k
             places[short], distances[short] = self.exact.search(Y, short, own[short], everyone, k)
         farthest = self.exact.search(Y, test, own[test], everyone, k)[1][:, -1:]
         found = np.mean(distances[test] <= farthest, axis=1)
@@ -133,7 +137,7 @@ class ApproximateIndex(NeighborIndex):
         return Neighbors(places, distances, self.method, float(found.mean()), error)
 
     def _probes(self, k: int) -> int:
-        """With how many cells a row is compared: the fewest that hold `AIM` of the neighbours of the rows tried."""
+        """The number of cells to search for a row: the fewest that hold `AIM` of the neighbours of the rows tried."""
         true = self.exact.search(None, self._trial, self._trial, np.arange(self.n), k)[0]
         coarse = rounded_rows(self.exact.rows.take(self._trial), self.exact.scaling, np.float32)
         order = np.argsort(-self._closeness(coarse.rows, slice(None)), axis=1, kind="stable")
@@ -156,7 +160,7 @@ class ApproximateIndex(NeighborIndex):
         k: int,
         probes: int,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Places and squared distances of the k nearest in the `probes` nearest cells; −1 where these hold fewer."""
+        """Indices and squared distances of the k nearest in the `probes` nearest cells; −1 if these hold fewer."""
         m, compiled = len(labels), kernels()
         cells, right, near_rows = self.cells, self.exact.rows, self._sorted
         places, squares, everyone = np.empty((m, k), np.int32), np.empty((m, k)), np.arange(self.n)
@@ -190,7 +194,7 @@ class ApproximateIndex(NeighborIndex):
 
 
 def _by_cell(labels: np.ndarray) -> list[tuple[int, np.ndarray]]:
-    """(cell, rows) for each cell, in pieces of at most `_ROWS`."""
+    """Pairs (cell, rows) for all cells, with at most `_ROWS` rows each."""
     order = np.argsort(labels, kind="stable")
     used, starts = np.unique(labels[order], return_index=True)
     jobs = []

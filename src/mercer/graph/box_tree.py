@@ -9,15 +9,15 @@ import numpy as np
 from mercer.backends import backend_of
 from mercer.graph.neighbor_index import closest_of_each
 
-_LEAF = 16
-_JOB = 4096  # points that a thread asks for at once
+_LEAF = 16  # points of the smallest boxes
+_JOB = 4096  # points of a job
 
 
 class BoxTree:
-    """A hierarchy of boxes over points in the order of a KD-tree (final). Cost: 2 n d / 16 numbers.
+    """A tree of boxes over points in the order of a KD-tree (final). Memory: 2 n d / 16 numbers.
 
     points : (n, d), float64
-    order : (n,), an order in which near points come near each other
+    order : (n,), an order in which near points are close together
     """
 
     def __init__(self, points: np.ndarray, order: np.ndarray) -> None:
@@ -52,7 +52,7 @@ class BoxTree:
 
 
 def _levels(values: np.ndarray, reduce: np.ufunc, nothing: float) -> np.ndarray:
-    """The least (or greatest) of each box, root first; boxes beyond the last point hold nothing."""
+    """The least (or greatest) value in each box, root first. Boxes beyond the last point are empty."""
     leaves = reduce.reduceat(values, np.arange(0, len(values), _LEAF), axis=0)
     width = 1 << int(np.ceil(np.log2(len(leaves)))) if len(leaves) > 1 else 1
     levels = [np.full((width, *values.shape[1:]), nothing, leaves.dtype)]

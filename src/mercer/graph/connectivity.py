@@ -1,4 +1,4 @@
-"""What is connected in a graph of distances, and the shortest edges that connect the rest."""
+"""The connected components of a graph of distances, and the shortest edges that join them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ WAYS = ("join", "largest", "error")  # what to do with a graph that is not conne
 
 
 def connected(graph: Any) -> tuple[int, np.ndarray]:
-    """The number of connected components, and which one each row is in, (n,).
+    """The number of connected components, and the component of each row, (n,).
 
-    Every stored entry is an edge in both directions, a stored zero too; +∞ is none.
+    Every stored entry is an edge in both directions, also a stored zero; +∞ is not an edge.
 
     >>> count, labels = connected(sp.csr_array(np.array([[0, 2.0, 0], [0, 0, 0], [0, 0, 0]])))
     >>> count, labels.tolist()
@@ -35,11 +35,11 @@ def connected(graph: Any) -> tuple[int, np.ndarray]:
 
 
 def join_components(index: NeighborIndex, graph: Any, labels: np.ndarray) -> tuple[sp.csr_array, list[Edge]]:
-    """The graph with the minimum spanning tree of its components added, and the edges (i, j, distance) of that tree.
+    """The graph plus the minimum spanning tree of its components, and the edges (i, j, distance) of that tree.
 
     The distance of two components is that of their closest rows. Borůvka's algorithm: every component but the largest
-    finds its nearest other; those that found each other are one from then on. At most log₂ of their number of rounds,
-    each a search from all rows outside the largest component.
+    finds the nearest other one, and components joined in this way are merged. It takes at most log₂ (components)
+    rounds, each a search from all rows outside the largest component.
     """
     labels = np.unique(labels, return_inverse=True)[1]
     added: list[Edge] = []
@@ -55,7 +55,7 @@ def join_components(index: NeighborIndex, graph: Any, labels: np.ndarray) -> tup
 
 
 def _forest(labels: np.ndarray, i: np.ndarray, j: np.ndarray, distances: np.ndarray) -> list[Edge]:
-    """The edges from the shortest on, without those that would close a circle: found from both sides, or tied."""
+    """The edges by increasing length, without those that would close a cycle: found from both sides, or tied."""
     parent = np.arange(labels.max() + 1)
 
     def root(label: int) -> int:
@@ -73,7 +73,7 @@ def _forest(labels: np.ndarray, i: np.ndarray, j: np.ndarray, distances: np.ndar
 
 
 def _with_edges(graph: Any, edges: list[Edge]) -> sp.csr_array:
-    """The graph and the edges, from a list of entries: a sum of sparse matrices would drop stored zeros."""
+    """The graph with the edges added as entries. A sum of sparse matrices would drop stored zeros."""
     graph = sp.coo_array(graph)
     if not edges:
         return graph.tocsr()

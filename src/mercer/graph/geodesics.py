@@ -2,12 +2,12 @@
 
     Geodesics(graph).from_nodes(sources)    (m, n), from vertices
     Geodesics(graph).from_links(links)      (m, n), from points outside the graph that are linked to some vertices
-    Geodesics(graph).each(links, use)       the same, a few sources at a time: m × n numbers never stand in memory
+    Geodesics(graph).each(links, use)       the same, a few sources at a time, without m × n numbers in memory
     Geodesics(graph).spread(count, first)   vertices, each as far as possible from those before it
 
-Vertices are renumbered so that neighbours lie near each other in memory, and sources are taken in that order, sixteen
-neighbouring ones at once (`backends/paths.py`). Weights are divided by a power of two near their mean, so that their
-units can neither overflow nor underflow.
+Vertices are renumbered so that neighbours are near in memory, and sources are taken in that order, sixteen neighbouring
+ones at once (`backends/compiled_paths.py`). Weights are divided by a power of two near their mean, so that sums of them
+can neither overflow nor underflow.
 
 Error: a path of h edges is a sum of h rounded numbers, so a distance d is right to h · ε · d, ε = 6e-8 in float32 and
 1e-16 in float64; in practice the roundings cancel and it is nearer √h · ε · d.
@@ -27,8 +27,8 @@ from mercer.backends import cpu
 from mercer.linalg.inner import power_of_two
 from mercer.models.fields import THREADS, Mismatch, SavedRecord, one_of, sparse
 
-_UNEVEN = 30  # times the median distance, from which the longest asks for float64
-_FAR_APART = 64  # n/m from which sources see the graph in orders of their own, and one at a time is faster
+_UNEVEN = 30  # times the median distance: if the longest is longer, float32 would lose the shorter ones
+_FAR_APART = 64  # n/m above which sources are so far apart that one at a time is faster than sixteen together
 
 
 def compiled_paths() -> Any:
@@ -36,9 +36,9 @@ def compiled_paths() -> Any:
 
 
 def undirected(graph: Any, dtype: Any = np.float64) -> sp.csr_array:
-    """The graph with every edge in both directions, the smaller weight where they differ; zeros are weights.
+    """The graph with every edge in both directions, with the smaller weight if they differ. A stored zero is a weight.
 
-    Loops and infinite weights, which are no edges, are left out. ValueError for weights that are negative or NaN.
+    Loops and infinite weights are not edges and are left out. Raises ValueError for weights that are negative or NaN.
     """
     graph = checked(graph, dtype)
     other = sp.csr_array(graph.T)
@@ -53,10 +53,10 @@ def undirected(graph: Any, dtype: Any = np.float64) -> sp.csr_array:
 
 
 def checked(graph: Any, dtype: Any = np.float64) -> sp.csr_array:
-    """A square CSR array of weights that are neither negative nor NaN, without doubled entries; the input is kept."""
+    """A square CSR array of weights ≥ 0 without duplicate entries. The input is not changed."""
     graph = sp.csr_array(graph, dtype=dtype)
     if graph.shape[0] != graph.shape[1]:
-        raise ValueError(f"A graph is a square matrix of weights, (n, n), not {graph.shape}.")
+        raise ValueError(f"A graph must be a square matrix of weights, (n, n), not {graph.shape}.")
     if not graph.has_canonical_format:
         graph = graph.copy()
         graph.sum_duplicates()
@@ -72,17 +72,17 @@ def _refuse_lengths(graph: Any) -> None:
 
 
 class Geodesics:
-    """Shortest paths in an undirected graph, made ready once for many sources.
+    """Shortest paths in an undirected graph, prepared once for many sources.
 
     graph : (n, n) sparse weights ≥ 0; an edge may be stored in one direction or in both, and stored zeros are edges
     dtype : of the distances while they are computed: float32, or float64 for twice the time
     n_jobs : threads; None is all cores
 
     graph : (n, n) CSR, every edge in both directions
-    order : (n,), the vertex at each place; inside, everything is in places
+    order : (n,), the vertex at each place of the internal numbering
     unit : the power of two that weights were divided by
 
-    Cost of m sources: m (|E| + n) steps of about 1.5 ns with sixteen lanes, and 16 n numbers a thread.
+    Cost of m sources: m (|E| + n) steps of about 1.5 ns with sixteen lanes, and 16 n numbers per thread.
 
     >>> ring = sp.csr_array((np.ones(6), (np.arange(6), np.roll(np.arange(6), -1))), shape=(6, 6))
     >>> Geodesics(ring).from_nodes([0])
@@ -107,13 +107,13 @@ class Geodesics:
         self.edges = _renumbered(graph, self.order, self.place, self.unit, self.dtype)
 
     def from_nodes(self, sources: Any, dtype: Any = None) -> np.ndarray:
-        """(m, n), the distances from the given vertices; infinity where there is no path."""
+        """(m, n), the distances from the given vertices; infinity if there is no path."""
         return self.from_links(self.links_to(sources), dtype)
 
     def from_links(self, links: Any, dtype: Any = None) -> np.ndarray:
         """(m, n), the distances from m points, each with links (distances) to some vertices: links is (m, n) sparse.
 
-        dtype : of the answer; None is that in which it is computed
+        dtype : of the answer; None is the precision of the computation
         """
         out = np.empty(links.shape, dtype or self.dtype)
 
@@ -124,7 +124,7 @@ class Geodesics:
         return out
 
     def links_to(self, sources: Any) -> sp.csr_array:
-        """The links of points that are the given vertices themselves."""
+        """Links of length zero to the given vertices, one per source."""
         sources = np.asarray(sources, np.int32).ravel()
         if sources.size and not (sources.min() >= 0 and sources.max() < self.n):
             raise IndexError(f"Sources are vertices 0 … {self.n - 1}, not {sources.min()} … {sources.max()}.")
@@ -134,7 +134,7 @@ class Geodesics:
     def each(self, links: sp.csr_array, use: Callable[[np.ndarray, np.ndarray], None]) -> None:
         """Call use(rows, distances) for groups of the m points, in several threads: distances is (n, len(rows)).
 
-        Its rows are places and its numbers are in units; it is room that the next group will overwrite.
+        Its rows are in the internal numbering and its values in the internal unit. The next group overwrites it.
         """
         ptr, nodes, weights = _in_places(links, self.place, self.unit, self.dtype)
         by_place = np.argsort(_nearest(ptr, nodes, weights), kind="stable")
@@ -152,7 +152,7 @@ class Geodesics:
         cpu.for_each(groups, work, self.n_jobs)
 
     def computed_in(self, dtype: Any) -> Geodesics:
-        """The same graph, ready in another precision."""
+        """The same graph, prepared in another precision."""
         other = copy(self)
         other.dtype = np.dtype(dtype)
         other.edges = _renumbered(self.graph, self.order, self.place, self.unit, other.dtype)
@@ -161,31 +161,31 @@ class Geodesics:
     def is_uneven(self) -> bool:
         """Whether some distances are so much longer than most that float32 would lose the shorter ones.
 
-        −½d² is kept to 6e-8 of the largest, so with an outlier a hundred times as far as the rest is wide, the rest has
-        three digits left.
+        float32 keeps −½d² to 6e-8 of the largest. With an outlier a hundred times as far away as the rest is wide, the
+        rest has three digits left.
         """
         some = self.from_nodes(self.order[[0, self.n // 3, 2 * self.n // 3, self.n - 1]])
         return bool((some.max(axis=1) > _UNEVEN * np.median(some, axis=1)).any())
 
     def spread(self, count: int, first: int) -> np.ndarray:
-        """(count,) vertices by the max–min rule: each is the one that is farthest from those before it.
+        """(count,) vertices by the max–min rule: each is the farthest from those before it.
 
-        Every step updates the distance to the nearest chosen vertex, and only where it falls: together as much work as
-        about ln(count) sources.
+        Every step updates the distance to the nearest chosen vertex, only where it falls. Together they cost about as
+        much as ln(count) sources.
         """
         nearest, free = np.full(self.n, np.inf, self.dtype), np.ones(self.n, bool)
         heap, place = np.empty(self.n, np.int32), np.empty(self.n, np.int32)
         chosen, zero = [int(self.place[first])], np.zeros(1, self.dtype)
         while True:
             compiled_paths().from_seeds(*self.edges, np.array(chosen[-1:], np.int32), zero, nearest, heap, place)
-            free[chosen[-1]] = False  # copies of it have distance zero as well, and are taken last
+            free[chosen[-1]] = False  # copies of it are at distance zero too, and are taken last
             if len(chosen) == count:
                 return self.order[chosen]
             chosen.append(int(np.argmax(np.where(free, nearest, -1))))
 
 
 class _Room:
-    """What one thread needs to find the paths of a group."""
+    """The memory in which one thread finds the paths of a group."""
 
     def __init__(self, n: int, lanes: int, dtype: np.dtype) -> None:
         self.n, self.lanes = n, lanes
@@ -203,14 +203,14 @@ class _Room:
 
 
 def _aligned(count: int, dtype: np.dtype) -> np.ndarray:
-    """Room that begins with a line of the cache, so that sixteen float32 lanes are one line."""
+    """Memory aligned to a cache line, so that sixteen float32 lanes are one line."""
     room = np.empty(count * dtype.itemsize + 64, np.uint8)
     start = -room.ctypes.data % 64
     return room[start : start + count * dtype.itemsize].view(dtype)
 
 
 def _renumbered(graph: sp.csr_array, order: np.ndarray, place: np.ndarray, unit: float, dtype: np.dtype) -> tuple:
-    """The arrays of the graph with its vertices in places and its weights in units."""
+    """The arrays of the graph in the internal numbering and unit."""
     lengths = np.diff(graph.indptr)[order]
     ptr = np.concatenate([[0], np.cumsum(lengths)])
     edges = np.repeat(graph.indptr[:-1][order] - ptr[:-1], lengths) + np.arange(ptr[-1])
@@ -221,13 +221,13 @@ def _renumbered(graph: sp.csr_array, order: np.ndarray, place: np.ndarray, unit:
 def _in_places(links: sp.csr_array, place: np.ndarray, unit: float, dtype: np.dtype) -> tuple:
     links = sp.csr_array(links)
     if (np.diff(links.indptr) == 0).any():
-        raise ValueError("Each source needs a link to the graph; some have none.")
+        raise ValueError("Each source needs a link to the graph, but some have none.")
     if not np.isfinite(links.data).all() or (links.data < 0).any():
-        raise ValueError("Links are distances: finite and not negative.")
+        raise ValueError("Links must be finite distances ≥ 0.")
     return links.indptr.astype(np.int64), place[links.indices], (links.data / unit).astype(dtype)
 
 
 def _nearest(ptr: np.ndarray, nodes: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """The place of each source's nearest link."""
+    """The vertex that each source is linked to most closely, in the internal numbering."""
     rows = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))
     return nodes[np.lexsort((nodes, weights, rows))[ptr[:-1]]]

@@ -1,4 +1,4 @@
-"""Rows divided into cells by k-means, so that near rows lie in few, contiguous runs."""
+"""Rows divided into cells by k-means, so that near rows are contiguous in a few cells."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 from mercer.backends import backend_of
 from mercer.models.fields import Mismatch, SavedRecord, anything, floats, offsets, permutation
 
-_ROUNDS = 8  # of Lloyd's algorithm; cells need not be the best, only compact
-_SAMPLE = 64  # rows a cell from which centres are found
-_RUN = 1024
+_ROUNDS = 8  # of Lloyd's algorithm: cells must be compact, not optimal
+_SAMPLE = 64  # rows per cell from which the centres are found
+_RUN = 1024  # rows whose distances to all centres a thread holds at once
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class KMeansCells:
     centres : (c, d)
     order : (n,), the rows sorted by cell
     starts : (c + 1,), where each cell begins in `order`
-    nearest : (c, c), for each cell all cells, from the nearest on (itself first)
+    nearest : (c, c), for each cell all cells by increasing distance, itself first
     """
 
     _saved = SavedRecord(
@@ -48,14 +48,14 @@ class KMeansCells:
 
 
 def divide(rows: np.ndarray, count: int, rng: np.random.Generator, n_jobs: int | None = None) -> KMeansCells:
-    """The rows in about so many cells. Cost: n · count · d, and a little more for the sample."""
+    """Divide the rows into at most `count` cells. Cost: n · count · d, and a little more for the sample."""
     sample = rows[np.sort(rng.choice(len(rows), min(len(rows), _SAMPLE * count), replace=False))]
     centres = sample[rng.choice(len(sample), count, replace=False)]
     for _ in range(_ROUNDS):
         labels = nearest_centre(sample, centres, n_jobs)
         centres = _means(sample, labels, centres, rng)
     labels = nearest_centre(rows, centres, n_jobs)
-    used, labels = np.unique(labels, return_inverse=True)  # a cell without rows is no cell
+    used, labels = np.unique(labels, return_inverse=True)  # drop cells without rows
     order = np.argsort(labels, kind="stable").astype(np.int32)
     starts = np.concatenate([[0], np.cumsum(np.bincount(labels))])
     return KMeansCells(centres[used], order, starts, _ranking(centres[used]))
@@ -77,7 +77,7 @@ def nearest_centre(rows: Any, centres: np.ndarray, n_jobs: int | None = None) ->
 
 
 def _means(rows: np.ndarray, labels: np.ndarray, old: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """The mean of each cell; one that has lost all its rows begins again at a row."""
+    """The mean of each cell. A cell that has lost all its rows starts again at a random row."""
     order = np.argsort(labels, kind="stable")
     counts = np.bincount(labels, minlength=len(old))
     filled = np.flatnonzero(counts)
@@ -88,7 +88,7 @@ def _means(rows: np.ndarray, labels: np.ndarray, old: np.ndarray, rng: np.random
 
 
 def _ranking(centres: np.ndarray) -> np.ndarray:
-    """All cells in the order of their distance, for each cell; ties by number, itself always first."""
+    """For each cell, all cells by increasing distance; ties by number, itself always first."""
     norms = np.einsum("ij,ij->i", centres, centres)
     D = norms[None, :] - 2 * centres @ centres.T
     np.fill_diagonal(D, -np.inf)

@@ -18,9 +18,9 @@ from mercer.models.fields import THREADS, SavedRecord, anything, either, floats,
 
 
 class MetricIndex(BlockIndex):
-    """An index by a metric of scikit-learn's or a function of two rows (final). Cost: n distances a row.
+    """An index by a metric of scikit-learn's or a function of two rows (final). Cost: n distances per row.
 
-    X : (n, d), dense, or CSR where the metric can read it
+    X : (n, d), dense, or CSR if the metric can read it
     """
 
     _saved = SavedRecord(
@@ -44,7 +44,7 @@ class MetricIndex(BlockIndex):
         self.X, self.n, self.dtype = X, X.shape[0], X.dtype
         self.params = bound_metric(metric, params, X)[1]
         if metric == "mahalanobis":
-            self.params.pop("V", None)  # its inverse is what is computed with
+            self.params.pop("V", None)  # only its inverse is needed from here on
         self._ready = self._as_read(X)
 
     def between(self, rows: Any, others: Any) -> np.ndarray:
@@ -62,17 +62,15 @@ class MetricIndex(BlockIndex):
     def _distances(self, A: Any, B: Any) -> np.ndarray:
         D = pairwise_distances(A, B, metric=self.metric, **self.params).astype(self.dtype, copy=False)
         if np.isnan(D).any() or D.min(initial=0.0) < 0:
-            raise ValueError(
-                f"The metric {self.metric!r} gives distances that are negative or not a number on this data."
-            )
+            raise ValueError(f"The metric {self.metric!r} gives distances that are negative or NaN on this data.")
         return D
 
 
 class KernelIndex(BlockIndex):
     """An index by the distance in a kernel's feature space, √(k(x, x) − 2 k(x, y) + k(y, y)), clipped at 0 (final).
 
-    A small distance is the difference of large numbers here: it is right to the root of the precision of k.
-    Cost: n kernel entries a row.
+    A small distance is the difference of large numbers, so it is right to the square root of the precision of k.
+    Cost: n kernel entries per row.
     """
 
     _saved = SavedRecord(
@@ -86,7 +84,7 @@ class KernelIndex(BlockIndex):
     def __init__(self, X: Any, kernel: Kernel, n_jobs: int | None, reason: str) -> None:
         refuse_foreign(X)
         if isinstance(kernel, Precomputed):
-            raise ValueError("A precomputed kernel has no rows; give its distances with metric='precomputed'.")
+            raise ValueError("A precomputed kernel has no rows. Give its distances with metric='precomputed'.")
         self.X = _samples_of(kernel, X)
         self.n_jobs, self.reason = n_jobs, reason
         self.kernel = kernel.bind(self.X)
@@ -118,7 +116,7 @@ class KernelIndex(BlockIndex):
         D += aa[:, None]
         D += bb[None, :]
         if not np.isfinite(D).all():
-            raise ValueError(f"{self.kernel!r} overflows on this data; scale it down.")
+            raise ValueError(f"{self.kernel!r} overflows on this data. Scale the data down.")
         return np.sqrt(np.maximum(D, 0, out=D), out=D)
 
 

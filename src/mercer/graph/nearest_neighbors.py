@@ -1,11 +1,11 @@
-"""Nearest neighbours by any metric: one index, exact or with a measured recall, and the rule that chooses how.
+"""Nearest neighbours by any metric: one index, exact or with a measured recall, and the rule that chooses the method.
 
-tiles        Euclidean, cosine and correlation: products of matrices, what rounding leaves open computed exactly
+tiles        Euclidean, cosine and correlation: products of matrices; pairs that rounding leaves undecided, exactly
 kd_tree      Minkowski distances in few dimensions
-ball_tree    other true metrics of scikit-learn's
-brute        tiles where they can, else scikit-learn's distances, a block at a time
+ball_tree    the other true metrics of scikit-learn
+brute        tiles if the metric has them, otherwise scikit-learn's distances, a block at a time
 approximate  Euclidean, cosine and correlation in very large data, with the recall measured
-precomputed  distances that are given
+precomputed  distances that the user gives
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from mercer.kernels import Kernel
 __all__ = ["METHODS", "NeighborIndex", "Neighbors", "build_index", "choose_method"]
 
 METHODS = ("auto", "tiles", "kd_tree", "ball_tree", "brute", "approximate")
-EXACT_FLOPS = 2.5e12  # n²d up to which all pairs are compared: about half a minute on a core of today
-_TREE_WIDTH_ELSE = 15  # columns up to which a tree beats all pairs by a metric that has no tiles
+EXACT_FLOPS = 2.5e12  # n²d up to which all pairs are compared: about half a minute on one core
+_TREE_WIDTH_ELSE = 15  # columns up to which a tree beats all pairs for a metric without tiles
 _POWERS = {"euclidean": 2.0, "l2": 2.0, "manhattan": 1.0, "l1": 1.0, "cityblock": 1.0, "chebyshev": float("inf")}
 
 
@@ -43,7 +43,7 @@ def choose_method(
     weighted: bool = False,
     exact_flops: float = EXACT_FLOPS,
 ) -> tuple[str, str]:
-    """The method that "auto" takes for n rows of d columns, and why; all pairs are compared up to n²d = exact_flops.
+    """The method that "auto" takes for n rows of d columns, and why. It compares all pairs up to n²d = exact_flops.
 
     >>> choose_method(100_000, 3)[0], choose_method(10_000, 50)[0], choose_method(10_000, 50, "braycurtis")[0]
     ('kd_tree', 'tiles', 'brute')
@@ -61,7 +61,7 @@ def choose_method(
 
 
 def _tree_width(n: int) -> int:
-    """The most columns for which a tree beats tiles: measured on Gaussian rows, where trees are at their worst."""
+    """The most columns for which a tree beats tiles, measured on Gaussian rows, the worst case for trees."""
     return 6 if n < 20_000 else 8
 
 
@@ -76,11 +76,11 @@ def build_index(
     random_state: Any = None,
     exact_flops: float = EXACT_FLOPS,
 ) -> NeighborIndex:
-    """The rows of X made ready to be searched.
+    """The rows of X prepared for searches.
 
     X : (n, d), dense or CSR; strings for a kernel of strings; for "precomputed" a square matrix of distances or a
-        sparse graph of them, in which a stored zero is a distance and +∞ is no edge
-    metric : a name of scikit-learn's, a function of two rows, "precomputed", or a Kernel, whose distance is
+        sparse graph of them, in which a stored zero is a distance and +∞ is not an edge
+    metric : a name that scikit-learn knows, a function of two rows, "precomputed", or a Kernel, whose distance is
         √(k(x, x) − 2 k(x, y) + k(y, y))
     p : the power of metric="minkowski"
     metric_params : further parameters of the metric
@@ -93,7 +93,7 @@ def build_index(
     [[1], [0], [1]]
     """
     if method not in METHODS:
-        raise ValueError(f"method={method!r} is none of {', '.join(METHODS)}.")
+        raise ValueError(f"Unknown method {method!r}. Choose one of: {', '.join(METHODS)}.")
     if isinstance(metric, Kernel) or (isinstance(metric, str) and metric == "precomputed"):
         return _given_or_kernel(X, metric, method, n_jobs)
     _check_metric(metric, p)
@@ -113,11 +113,11 @@ def _built(
 ) -> NeighborIndex:
     tiled = isinstance(metric, str) and metric in TILED
     if method in ("tiles", "approximate") and not tiled:
-        raise ValueError(f"method={method!r} is for the metrics {', '.join(TILED)}, not for {metric!r}; try 'brute'.")
+        raise ValueError(f"method={method!r} is for the metrics {', '.join(TILED)}, not for {metric!r}. Use 'brute'.")
     if method in ("kd_tree", "ball_tree") and sp.issparse(X):
-        raise ValueError(f"method={method!r} needs dense rows, and X is sparse; try 'brute'.")
+        raise ValueError(f"method={method!r} needs dense rows, but X is sparse. Use 'brute'.")
     if tiled and params:
-        raise ValueError(f"metric={metric!r} has no parameters, and metric_params has {', '.join(params)}.")
+        raise ValueError(f"metric={metric!r} has no parameters, but metric_params has {', '.join(params)}.")
     if method == "brute" and tiled:
         method, reason = "tiles", reason if reason != "asked for" else "asked for (brute force by tiles)"
     if method == "tiles":
@@ -128,12 +128,12 @@ def _built(
     if method == "kd_tree":
         if not (isinstance(metric, str) and metric in (*_POWERS, "minkowski") and p >= 1 and not params):
             raise ValueError(
-                f"method='kd_tree' is for Minkowski distances with p ≥ 1, not for {metric!r}; try 'ball_tree'."
+                f"method='kd_tree' is for Minkowski distances with p ≥ 1, not for {metric!r}. Use 'ball_tree'."
             )
         return KDTreeIndex(X, p, whole, n_jobs, reason)
     if method == "ball_tree":
         if not callable(metric) and metric not in VALID_METRICS["ball_tree"]:
-            raise ValueError(f"method='ball_tree' cannot take the metric {metric!r}; try 'brute'.")
+            raise ValueError(f"method='ball_tree' cannot take the metric {metric!r}. Use 'brute'.")
         return BallTreeIndex(X, metric, whole, n_jobs, reason)
     return whole
 
@@ -143,7 +143,7 @@ def _metric_index(
 ) -> MetricIndex:
     if sp.issparse(X) and isinstance(metric, str) and metric not in VALID_METRICS_SPARSE["brute"]:
         raise ValueError(
-            f"Metric {metric!r} not valid for sparse input; make X dense, or use one of the Euclidean kind."
+            f"Metric {metric!r} not valid for sparse input. Make X dense, or use a Euclidean metric or cosine."
         )
     given = {"p": p, **params} if metric == "minkowski" else params
     return MetricIndex(X, metric, given, n_jobs, reason)
@@ -151,7 +151,9 @@ def _metric_index(
 
 def _given_or_kernel(X: Any, metric: Any, method: str, n_jobs: int | None) -> NeighborIndex:
     if method not in ("auto", "brute"):
-        raise ValueError(f"method={method!r} needs vectors and a metric of scikit-learn's; use 'auto' with {metric!r}.")
+        raise ValueError(
+            f"method={method!r} needs vectors and a metric that scikit-learn knows. Use 'auto' with {metric!r}."
+        )
     if isinstance(metric, Kernel):
         return KernelIndex(X, metric, n_jobs, "distances in a feature space are computed for all pairs")
     refuse_foreign(X)
@@ -161,13 +163,13 @@ def _given_or_kernel(X: Any, metric: Any, method: str, n_jobs: int | None) -> Ne
 def _check_metric(metric: Any, p: Any) -> None:
     if not callable(metric) and metric not in VALID_METRICS["brute"]:
         known = ", ".join(sorted(name for name in VALID_METRICS["brute"]))
-        raise ValueError(f"metric={metric!r} is no metric: give a function of two rows, a Kernel, or one of {known}.")
+        raise ValueError(f"Unknown metric {metric!r}. Give a function of two rows, a Kernel, or one of: {known}.")
     if not p > 0:
         raise ValueError(f"p={p!r} must be a number > 0.")
 
 
 def _canonical(metric: Any, p: float, weighted: bool) -> tuple[Any, float]:
-    """One name for each metric that has several, and its power where it is one of Minkowski's."""
+    """One name for each metric that has several, and its power if it is a Minkowski distance."""
     if not isinstance(metric, str):
         return metric, p
     if metric in ("minkowski", "p") and not weighted:

@@ -1,4 +1,4 @@
-"""Neighbours where the distances are given: a whole matrix, or a sparse graph of those that are known."""
+"""Neighbours from precomputed distances: a whole matrix, or a sparse graph of the known ones."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class MatrixIndex(BlockIndex):
 class GraphIndex(NeighborIndex):
     """An index on a sparse graph of distances, such as KNeighborsTransformer gives (final).
 
-    A stored zero is a distance of zero, +∞ and what is not stored are no edges, and the diagonal is not read.
+    A stored zero is a distance of zero. +∞ and entries that are not stored are not edges. The diagonal is not read.
     """
 
     _saved = SavedRecord(
@@ -60,7 +60,7 @@ class GraphIndex(NeighborIndex):
         self.n, self.n_jobs, self.reason = self.graph.shape[0], n_jobs, reason
 
     def between(self, rows: Any, others: Any) -> np.ndarray:
-        """As everywhere; +∞ where no distance is stored."""
+        """The distances between indexed rows; +∞ if none is stored."""
         rows, others = np.asarray(rows), np.asarray(others)
         out = np.full((len(rows), len(others)), np.inf, self.graph.dtype)
         columns = np.full(self.n, -1)
@@ -75,7 +75,7 @@ class GraphIndex(NeighborIndex):
     def closest_pairs(self, labels: np.ndarray, rows: np.ndarray) -> Any:
         raise DisconnectedGraphError(
             f"The number of connected components of the neighbors graph is {len(np.unique(labels))} > 1. They cannot "
-            "be joined, for a sparse graph of precomputed distances does not say how far apart they are: store more "
+            "be joined: a sparse graph of precomputed distances does not say how far apart they are. Store more "
             "neighbours, or give the full matrix of distances."
         )
 
@@ -115,7 +115,9 @@ def _without_diagonal(graph: sp.csr_array) -> sp.csr_array:
 
 def _check_graph(graph: Any) -> sp.csr_array:
     if not sp.issparse(graph):
-        raise TypeError(f"The index is on a sparse graph of distances; give one here too, not {type(graph).__name__}.")
+        raise TypeError(
+            f"The index holds a sparse graph of distances. New rows must be one too, not {type(graph).__name__}."
+        )
     graph = sp.csr_array(check_array(graph, accept_sparse="csr", dtype=FLOATS, ensure_all_finite=False))
     if not graph.has_canonical_format:
         graph = graph.copy()

@@ -1,4 +1,4 @@
-"""Reading rows: what they must be, and that new ones are like the old."""
+"""Checks of the rows that an index is built on, and of new rows: as wide and as precise as the indexed ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ FLOATS = (np.float64, np.float32)
 def refuse_foreign(X: Any) -> None:
     if is_foreign(X):
         kind = type(X).__module__.partition(".")[0]
-        raise TypeError(f"Neighbours are found among NumPy and SciPy arrays, not {kind}'s; convert the data first.")
+        raise TypeError(
+            f"Neighbours are searched in NumPy and SciPy arrays, not in those of {kind}. Convert the data first."
+        )
 
 
 def check_rows(X: Any, like: Any = None, **checks: Any) -> Any:
@@ -37,7 +39,7 @@ def check_rows(X: Any, like: Any = None, **checks: Any) -> Any:
 
 
 def _as_like(X: Any, like: Any) -> Any:
-    """Sparse where the indexed rows are, dense where they are."""
+    """Sparse if the indexed rows are sparse, dense if they are dense."""
     if like is None or sp.issparse(X) == sp.issparse(like):
         return X
     return sp.csr_array(X) if sp.issparse(like) else X.toarray()

@@ -1,28 +1,31 @@
-"""Edges of a graph of neighbours whose ends are far apart along the rest of the data, and what hangs on them.
+"""Edges of a graph of neighbours whose ends are far apart along the rest of the data, and how much depends on them.
 
-    shortcuts(edges, detour=5)        the numbers of the edges that look like shortcuts
-    loads(edges, numbers, sources)    how much of all distance runs over each of them
+    shortcuts(edges, detour=5)            the numbers of the edges that look like shortcuts
+    edge_loads(edges, numbers, sources)   how much of all distance runs over each of them
 
-A shortcut is an edge that the data itself does not confirm: the way between its ends along what is trusted is long. A
-way is *short* when it is at most `detour` times as long as the edge, or as the local spacing where that is more, since
-copies and near copies of a point have no shorter way to each other than by its neighbours. What is trusted grows:
+A shortcut is an edge that the rest of the data does not confirm: the path between its ends along trusted edges is long.
+A path is *short* if it is at most `detour` times as long as the edge, or as the local spacing if that is longer, since
+copies and near copies of a point have no shorter path to each other than through its neighbours. The set of trusted
+edges grows in three steps:
 
-1. The core: edges no longer than the local spacing. That is the distance to the CORE-th neighbour, its median over the
-   neighbours of a vertex, so that an outlier or a point of noise between two sheets is measured by the sheets; times
-   the factor at which nearly all vertices are in large parts and these are joined, times MARGIN, for a core that only
-   just holds together has cracks. An edge of the core without another short way along the core is put back, unless it
-   runs between parts that nothing else holds together: this finds a single false edge however short it is, and cuts
-   no thin ring.
-2. Every edge with a short way along what is trusted is trusted too, again and again until there is none. Order does not
-   matter: more edges never make a way longer, so there is one smallest such set.
-3. Parts that are still apart are joined by the shortest edges between them (Kruskal), and step 2 is done again.
+1. The core: edges no longer than the local spacing times a factor. The spacing is the distance to the CORE-th
+   neighbour, taken as the median over the neighbours of a vertex, so that an outlier or a noisy point between two
+   sheets is measured by the sheets. The factor is the one at which nearly all vertices are in large parts and these are
+   joined, times MARGIN, because a core that only just holds together has cracks. An edge of the core without another
+   short path along the core is put back, unless it joins parts that nothing else joins. This finds a single false edge
+   however short it is, and does not cut a thin ring.
+2. Every edge with a short path along trusted edges is trusted too, again and again until nothing changes. The order
+   does not matter: more edges never make a path longer, so there is one smallest such set.
+3. Parts that are still apart are joined by the shortest edges between them (Kruskal), and step 2 is repeated.
 
-What is left are shortcuts. They never vouch for one another, so whole bundles are found. The more obvious way, to
-take edges from the shortest to the longest and set aside those that close a long loop, cuts every ring of data: the
-last edge of a ring has the whole ring as its way, however dense the ring. Here a ring is closed in step 1, by all its
-short edges at once. What cannot be found: shortcuts no longer than the local spacing, when there are several side by
-side (noise as wide as the room between two sheets; then the points do not say what is near). What is found wrongly: the
-edges across the one wide gap of a thin ring; they look the same as those between the two ends of an open curve.
+The remaining edges are shortcuts. They never vouch for one another, so whole bundles are found. The more obvious
+method, to take edges by increasing length and to set aside those that close a long loop, cuts every ring of data: the
+path of the last edge of a ring is the whole ring, however dense the ring. Here step 1 closes a ring, by all its short
+edges at once.
+
+What it cannot find: several shortcuts side by side that are no longer than the local spacing, as when noise is as wide
+as the gap between two sheets. The points then do not say what is near. What it finds wrongly: the edges across the only
+wide gap of a thin ring, which look the same as edges between the two ends of an open curve.
 """
 
 from __future__ import annotations
@@ -41,13 +44,13 @@ from mercer.backends import cpu
 from mercer.graph.geodesics import undirected
 from mercer.linalg.inner import power_of_two
 
-CORE = 8  # neighbours that give the spacing
-MARGIN = 1.4  # above the spacing at which the data begins to hold together
-_HOLDS, _PART = 0.95, 100  # the share of vertices, and in parts of how many, that make it do so
-_MOST = 1.8  # times more, to join such parts
-_FACTORS = 0.4 * 1.05 ** np.arange(80)  # that are tried
-_FEW = 0.01  # of edges accepted by a look at common neighbours, below which searches begin
-_JOBS = 64  # parts that searches are dealt to threads in, so that one slow part does not decide
+CORE = 8  # the neighbour whose distance is the local spacing
+MARGIN = 1.4  # times the factor at which the data begins to hold together
+_HOLDS, _PART = 0.95, 100  # the data holds together when 95 % of its vertices are in parts of at least 100
+_MOST = 1.8  # the factor may grow by at most this much to join such parts: groups may truly lie apart
+_FACTORS = 0.4 * 1.05 ** np.arange(80)  # of the spacing that are tried
+_FEW = 0.01  # if a look at common neighbours accepts a smaller share of the edges, searches along paths begin
+_JOBS = 64  # parts for the threads: many more than threads, so that one slow part does not decide
 
 
 def _kernels() -> Any:
@@ -56,11 +59,12 @@ def _kernels() -> Any:
 
 @dataclass(frozen=True)
 class EdgeList:
-    """The edges of an undirected graph by number: i < j (m,), length (m,), by (i, j).
+    """The numbered edges of an undirected graph, sorted by (i, j).
 
-    n : of vertices
-    csr : ptr, neighbour, weight, edge number of each slot; every edge has two
-    unit : the power of two that weights (not `length`) were divided by
+    n : number of vertices
+    i, j, length : (m,), the ends of each edge, i < j, and its length
+    csr : pointers, neighbours, weights and edge numbers of a CSR matrix that stores every edge in both directions
+    unit : the power of two that the weights of `csr` (not `length`) were divided by
     """
 
     n: int
@@ -72,7 +76,7 @@ class EdgeList:
 
     @classmethod
     def of(cls, graph: Any) -> EdgeList:
-        """Of any square sparse weights ≥ 0, in one direction or both; stored zeros are edges."""
+        """The edges of square sparse weights ≥ 0, stored in one direction or both; stored zeros are edges."""
         G = undirected(graph)
         n = G.shape[0]
         rows, columns = np.repeat(np.arange(n), np.diff(G.indptr)), G.indices.astype(np.int64)
@@ -85,22 +89,22 @@ class EdgeList:
         return cls(n, i, j, length, csr, unit)
 
     def find(self, i: Any, j: Any) -> np.ndarray:
-        """The numbers of the edges between i and j, i < j; −1 where there is none."""
+        """The numbers of the edges between i and j, i < j; −1 if there is none."""
         keys, wanted = self.i * self.n + self.j, np.asarray(i, np.int64) * self.n + np.asarray(j, np.int64)
         place = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
         return np.where(keys[place] == wanted, place, -1) if len(keys) else np.full(len(wanted), -1)
 
     def graph(self, keep: np.ndarray | slice = slice(None)) -> sp.csr_array:
-        """Of the given edges, each in one direction, zeros stored."""
+        """The sparse matrix of some edges, each in one direction; zeros are stored."""
         entries = (self.length[keep], (self.i[keep].astype(np.int32), self.j[keep].astype(np.int32)))
         return sp.coo_array(entries, shape=(self.n, self.n)).tocsr()
 
 
 def shortcuts(edges: EdgeList, *, detour: float = 5.0, n_jobs: int | None = None) -> np.ndarray:
-    """The numbers of the edges that look like shortcuts, as the head of this module defines them.
+    """The numbers of the edges that look like shortcuts, as the text at the head of this module defines them.
 
-    Cost: a few looks at the common neighbours of each edge; for those that this leaves, searches among the points
-    within `detour` lengths, one for all edges of a vertex.
+    Cost: a few looks at the common neighbours of each edge. For the edges that this leaves, searches among the points
+    within `detour` lengths, one search for all edges of a vertex.
 
     >>> i, j = np.array([(a, a + step) for step in (1, 2, 3, 4) for a in range(200 - step)] + [(30, 160)]).T
     >>> strip = sp.csr_array((np.where(j - i < 5, j - i, 6.0), (i, j)), shape=(200, 200))
@@ -119,7 +123,7 @@ def shortcuts(edges: EdgeList, *, detour: float = 5.0, n_jobs: int | None = None
 
 
 def _spacing(edges: EdgeList) -> np.ndarray:
-    """(m,), in units: the distance to the CORE-th neighbour, its median over those of a vertex; the smaller end's."""
+    """(m,), the local spacing at each edge, in the unit of the weights: the smaller one of its two ends."""
     ptr, nbr, weights, _ = edges.csr
     degree = np.diff(ptr)
     rows, place = np.repeat(np.arange(edges.n), degree), np.arange(len(nbr))
@@ -134,8 +138,8 @@ def _spacing(edges: EdgeList) -> np.ndarray:
 def _holding(edges: EdgeList, relative: np.ndarray) -> float:
     """The factor of the spacing at which the data holds together.
 
-    Nearly all vertices are in large parts, and these are no more than in the whole graph. The second may need long
-    edges where groups lie apart, so it raises the factor to MOST times the first at most.
+    Nearly all vertices are in large parts, and there are no more such parts than in the whole graph. The second
+    condition may need long edges if groups lie apart, so it may raise the factor by at most _MOST.
     """
     part = min(_PART, edges.n // 4)
     whole = _large(_labels(edges, np.ones(len(relative), bool)), part)[1]
@@ -155,14 +159,14 @@ def _holding(edges: EdgeList, relative: np.ndarray) -> float:
 
 
 def _large(labels: np.ndarray, part: int) -> tuple[float, int]:
-    """The share of vertices in parts of at least so many, and the number of these parts."""
+    """The share of vertices in parts of at least `part` vertices, and the number of these parts."""
     sizes = np.bincount(labels)
     large = sizes >= part
     return float(sizes[large].sum() / len(labels)), int(large.sum())
 
 
 def _confirmed(search: DetourSearch, core: np.ndarray) -> np.ndarray:
-    """The core without edges that have no other short way along it, unless they hold parts of the rest together."""
+    """The core without the edges that have no other short path along it, unless they join parts of the rest."""
     edges, firm = search.edges, core & (search.edges.length == 0)  # copies are always confirmed
     asked = np.flatnonzero(core & ~firm)
     firm[asked] = search.without(asked, core)
@@ -171,7 +175,7 @@ def _confirmed(search: DetourSearch, core: np.ndarray) -> np.ndarray:
 
 
 def _joins(edges: EdgeList, trusted: np.ndarray) -> np.ndarray:
-    """The shortest edges that join what is apart."""
+    """The shortest edges that join the parts that are still apart."""
     labels = _labels(edges, trusted).astype(np.int64)
     i, j = labels[edges.i], labels[edges.j]
     between = np.flatnonzero(i != j)
@@ -183,33 +187,33 @@ def _joins(edges: EdgeList, trusted: np.ndarray) -> np.ndarray:
 
 
 def _labels(edges: EdgeList, keep: np.ndarray) -> np.ndarray:
-    """The part of the graph of the edges kept that each vertex is in."""
+    """The connected component of each vertex, by the edges that are kept."""
     ones = np.ones(np.count_nonzero(keep), np.int8)
     pattern = sp.coo_array((ones, (edges.i[keep], edges.j[keep])), shape=(edges.n, edges.n))
     return connected_components(pattern, directed=False)[1]
 
 
 class DetourSearch:
-    """Searches for short ways in several threads, each with its own room."""
+    """Searches for short paths in several threads, each with its own memory."""
 
     def __init__(self, edges: EdgeList, limits: np.ndarray, n_jobs: int | None) -> None:
         self.edges, self.limits, self.n_jobs = edges, limits, n_jobs
         self._rooms: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 
     def grown(self, trusted: np.ndarray) -> np.ndarray:
-        """The smallest set of edges with these in it and every edge that has a short way along the set."""
+        """The smallest set that holds these edges and every edge with a short path along the set."""
         trusted = trusted.copy()
         while True:
             asked = np.flatnonzero(~trusted)
             found = self.at_once(asked, trusted)
-            if np.count_nonzero(found) <= _FEW * len(asked):  # those that are left need longer ways
+            if np.count_nonzero(found) <= _FEW * len(asked):  # the remaining edges need longer paths
                 found |= self.along(asked, trusted)
                 if not found.any():
                     return trusted
             trusted[asked[found]] = True
 
     def without(self, asked: np.ndarray, inside: np.ndarray) -> np.ndarray:
-        """Whether each edge has a short way along those inside, itself left out."""
+        """Whether each edge has a short path along the edges `inside`, itself left out."""
         E, out, kernel = self.edges, np.zeros(len(asked), bool), _kernels().detours_without
 
         def work(run: slice, slot: int) -> None:
@@ -219,7 +223,7 @@ class DetourSearch:
         return out
 
     def at_once(self, asked: np.ndarray, inside: np.ndarray) -> np.ndarray:
-        """Whether each edge has a short way over two edges inside."""
+        """Whether each edge has a short path of two edges `inside`."""
         E, out, kernel = self.edges, np.zeros(len(asked), bool), _kernels().one_step_detours
 
         def work(run: slice, slot: int) -> None:
@@ -229,10 +233,12 @@ class DetourSearch:
         return out
 
     def along(self, asked: np.ndarray, inside: np.ndarray) -> np.ndarray:
-        """Whether each of the edges, none of them inside, has a short way along those inside."""
+        """Whether each of the edges, none of them inside, has a short path along the edges `inside`."""
         E, kernel = self.edges, _kernels().detours_from
         count = np.bincount(E.i[asked], minlength=E.n) + np.bincount(E.j[asked], minlength=E.n)
-        swap = count[E.j[asked]] > count[E.i[asked]]  # from the busier end, so that searches are fewer
+        swap = (
+            count[E.j[asked]] > count[E.i[asked]]
+        )  # search from the end with more edges, so that fewer searches are needed
         near, far = np.where(swap, E.j[asked], E.i[asked]), np.where(swap, E.i[asked], E.j[asked])
         order = np.argsort(near, kind="stable")
         sources, first = np.unique(near[order], return_index=True)
@@ -262,9 +268,11 @@ def _runs(count: int) -> list[slice]:
 
 @dataclass(frozen=True)
 class EdgeLoads:
-    """share : (s,), of each edge: Σ d over sampled pairs whose shortest path runs over it, divided by Σ d over all
-    together : the share of pairs whose path has any of the edges
-    growth : by how much, relative, the mean distance grows without all of them, over pairs that stay connected
+    """How much of all distance depends on some edges.
+
+    share : (s,), for each edge, Σ d over sampled pairs whose shortest path runs over it, divided by Σ d over all
+    together : the share of distance whose path has any of the edges
+    growth : the relative growth of the mean distance without these edges, over pairs that stay connected
     """
 
     share: np.ndarray
@@ -272,10 +280,10 @@ class EdgeLoads:
     growth: float
 
 
-def loads(edges: EdgeList, numbers: np.ndarray, sources: np.ndarray, *, n_jobs: int | None = None) -> EdgeLoads:
-    """What hangs on the edges of the given numbers, from shortest paths between the sources and all vertices.
+def edge_loads(edges: EdgeList, numbers: np.ndarray, sources: np.ndarray, *, n_jobs: int | None = None) -> EdgeLoads:
+    """How much depends on the edges of the given numbers, from shortest paths between the sources and all vertices.
 
-    Cost: two shortest-path trees a source.
+    Cost: two shortest-path trees per source.
     """
     kernel, threads = _kernels().path_loads, cpu.workers(n_jobs)
     ptr, nbr, weights, edge_at = edges.csr

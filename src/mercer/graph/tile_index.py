@@ -1,8 +1,8 @@
 """Exact Euclidean, cosine and correlation neighbours from tiles of dot products.
 
-Tiles are float32; what they leave open is computed coordinate by coordinate from the data itself, so neighbours and
-distances are those of the data's own precision (see `mercer.backends.compiled_neighbors`). Where float32 leaves too
-much open, as for tight clusters far apart, tiles are float64.
+Tiles are float32. Pairs that they leave undecided are computed coordinate by coordinate from the data itself, so
+neighbours and distances are those of the data's own precision (see `mercer.backends.compiled_neighbors`). If float32
+leaves too many pairs undecided, as for tight clusters far apart, the tiles are float64.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PAIRS = 4096  # pairs whose rows are copied at once
 
 
 class TileIndex(BlockIndex):
-    """An index of vectors, searched by tiles (final). Cost: 2 n d flops a row, and O(nk) memory.
+    """An index of vectors, searched by tiles (final). Cost: 2 n d flops per row, and O(nk) memory.
 
     X : (n, d), dense or CSR
     metric : one of `METRICS`
@@ -121,7 +121,7 @@ class TileIndex(BlockIndex):
         return m * self.n < self.compiled_above and not sp.issparse(self.X)
 
     def distances(self, squares: np.ndarray, scaling: RowScaling) -> np.ndarray:
-        """From ‖x − y‖² in the scaling's unit to the metric, in the data's precision."""
+        """Distances by the metric, in the data's precision, from ‖x − y‖² in the scaling's unit, overwritten."""
         if scaling.angles:
             squares *= 0.5  # 1 − cos = ‖u − v‖² / 2 for unit vectors
         elif self.metric == "sqeuclidean":
@@ -137,9 +137,10 @@ class TileIndex(BlockIndex):
     def search(
         self, Y: Any, rows: np.ndarray, own: np.ndarray, groups: np.ndarray, k: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The k nearest to `rows` of Y (of the indexed ones if None) whose group is not the row's own.
+        """The k nearest of `rows` of Y (of the indexed ones if None) among the indexed rows of other groups.
 
-        Places, −1 where there are fewer, and distances.
+        own : the group of each of `rows`;  groups : the group of each indexed row
+        Returns indices, −1 if there are fewer than k, and distances.
         """
         scaling = self.scaling if Y is None else self.scaling.reaching(Y)
         left = self.rows if Y is None else exact_rows(Y, scaling)
@@ -171,7 +172,7 @@ class TileIndex(BlockIndex):
         k: int,
         dtype: Any,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Places, squared distances, and how many pairs of each row were computed one by one."""
+        """Indices, squared distances, and the number of pairs of each row that were computed one by one."""
         compiled, right, coarse = kernels(), self.rows, self.rounded(dtype, scaling)
         places, squares = np.empty((len(rows), k), np.int32), np.empty((len(rows), k))
         computed = np.zeros(len(rows), np.int64)
@@ -192,7 +193,7 @@ class TileIndex(BlockIndex):
         return places, squares, computed
 
     def rounded(self, dtype: Any, scaling: RowScaling) -> RoundedRows:
-        """The indexed rows for tiles of a precision, made once; anew for rows that need another unit."""
+        """The indexed rows in the precision of a tile: kept for the own scaling, made anew for another unit."""
         if scaling is not self.scaling:
             return rounded_rows(self.rows, scaling, dtype)
         if dtype not in self._coarse:
@@ -227,7 +228,7 @@ class TileIndex(BlockIndex):
         return graph_of_pairs(parts, (m, self.n))
 
     def _square(self, radius: float, scaling: RowScaling) -> float:
-        """The squared distance in the scaling's unit that no pair within the radius exceeds."""
+        """A squared distance in the scaling's unit that no pair within the radius exceeds."""
         if scaling.angles:
             square = 2 * radius
         else:
@@ -303,14 +304,14 @@ class TileIndex(BlockIndex):
 
 
 def new_state(m: int, k: int, computed: np.ndarray) -> tuple[np.ndarray, ...]:
-    """What `scan` keeps of m rows: intervals, whose they are, how many, their bound, and how many were computed."""
+    """What `scan` keeps of m rows: intervals, their columns, number and bound, and the number of pairs computed."""
     room = 2 * k + 64
     empty = np.zeros(m, np.int64)
     return np.empty((m, room)), np.empty((m, room)), np.empty((m, room), np.int32), empty, np.full(m, np.inf), computed
 
 
 def square_distances(left: ExactRows, right: ExactRows, scaling: RowScaling) -> np.ndarray:
-    """‖x − y‖² in the scaling's unit for all pairs, coordinate by coordinate, float64."""
+    """‖x − y‖² in the scaling's unit for all pairs, coordinate by coordinate, in float64."""
     if not sp.issparse(left.rows):
         A, B = (np.asarray(part.rows, np.float64) * (1 / scaling.unit) for part in (left, right))
         return cdist(A, B, "sqeuclidean") + left.extra[:, None] + right.extra[None, :]

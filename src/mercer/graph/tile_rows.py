@@ -1,4 +1,4 @@
-"""Rows made ready for tiles of dot products: about a centre, in a unit that no square overflows, or as unit vectors."""
+"""Rows prepared for tiles of dot products: centred and in a unit in which no square overflows, or unit vectors."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import scipy.sparse as sp
 
 from mercer.linalg.inner import power_of_two
 
-_SAMPLE = 1000  # rows from which the centre is taken
-_FAR = 2.0**20  # units beyond which rows get a unit of their own
+_SAMPLE = 1000  # rows whose median is the centre: enough for a rough one
+_FAR = 2.0**20  # units beyond which new rows get a unit of their own: float32 squares would overflow
 _DENSE_ABOVE = 0.02  # share of stored entries above which BLAS on dense tiles beats sparse products
 _DENSE_MOST = 2**24  # entries of a run of rows that may be made dense for that: 64 MB of float32
 
 
 @dataclass(frozen=True)
 class RowScaling:
-    """How rows are read: (x − centre) / unit, the unit a power of two; for angles, unit vectors.
+    """How rows are scaled: (x − centre) / unit, the unit a power of two; unit vectors for angles.
 
-    terms : how many products a dot product adds up at most, from which follows how far rounding can take it
+    terms : the most products that a dot product adds, which bounds its rounding error
     """
 
     angles: str  # "", "cosine" or "correlation"
@@ -37,12 +37,12 @@ class RowScaling:
         return cls("", centre, power_of_two(_reach(X, centre)), terms)
 
     def reaching(self, Y: Any) -> RowScaling:
-        """This scaling, or one with a larger unit where rows lie very far out."""
+        """This scaling, or one with a larger unit if rows lie very far out."""
         reach = 0.0 if self.angles else _reach(Y, self.centre)
         return self if reach <= _FAR * self.unit else replace(self, unit=power_of_two(reach))
 
     def classes(self, Y: Any) -> list[np.ndarray]:
-        """The rows of Y in groups that can share a unit: those not far from the indexed ones, and others by size."""
+        """The rows of Y in groups that can share a unit: those near the indexed ones, and the others by size."""
         if self.angles:
             return [np.arange(Y.shape[0])]
         sizes, middle = _sizes(Y), 0.0 if self.centre is None else float(np.abs(self.centre).max(initial=0.0))
@@ -54,17 +54,17 @@ class RowScaling:
         """e with |computed − true| ≤ e (‖a‖² + ‖b‖²) for ‖a − b‖² = ‖a‖² + ‖b‖² − 2⟨a, b⟩ from rows in `dtype`.
 
         With u the unit of rounding: ⟨a, b⟩ of t terms is within t u ‖a‖‖b‖ whatever the order of its sum; rows and
-        norms are rounded, which makes it (t + 5) u; the rest is for sums that the scan makes itself.
+        norms are rounded, which makes it (t + 5) u; the rest covers the sums that the scan itself makes.
         """
         return (self.terms + 12) * float(np.finfo(dtype).eps) / 2
 
 
 @dataclass(frozen=True)
 class ExactRows:
-    """Rows as they are compared in the end; squared distances are ‖x − y‖² + extraₓ + extraᵧ.
+    """Rows as they are compared exactly; squared distances are ‖x − y‖² + extraₓ + extraᵧ.
 
     rows : (n, d), dense or CSR, in the data's precision
-    extra : (n,), 1 for a row that has no direction: it is at right angles to every other
+    extra : (n,), 1 for a row of zeros, which has no direction and counts as perpendicular to every other; else 0
     """
 
     rows: Any
@@ -72,7 +72,7 @@ class ExactRows:
 
     @property
     def exact(self) -> Any:
-        """The rows as compiled code reads them."""
+        """The rows in the form that compiled code reads."""
         return (self.rows.data, self.rows.indices, self.rows.indptr) if sp.issparse(self.rows) else self.rows
 
     def take(self, index: Any) -> ExactRows:
@@ -89,14 +89,14 @@ class RoundedRows:
 
 
 def exact_rows(X: Any, scaling: RowScaling) -> ExactRows:
-    """The rows themselves, or as unit vectors."""
+    """The rows as they are, or as unit vectors for angles."""
     if not scaling.angles:
         return ExactRows(X, np.zeros(X.shape[0]))
     if scaling.angles == "correlation":
         X = X.toarray() if sp.issparse(X) else X
-        X = X / _sizes(X)[:, None].astype(X.dtype)  # means and squares of rows of any size
+        X = X / _sizes(X)[:, None].astype(X.dtype)  # so that means and squares of rows of any size are safe
         X = X - X.mean(axis=1, keepdims=True, dtype=np.float64).astype(X.dtype)
-        X[_sizes(X) <= 4 * np.finfo(X.dtype).eps] = 0  # a row of equal entries, but for the rounding of its mean
+        X[_sizes(X) <= 4 * np.finfo(X.dtype).eps] = 0  # all entries equal, up to the rounding of their mean
     sizes = _sizes(X)
     X = _times(X, 1 / sizes)
     lengths = np.sqrt(_square_norms(X))
@@ -105,7 +105,7 @@ def exact_rows(X: Any, scaling: RowScaling) -> ExactRows:
 
 
 def rounded_rows(ready: ExactRows, scaling: RowScaling, dtype: Any) -> RoundedRows:
-    """Rows for tiles in `dtype`."""
+    """Rows in the precision of a tile."""
     rows = ready.rows
     if sp.issparse(rows):
         rows = sp.csr_array(
@@ -120,7 +120,7 @@ def rounded_rows(ready: ExactRows, scaling: RowScaling, dtype: Any) -> RoundedRo
 
 
 def _centred(X: np.ndarray, scaling: RowScaling, dtype: Any) -> np.ndarray:
-    """(x − centre) / unit by runs, so that float64 copies stay small."""
+    """(x − centre) / unit, some rows at a time, so that float64 copies stay small."""
     out = np.empty(X.shape, dtype)
     centre = np.asarray(scaling.centre) * (1 / scaling.unit)
     for start in range(0, len(X), 4096):
@@ -130,7 +130,7 @@ def _centred(X: np.ndarray, scaling: RowScaling, dtype: Any) -> np.ndarray:
 
 
 def products(A: Any, B: Any, out: np.ndarray) -> np.ndarray:
-    """The tile ⟨a, b⟩ of two runs of rows, dense or CSR; `out` is room for it."""
+    """The tile ⟨a, b⟩ of two sets of rows, dense or CSR, written to `out`."""
     tile = out[: A.shape[0] * B.shape[0]].reshape(A.shape[0], B.shape[0])
     if not sp.issparse(A):
         return np.matmul(A, B.T, out=tile)
@@ -141,13 +141,13 @@ def products(A: Any, B: Any, out: np.ndarray) -> np.ndarray:
 
 
 def _middle(X: np.ndarray) -> np.ndarray:
-    """The median of some rows in each column: unlike the mean it stays with the many when one row is far away."""
+    """The median of some rows in each column. Unlike the mean it stays with the majority if one row is far away."""
     step = max(1, len(X) // _SAMPLE)
     return np.median(X[::step], axis=0).astype(np.float64)
 
 
 def _reach(X: Any, centre: np.ndarray | None) -> float:
-    """The largest entry of X − centre, by its size; at most twice as large, so that no copy is made."""
+    """The largest |x − centre| of any entry, or up to twice that: an exact value would need a copy."""
     if sp.issparse(X):
         return float(np.abs(X.data).max(initial=0.0))
     half = 0.5 * (centre if centre is not None else 0.0)

@@ -1,4 +1,4 @@
-"""Exact neighbours from trees: SciPy's KD-tree for few dimensions, scikit-learn's ball tree for its other metrics."""
+"""Exact neighbours from trees: SciPy's KD-tree for few dimensions, scikit-learn's ball tree for other metrics."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from mercer.graph.tile_index import TileIndex
 from mercer.linalg.inner import power_of_two
 from mercer.models.fields import THREADS, SavedRecord, at_least, floats, instance_of, text
 
-_ROWS = 4096  # that a thread asks a tree for at once
-_SPARE = 2  # neighbours beyond k + 1: they show whether the k-th is tied with the next
-_MOST_TIES = 8  # times k: beyond that many neighbours at one distance, a search of all rows is faster
-_FAR = 2.0**100
-_SLACK = 1e-12  # what radii are enlarged by before distances are compared with them
+_ROWS = 4096  # rows of one query to a tree
+_SPARE = 2  # neighbours asked for beyond k + 1: they show whether the k-th is tied with the next
+_MOST_TIES = 8  # times k: with more neighbours at one distance, comparing all rows is faster
+_FAR = 2.0**100  # times the data's unit: powers of larger coordinates could overflow
+_SLACK = 1e-12  # relative: radii are enlarged by it, because a tree rounds its distances differently
 
 
 class TreeIndex(BlockIndex):
-    """An index that asks a tree, and whole rows of distances where a tree cannot tell (abstract)."""
+    """An index that asks a tree, and computes whole rows of distances if the tree cannot decide (abstract)."""
 
     X: np.ndarray
     whole: BlockIndex  # the same distances without a tree
 
     @abstractmethod
     def _ask(self, Y: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """Distances and places of the k nearest, in any order of equal distances."""
+        """Distances and indices of the k nearest, equal distances in any order."""
 
     def between(self, rows: Any, others: Any) -> np.ndarray:
         return self.whole.between(rows, others)
@@ -83,7 +83,7 @@ class TreeIndex(BlockIndex):
     def _ordered(
         self, rows: np.ndarray, own: np.ndarray, k: int, asked: int
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The k nearest by distance, then index, and for which rows more of the same distance may be out there."""
+        """The k nearest by distance, then index; and the rows that may have more neighbours at the k-th distance."""
         found, places = self._ask(rows, asked)
         found = np.where(places == own[:, None], np.inf, found)
         order = np.lexsort((places, found), axis=1)
@@ -94,7 +94,7 @@ class TreeIndex(BlockIndex):
 
 
 class KDTreeIndex(TreeIndex):
-    """An index by ‖x − y‖_p with SciPy's KD-tree (final). Cost: about log n a row where d is small.
+    """An index by ‖x − y‖_p with SciPy's KD-tree (final). Cost: about log n per row if d is small.
 
     X : (n, d), dense
     p : 1 ≤ p ≤ ∞
@@ -150,7 +150,7 @@ class KDTreeIndex(TreeIndex):
 
 
 class BallTreeIndex(TreeIndex):
-    """An index by any true metric of scikit-learn's, with its ball tree (final)."""
+    """An index by any true metric that scikit-learn knows, with its ball tree (final)."""
 
     _saved = SavedRecord(
         "index.BallTreeIndex",

@@ -16,7 +16,7 @@ from mercer.graph.connectivity import connected, join_components
 from mercer.graph.geodesics import Geodesics
 from mercer.graph.nearest_neighbors import build_index
 from mercer.graph.row_checks import refuse_foreign
-from mercer.graph.shortcut_edges import EdgeList, EdgeLoads, loads, shortcuts
+from mercer.graph.shortcut_edges import EdgeList, EdgeLoads, edge_loads, shortcuts
 from mercer.kernels import Kernel
 from mercer.linalg.eigen import SMALL
 from mercer.random_state import generator_from, seed_from
@@ -271,7 +271,7 @@ class _Judge:
         edges = EdgeList.of(graph)
         inside = np.isin(i, rows) & np.isin(j, rows)
         numbers = edges.find(np.searchsorted(rows, i[inside]), np.searchsorted(rows, j[inside]))
-        found = loads(edges, numbers, sources, n_jobs=self.n_jobs)
+        found = edge_loads(edges, numbers, sources, n_jobs=self.n_jobs)
         share = np.zeros(len(i))
         share[inside] = found.share
         return replace(found, share=share)
