@@ -23,7 +23,20 @@ FOREIGN = {
 }
 
 # Modules without a test file of their own, and where they are tested.
-TESTED_ELSEWHERE: dict[str, str] = {}
+TESTED_ELSEWHERE: dict[str, str] = {
+    # Compiled loops are tested through the module that calls them, which prepares their arrays.
+    "backends/compiled_affinities.py": "embedding/test_affinities.py",
+    "backends/compiled_attraction.py": "embedding/test_loss.py",
+    "backends/compiled_box_tree.py": "graph/test_nearest_neighbors.py",
+    "backends/compiled_grid.py": "embedding/test_repulsion.py",
+    "backends/compiled_math.py": "backends/test_compiled_tiles.py",
+    "backends/compiled_neighbors.py": "graph/test_nearest_neighbors.py",
+    "backends/compiled_pairs.py": "embedding/test_repulsion.py",
+    "backends/compiled_paths.py": "graph/test_geodesics.py",
+    "backends/compiled_ranks.py": "graph/test_nearest_neighbors.py",
+    "backends/compiled_short_range.py": "embedding/test_short_range.py",
+    "backends/compiled_shortcuts.py": "graph/test_shortcut_edges.py",
+}
 
 
 def repeated(named):

@@ -1,14 +1,11 @@
-"""Which backend computes what, and the CPU's threads."""
+"""Which backend computes what, and the few helpers that every array library shares."""
 
-import os
-import threading
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from mercer import backends
 from mercer.backends import (
     adopt,
     backend_of,
@@ -47,57 +44,6 @@ def test_torch_tensors_run_on_torch():
     np.testing.assert_array_equal(to_numpy(X), np.ones((2, 2)))
 
 
-@pytest.mark.parametrize(("n_jobs", "at_most"), [(1, 1), (2, 2), (10**6, 10**5)])
-def test_workers_are_counted_as_scikit_learn_does(n_jobs, at_most):
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    assert cpu.workers(n_jobs) == min(n_jobs, cores) <= at_most
-    assert cpu.workers(-1) == cores
-    assert cpu.workers(None) <= cores
-    assert cpu.workers(-(10**6)) == 1
-
-
-def test_jobs_run_in_threads_and_stop_at_an_error(monkeypatch):
-    monkeypatch.setattr(cpu, "workers", lambda n_jobs=None: 2)
-    names, done = set(), []
-
-    def work(job, slot):
-        names.add(threading.current_thread().name)
-        if job == 3:
-            raise KeyboardInterrupt
-        done.append(job)
-
-    with pytest.raises(KeyboardInterrupt):
-        cpu.for_each(range(1000), work)
-    assert all(name.startswith("mercer") for name in names)
-    assert 3 not in done and len(done) < 1000
-
-
-def test_a_tile_is_written_to_its_buffer():
-    A, out = np.ones((3, 2)), np.empty((3, 3))
-    assert cpu.dot(A, A, out) is out
-    np.testing.assert_array_equal(out, 2.0)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_the_compiled_exponential(dtype):
-    """To two units in the last place from 0 to where it underflows, on a tile large enough to be compiled."""
-    d2 = np.linspace(0, 80 if dtype == np.float32 else 700, 2**19).astype(dtype)
-    rows, zero = np.sqrt(d2)[:, None], np.zeros((1, 1), dtype)
-    norms = (rows[:, 0] ** 2).astype(dtype)
-    got = cpu.FUSED["rbf"](rows, norms, zero, np.zeros(1, dtype), 1.0, None)[:, 0]
-    exact = np.exp(-norms.astype(np.float64))
-    assert got.dtype == dtype
-    np.testing.assert_allclose(got, exact, rtol=4 * np.finfo(dtype).eps)
-
-
-def test_nothing_below_zero_comes_of_rounding():
-    A = np.full((4, 2), 1e8) + np.arange(4)[:, None] * 1e-8
-    aa = (A**2).sum(axis=1)
-    for backend in (cpu, generic):
-        assert backend.sqeuclidean(A, aa, A, aa).min() >= 0
-        assert cpu.FUSED["rbf"](A, aa, A, aa, 1.0, None).max() <= 1
-
-
 @pytest.mark.parametrize("library", ["numpy", "array_api_strict"])
 def test_columns_values_and_signs_where_the_array_lives(library):
     make = pytest.importorskip(library).asarray
@@ -110,15 +56,17 @@ def test_columns_values_and_signs_where_the_array_lives(library):
     assert column_signs(there).tolist() == [-1.0, -1.0, 1.0, -1.0]  # the first of two alike decides
 
 
-def test_a_backend_from_outside_computes_with_the_arrays_it_recognises(monkeypatch):
+def test_a_backend_from_outside_computes_with_the_arrays_it_recognises():
     strict = pytest.importorskip("array_api_strict")
-    monkeypatch.setattr(backends, "_registered", [])
     counted = SimpleNamespace(**vars(generic))
     calls = []
     counted.dot = lambda A, B, out=None: calls.append(A.shape) or generic.dot(A, B)
-    register_backend(lambda X: type(X).__module__.startswith("array_api_strict"), counted)
     X = strict.asarray(np.arange(6.0).reshape(3, 2))
-    assert backend_of(X) is counted and backend_of(np.ones((2, 2))) is cpu
-    K = to_numpy(Linear()(X, X))
+    unregister = register_backend(lambda X: type(X).__module__.startswith("array_api_strict"), counted)
+    try:
+        assert backend_of(X) is counted and backend_of(np.ones((2, 2))) is cpu
+        K = to_numpy(Linear()(X, X))
+    finally:
+        unregister()
     np.testing.assert_allclose(K, to_numpy(X) @ to_numpy(X).T)
-    assert calls
+    assert calls and backend_of(X) is generic

@@ -65,12 +65,15 @@ def _module(name: str) -> ModuleType:
     return import_module(f"mercer.backends.{name}")
 
 
-def register_backend(recognises: Callable[[Any], bool], backend: Any) -> None:
+def register_backend(recognises: Callable[[Any], bool], backend: Any) -> Callable[[], None]:
     """Let `backend` compute with the arrays for which recognises(X) is true; later registrations are asked first.
 
     X is an array of the array-API standard that is not NumPy's. Without a registration `generic` computes with it.
+    Returns a function that takes the registration back.
     """
-    _registered.insert(0, (recognises, backend))
+    entry = recognises, backend
+    _registered.insert(0, entry)
+    return lambda: _registered.remove(entry)
 
 
 def namespace(X: Any) -> Any:

@@ -1,9 +1,11 @@
-"""How many threads `n_jobs=None` takes, asked in fresh processes with settings of their own."""
+"""The CPU's threads: how many, in fresh processes with settings of their own, and how they share jobs."""
 
 import os
 import subprocess
 import sys
+import threading
 
+import numpy as np
 import pytest
 from joblib import Parallel, delayed, parallel_config
 
@@ -83,3 +85,34 @@ def test_a_container_that_allows_a_core_and_a_half_counts_as_two(tmp_path):
         assert cpu.container_cores(str(limit)) == cores
     cpu.container_cores.cache_clear()
     assert cpu.container_cores(str(tmp_path / "absent")) is None
+
+
+@pytest.mark.parametrize(("n_jobs", "at_most"), [(1, 1), (2, 2), (10**6, 10**5)])
+def test_workers_are_counted_as_scikit_learn_does(n_jobs, at_most):
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    assert cpu.workers(n_jobs) == min(n_jobs, cores) <= at_most
+    assert cpu.workers(-1) == cores
+    assert cpu.workers(None) <= cores
+    assert cpu.workers(-(10**6)) == 1
+
+
+def test_jobs_run_in_threads_and_stop_at_an_error(monkeypatch):
+    monkeypatch.setattr(cpu, "workers", lambda n_jobs=None: 2)
+    names, done = set(), []
+
+    def work(job, slot):
+        names.add(threading.current_thread().name)
+        if job == 3:
+            raise KeyboardInterrupt
+        done.append(job)
+
+    with pytest.raises(KeyboardInterrupt):
+        cpu.for_each(range(1000), work)
+    assert all(name.startswith("mercer") for name in names)
+    assert 3 not in done and len(done) < 1000
+
+
+def test_a_tile_is_written_to_its_buffer():
+    A, out = np.ones((3, 2)), np.empty((3, 3))
+    assert cpu.dot(A, A, out) is out
+    np.testing.assert_array_equal(out, 2.0)
