@@ -11,7 +11,6 @@ from mercer.embedding.loss import Loss
 from mercer.embedding.repulsion import make_repulsion
 from mercer.embedding.similarity import Gaussian, Student
 from mercer.embedding.weighting import Perplexity
-from mercer.embedding.z_order import reordered, z_order
 from mercer.graph.nearest_neighbors import build_index
 
 RNG = np.random.default_rng(0)
@@ -161,22 +160,6 @@ def test_a_gradient_that_is_no_number_is_an_error():
 
 
 # --- the order in memory ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("c", [1, 2, 3])
-def test_near_in_the_order_is_near_in_the_map(c):
-    Y = RNG.standard_normal((4000, c)).astype(np.float32)
-    order = z_order(Y)
-    assert_array_equal(np.sort(order), np.arange(4000))
-    steps = np.linalg.norm(np.diff(Y[order], axis=0), axis=1).mean()
-    assert steps < 0.2 * np.linalg.norm(np.diff(Y, axis=0), axis=1).mean()
-    assert_array_equal(z_order(np.zeros((5, c))), np.arange(5))
-
-
-def test_reordered_affinities_are_the_same_matrix():
-    order = RNG.permutation(120)
-    P = AFFINITIES.P.toarray()
-    assert_array_equal(reordered(AFFINITIES.P, order).toarray(), P[np.ix_(order, order)])
 
 
 def test_reordering_changes_where_points_stand_in_memory_and_nothing_else():

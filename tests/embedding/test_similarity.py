@@ -79,3 +79,14 @@ def test_a_grid_without_a_length_and_an_object_that_is_no_similarity_are_refused
         make_repulsion(Cubic(), 2, method="grid", n=10)
     with pytest.raises(TypeError, match="must be Student"):
         make_repulsion(object(), 2, n=10)
+
+
+def test_many_degrees_of_freedom_are_a_gaussian_of_half_the_exponent():
+    d2 = np.linspace(0, 10, 50)
+    np.testing.assert_allclose(Student(1e6).weight(d2), Gaussian().weight(d2 / 2), rtol=1e-4)
+
+
+@pytest.mark.parametrize("dof", [0, -1, np.nan, np.inf, 1e9])
+def test_degrees_of_freedom_out_of_range(dof):
+    with pytest.raises(ValueError, match="degrees of freedom"):
+        Student(dof)

@@ -157,9 +157,8 @@ class GridRepulsion:
         else:
             add_short_range(new, ShortRangeCells.under(grid, self.accuracy), grid.softness, G, rows, self.n_jobs)
         least = max(float(self.similarity.weight(np.square(grid.extent).sum())), _TINY)
-        return G, np.maximum(
-            rows, (len(fixed) - same) * least, out=rows
-        )  # no weight is negative, but its rounding can be
+        # No weight is negative, but the rounding of a small one can be.
+        return G, np.maximum(rows, (len(fixed) - same) * least, out=rows)
 
     def _is_flat(self, extent: np.ndarray) -> bool:
         """Whether −w' changes so little between the corners of the map that w is a parabola, to the accuracy."""

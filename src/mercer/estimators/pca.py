@@ -37,7 +37,7 @@ from mercer.memory import numbers_per_row
 from mercer.models.fields import INPUT, SavedEstimator, finite, floats, if_set, instance_of, size, text, whole
 from mercer.planning import Plan, code_bytes
 from mercer.random_state import legacy_generator_from
-from mercer.spectral.intrinsic_dimension import Gaussian, choose_dimension, noise_variance
+from mercer.spectral.intrinsic_dimension import SpikedGaussian, choose_dimension, noise_variance
 from mercer.spectral.leave_one_out import LIMITS, Limits, from_gram, from_rows
 
 _REASONS = {
@@ -464,7 +464,7 @@ class PCA(Estimator):
         )
         return mean, components, deviations
 
-    def _model(self, components: Array) -> Gaussian:
+    def _model(self, components: Array) -> SpikedGaussian:
         """The probabilistic model; with whiten=True its variances are scaled as scikit-learn's are."""
         variances, noise, xp = self.explained_variance_, self.noise_variance_, namespace(components)
         excess = (variances - noise) * xp.astype(variances > noise, variances.dtype)
@@ -472,7 +472,7 @@ class PCA(Estimator):
             along = xp.astype(noise + (excess * variances if self.whiten else excess), components.dtype)
         if not bool(xp.all(xp.isfinite(along))):
             raise ValueError("The variances of the whitened model overflow. Rescale X before fitting.")
-        return Gaussian(along, noise, components)
+        return SpikedGaussian(along, noise, components)
 
 
 def _standard_deviations(variances: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Kernels of others: plain functions, and scikit-learn's Gaussian-process kernels."""
+"""Kernels from elsewhere: plain functions, and scikit-learn's Gaussian-process kernels."""
 
 from __future__ import annotations
 

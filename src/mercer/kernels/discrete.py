@@ -1,4 +1,4 @@
-"""Kernels of things that are no vectors: strings, and a Gram matrix that is already there."""
+"""Kernels of samples that are not vectors: strings, and a Gram matrix that the user computed."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ class Kernel(ABC):
     # --- what follows from it --------------------------------------------------------------------------
 
     def __call__(self, X: Any, Y: Any = None) -> Any:
-        """The whole matrix of k(x, y) over the rows of X and Y: for small data and for a look at it."""
+        """The whole matrix of k(x, y) over the rows of X and Y, for small data."""
         X = self._plain(X)
         kernel = self.bind(X)
         A = kernel.points(X)
@@ -168,12 +168,12 @@ class Kernel(ABC):
         return OnColumns(self, columns)
 
     def normalized(self) -> Kernel:
-        """k(x, y) / √(k(x, x) k(y, y)): every point gets length one in feature space."""
+        """k(x, y) / √(k(x, x) k(y, y)): every point has length one in feature space."""
         return Normalized(self)
 
 
 def simple_kernels(kernel: Kernel) -> list[Kernel]:
-    """The simple kernels that a kernel is made of; itself where it is one."""
+    """The simple kernels that a kernel is made of; a simple kernel is its only part."""
     if not isinstance(kernel, Composite):
         return [kernel]
     return [simple for inner in kernel.inner_kernels() for simple in simple_kernels(inner)]

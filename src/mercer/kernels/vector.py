@@ -147,9 +147,8 @@ class VectorKernel(Kernel):
 
     def diagonal(self, A: Points) -> Any:
         xp = namespace(A.rows)
-        with np.errstate(
-            over="ignore", invalid="ignore"
-        ):  # callers look for infinity and NaN in the diagonal, and refuse them
+        # Callers look for infinity and NaN in the diagonal, and refuse them.
+        with np.errstate(over="ignore", invalid="ignore"):
             if self.reads == "dot":
                 return self.profile(A.norms, xp)
             if self.reads == "dot+norms":

@@ -43,7 +43,7 @@ class ContourDisplay(Display):
         margin: float = 0.12,
         levels: int = 12,
     ) -> ContourDisplay:
-        """Evaluate the components of a fitted estimator on a grid around X, (n, 2), and draw a panel each."""
+        """Evaluate the components of a fitted estimator on a grid around X, (n, 2), and draw one panel for each."""
         points = to_numpy(X)
         if points.ndim != 2 or points.shape[1] != 2:
             raise ValueError(f"Level sets are drawn over the plane: X must have 2 columns, not shape {points.shape}.")

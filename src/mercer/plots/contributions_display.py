@@ -20,7 +20,7 @@ class ContributionsDisplay(Display):
 
     Variables are in the order of their largest share, the largest on top.
 
-    Attributes after `plot`: ax_, figure_, bars_ (a container a component), order_ (of the variables), legend_.
+    Attributes after `plot`: ax_, figure_, bars_ (one container per component), order_ (of the variables), legend_.
     """
 
     def __init__(self, shares: Any, names: Sequence[str], components: Sequence[str]) -> None:
@@ -52,7 +52,7 @@ class ContributionsDisplay(Display):
         return cls(shares[list(components)], [str(name) for name in names], labels).plot(most=most, ax=ax)
 
     def plot(self, *, most: int = 15, ax: Axes | None = None) -> ContributionsDisplay:
-        """Draw the `most` variables of the largest shares."""
+        """Draw the `most` variables with the largest shares."""
         self.order_ = np.argsort(-self.shares.max(axis=0), kind="stable")[:most]
         if ax is None:
             ax = new_figure(width=6.4, height=1.1 + 0.3 * len(self.order_))[1][0]

@@ -18,7 +18,7 @@ WRONG = "#B2182B"
 
 
 class NeighborsDisplay(Display):
-    """Residual variance with components, and shortcuts with what hangs on them, against the number of neighbours.
+    """Residual variance and connected parts, shortcuts and the distances that use them, against the number of neighbours.
 
     n_neighbors, residual_variance, components, n_shortcuts, share : (c,)
     recommended : the number to mark
@@ -120,11 +120,11 @@ def _above(ax: Axes, text: str, x: float, y: float, *, small: bool = False) -> A
 
 
 class ShortcutsDisplay(Display):
-    """Points by two coordinates, with shortcuts as lines, the wider the more hangs on them.
+    """Points by two coordinates, with shortcuts as lines: the wider a line, the more distances use it.
 
     coordinates : (n, 2)
     i, j : (s,), ends of the shortcuts; share : (s,), of all distance
-    labels : as of EmbeddingDisplay
+    labels : as in EmbeddingDisplay
 
     Attributes after `plot`: ax_, figure_, points_, lines_.
     """

@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 from mercer.backends import to_numpy
 from mercer.plots.style import INK, Display, new_figure, readable
 
-_GAP = 0.08  # of an image, between two
-_INCHES = 0.72  # an image
+_GAP = 0.08  # between two images, as a share of their size
+_INCHES = 0.72  # the longer side of an image
 
 
 class PreimageDisplay(Display):
@@ -55,9 +55,9 @@ class PreimageDisplay(Display):
         """
         X = to_numpy(X)
         if X.ndim != 2:
-            raise ValueError(f"X must have an image a row, (m, pixels), not shape {X.shape}.")
+            raise ValueError(f"X must have one image per row, (m, pixels), not shape {X.shape}.")
         if not hasattr(estimator, "inverse_transform"):
-            raise TypeError(f"{type(estimator).__name__} has no inverse_transform: take a KernelPCA or a PCA.")
+            raise TypeError(f"{type(estimator).__name__} has no inverse_transform. Use a KernelPCA or a PCA.")
         shape = _square(X.shape[1]) if shape is None else tuple(shape)
         if np.prod(shape) != X.shape[1]:
             raise ValueError(f"Images of shape {tuple(shape)} have {np.prod(shape)} numbers, and X has {X.shape[1]}.")

@@ -15,8 +15,8 @@ from mercer.quality.sampling import SamplingPlan
 from mercer.quality.score import Score
 
 _PAIRS = 100_000  # enough that no bin of the histogram looks noisy
-_BINS = 80
-_LINE_BINS = 24
+_BINS = 80  # per axis of the histogram: cells a few pixels wide
+_LINE_BINS = 24  # for the medians: wide enough that most bins hold thousands of pairs
 _LEAST = 0.005  # share of all pairs that a bin needs for its median to be drawn
 _SHADES = LinearSegmentedColormap.from_list("mercer_blues", ["#EAF2F8", "#7FB3D5", FEW[0], "#08306B"])
 
@@ -43,7 +43,7 @@ class ShepardDisplay(Display):
                 f"Distances in the data {self.data.shape} and in the map {self.points.shape} must be of the same pairs."
             )
         if not all(np.isfinite(part).all() and (part >= 0).all() for part in (self.data, self.points)):
-            raise ValueError("Distances are finite and not negative; some of these are not.")
+            raise ValueError("Distances must be finite and not negative, but some of these are not.")
         self.correlation, self.residual = correlation, residual
 
     @classmethod
@@ -95,7 +95,7 @@ class ShepardDisplay(Display):
         return self
 
     def _medians(self, largest: float) -> tuple[np.ndarray, np.ndarray]:
-        """The median distance in the map for runs of distances in the data that hold enough pairs."""
+        """The median distance in the map for each bin of distances in the data that holds enough pairs."""
         edges = np.linspace(0, largest, _LINE_BINS + 1)
         of_bin = np.clip(np.searchsorted(edges, self.data, side="right") - 1, 0, _LINE_BINS - 1)
         least = max(1, _LEAST * len(self.data))

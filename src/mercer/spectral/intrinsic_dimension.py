@@ -1,4 +1,4 @@
-"""The probabilistic reading of PCA: how many dimensions to keep, and the Gaussian that they describe."""
+"""The probabilistic reading of PCA: how many dimensions to keep, and the SpikedGaussian that they describe."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def noise_variance(variances: np.ndarray, total: float, k: int, rank: int) -> fl
     return max(0.0, total - float(np.sum(variances))) / (rank - k)
 
 
-class Gaussian:
+class SpikedGaussian:
     """The normal distribution with variances a₁ … aₖ along orthonormal vᵢ and σ² in all other directions.
 
         C = Σ (aᵢ − σ²) vᵢvᵢᵀ + σ² I
