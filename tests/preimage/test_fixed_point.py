@@ -63,30 +63,6 @@ def error_by_definition(model, kernel, z, x, rows=X):
 # --- the target --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
-def test_the_error_is_the_distance_in_feature_space(kernel):
-    model = fitted(kernel, k=3)
-    Z = model.transform(NEW)
-    expected = [error_by_definition(model, kernel, z, x) for z, x in zip(Z, X[:8], strict=True)]
-    assert_allclose(model.preimage_.fitted.error(Z, X[:8]), expected, rtol=1e-6, atol=1e-9)
-
-
-@pytest.mark.parametrize("solver", ["auto", "rpcholesky"])
-def test_the_error_with_features_written_out(solver):
-    kernel = Polynomial(2, gamma=1.0, coef0=1.0)
-    model = fitted(kernel, eigen_solver=solver)
-    phi, mean = kernel.feature_map(X), kernel.feature_map(X).mean(axis=0)
-    W = np.linalg.svd(phi - mean, full_matrices=False)[2][:4].T
-    z = (kernel.feature_map(NEW) - mean) @ W
-    z = z * np.sign((z * model.transform(NEW)).sum(axis=0))  # signs are anyone's
-    W = W * np.sign(((kernel.feature_map(NEW) - mean) @ W * model.transform(NEW)).sum(axis=0))
-    target = mean + z @ W.T
-    assert_allclose(model.transform(NEW), z, atol=1e-6)
-    expected = ((kernel.feature_map(X[:8]) - target) ** 2).sum(axis=1)
-    assert_allclose(model.preimage_.fitted.error(z, X[:8]), expected, rtol=1e-6)
-    assert_allclose(model.preimage_.fitted.squared_norms(z), (target**2).sum(axis=1), rtol=1e-6)
-
-
 # --- the minimum -------------------------------------------------------------------------------------------
 
 

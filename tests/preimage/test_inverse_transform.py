@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import ParameterGrid
@@ -16,8 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import KernelPCA
 from mercer.exceptions import MercerWarning
-from mercer.kernels import RBF, Cosine, Laplacian, Linear, Spectrum
-from mercer.preimage import METHODS, FixedPoint, LocalMDS, Ridge
+from mercer.preimage import METHODS, Ridge
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((50, 3)) @ np.diag([2.0, 1.0, 0.5])
@@ -161,38 +159,6 @@ def test_degenerate_data_gives_finite_rows(method, alpha, rows, k):
 # --- what is refused ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_no_rows_to_go_back_to(method):
-    with pytest.raises(ValueError, match="Cannot fit_inverse_transform with a precomputed kernel"):
-        model(method, kernel="precomputed").fit(X @ X.T)
-    with pytest.raises(TypeError, match="needs vectors to go back to"):
-        model(method, kernel=Spectrum()).fit(["abc", "abd", "bcd"])
-
-
-@pytest.mark.parametrize("method", ["fixed_point", "mds"])
-@pytest.mark.parametrize("kernel", [Laplacian(1.0), Cosine(), RBF(1.0) + Linear()], ids=repr)
-def test_kernels_without_a_profile_of_distance_or_product(method, kernel):
-    with pytest.raises(TypeError, match=r"function of ‖x − y‖.*ridge"):
-        model(method, kernel=kernel).fit(X)
-    assert np.all(np.isfinite(round_trip("ridge", kernel=kernel)))
-
-
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_bad_scores(method, bad):
-    fitted = model(method).fit(X)
-    Z = fitted.transform(NEW)
-    Z[0, 0] = bad
-    with pytest.raises(ValueError, match="finite scores"):
-        fitted.inverse_transform(Z)
-    with pytest.raises(ValueError, match="scores of 4 components"):
-        fitted.inverse_transform(Z[:, :2])
-    with pytest.raises(ValueError, match="scores of 4 components"):
-        fitted.inverse_transform(Z[0])
-    with pytest.raises(ValueError, match="could not convert"):
-        fitted.inverse_transform([["a", "b", "c", "d"]])
-
-
 def test_not_fitted_and_not_asked_for():
     with pytest.raises(NotFittedError):
         model("ridge").inverse_transform(X)
@@ -207,15 +173,6 @@ def test_bad_parameters(parameters):
 
 
 # --- methods are values --------------------------------------------------------------------------------------
-
-
-def test_methods_can_be_cloned_and_searched_over():
-    estimator = clone(model(LocalMDS(n_neighbors=5)))
-    assert estimator.get_params()["inverse_method__n_neighbors"] == 5
-    for parameters in ParameterGrid({"inverse_method__n_neighbors": [3, 6]}):
-        fitted = clone(estimator).set_params(**parameters).fit(X)
-        assert fitted.preimage_.q == parameters["inverse_method__n_neighbors"]
-    assert repr(FixedPoint(tol=1e-3)) == "FixedPoint(tol=0.001)"
 
 
 # --- what it is for ------------------------------------------------------------------------------------------

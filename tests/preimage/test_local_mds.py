@@ -25,15 +25,6 @@ def fitted(kernel, k=None, rows=X, q=10, **parameters):
 # --- distances ---------------------------------------------------------------------------------------------
 
 
-def test_neighbours_are_the_nearest_in_feature_space():
-    model = fitted(RBF(0.3), k=4)
-    Z = model.transform(NEW)
-    places, squares = model.preimage_.neighbors(Z, 7)
-    D = np.array([model.preimage_.fitted.error(np.tile(z, (60, 1)), X) for z in Z])
-    assert_allclose(squares, np.sort(D, axis=1)[:, :7], atol=1e-10)
-    assert_allclose(np.take_along_axis(D, places, axis=1), squares, atol=1e-10)
-
-
 def test_for_a_gaussian_the_distance_is_a_logarithm():
     model = fitted(RBF(0.3), k=4)
     Z = model.transform(NEW)

@@ -6,21 +6,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
-from hypothesis import strategies as st
+from bordered_ridge import by_definition
 from numpy.testing import assert_allclose
 from sklearn.decomposition import PCA
-from sklearn.decomposition import KernelPCA as Theirs
 
 from mercer import KernelPCA
 from mercer.backends import cpu
 from mercer.exceptions import MemoryLimitError
-from mercer.kernels import RBF
 from mercer.preimage import Ridge
 from mercer.preimage.inverse_method import InverseRequest
 from mercer.preimage.ridge import EXACT_ROWS, RANK, _rank
-from mercer.preimage.ridge_spectrum import best_penalty, ridge_spectrum
-from mercer.preimage.widths import _FACTORS, width_of
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((40, 3)) @ np.diag([3.0, 1.0, 0.5]) + 5.0
@@ -29,18 +24,6 @@ NEW = RNG.standard_normal((9, 3)) + 5.0
 
 def model(k=4, **parameters):
     return KernelPCA(k, **({"kernel": "rbf", "gamma": 0.1, "fit_inverse_transform": True} | parameters))
-
-
-def gram(A, B, gamma):
-    return np.exp(-gamma * ((A[:, None, :] - B[None, :, :]) ** 2).sum(axis=2))
-
-
-def by_definition(Z, Y, new, gamma, alpha):
-    """min over B and b of ‖Y − 1bᵀ − KB‖² + α tr BᵀKB: its normal equations, bordered, as they stand."""
-    n = len(Z)
-    system = np.block([[gram(Z, Z, gamma) + alpha * np.eye(n), np.ones((n, 1))], [np.ones((1, n)), np.zeros((1, 1))]])
-    solved = np.linalg.solve(system, np.vstack([Y, np.zeros((1, Y.shape[1]))]))
-    return gram(new, Z, gamma) @ solved[:n] + solved[n]
 
 
 # --- the definition ----------------------------------------------------------------------------------------
@@ -82,18 +65,6 @@ def test_moved_data_has_moved_pre_images():
 # --- leave-one-out -----------------------------------------------------------------------------------------
 
 
-@given(seed=st.integers(0, 10**6), n=st.integers(3, 15), alpha=st.sampled_from([1e-3, 0.1, 3.0]))
-def test_the_closed_form_is_that_of_refits(seed, n, alpha):
-    rng = np.random.default_rng(seed)
-    Z, Y = rng.standard_normal((n, 2)), rng.standard_normal((n, 3))
-    keep = ~np.eye(n, dtype=bool)
-    errors = [Y[i] - by_definition(Z[keep[i]], Y[keep[i]], Z[i : i + 1], 1.0, alpha)[0] for i in range(n)]
-    H = np.eye(n) - 1 / n
-    values, U = np.linalg.eigh(H @ gram(Z, Z, 1.0) @ H)
-    loo = ridge_spectrum(np.maximum(values, 0), U, Y).loo_error(Y, alpha)
-    assert loo == pytest.approx(np.mean(np.square(errors).sum(axis=1)), rel=1e-6)
-
-
 def test_the_penalty_chosen_is_the_largest_within_a_standard_error():
     fitted = model(alpha="loo", inverse_method=Ridge(gamma=2.0)).fit(X)
     chosen = fitted.preimage_
@@ -119,30 +90,6 @@ def test_rows_beyond_the_others_do_not_explode():
     fitted = KernelPCA(1, kernel="rbf", gamma="median", fit_inverse_transform=True, alpha="loo").fit(arc[8:-8])
     back = fitted.inverse_transform(fitted.transform(arc))
     assert np.abs(back).max() < 3
-
-
-def test_the_width_chosen_is_the_best_of_those_tried():
-    Z = RNG.standard_normal((30, 2))
-    Y = np.column_stack([np.sin(3 * Z[:, 0]), Z[:, 1]])
-    middle, found = width_of("median", Z, Y, 0.01), width_of("loo", Z, Y, 0.01)
-
-    def refits(gamma):
-        left = [np.delete(np.arange(30), i) for i in range(30)]
-        return sum(((Y[i] - by_definition(Z[r], Y[r], Z[[i]], gamma, 0.01)) ** 2).sum() for i, r in enumerate(left))
-
-    assert middle == pytest.approx(RBF("median").bind(Z).gamma)
-    assert found == pytest.approx(min(_FACTORS * middle, key=refits))
-
-
-def test_wide_targets_are_judged_by_a_sketch_that_chooses_as_well():
-    Z = RNG.standard_normal((60, 2))
-    Y = np.tanh(Z @ RNG.standard_normal((2, 500))) + 0.1 * RNG.standard_normal((60, 500))
-    H = np.eye(60) - 1 / 60
-    values, U = np.linalg.eigh(H @ gram(Z, Z, 0.5) @ H)
-    spectrum = ridge_spectrum(np.maximum(values, 0), U, Y)
-    chosen = best_penalty(np.maximum(values, 0), U, Y, 64)
-    best = min(spectrum.loo_error_and_spread(Y, a) for a in spectrum.penalties(64))
-    assert spectrum.loo_error(Y, chosen) <= 1.02 * sum(best)
 
 
 # --- linear kernels ----------------------------------------------------------------------------------------
@@ -228,29 +175,6 @@ def test_free_memory_does_not_change_the_answer(monkeypatch):
 # --- scikit-learn's ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("kernel", "rows"),
-    [("rbf", X), ("poly", X), ("linear", X), ("cosine", X), ("rbf", X.astype(np.float32))],
-    ids=["rbf", "poly", "linear", "cosine", "float32"],
-)
-def test_the_old_regression_under_its_name(kernel, rows):
-    rows, new = rows - 5, NEW - 5  # far from the origin a cubic kernel leaves nothing of the penalty but rounding
-    ours = KernelPCA(3, kernel=kernel, fit_inverse_transform=True, inverse_method="sklearn", alpha=0.1).fit(rows)
-    theirs = Theirs(3, kernel=kernel, fit_inverse_transform=True, alpha=0.1).fit(rows)
-    there = theirs.inverse_transform(theirs.transform(new))
-    scale = 1e-7 if rows.dtype == np.float64 else 2e-2
-    assert_allclose(ours.inverse_transform(ours.transform(new)), there, atol=scale * np.abs(there).max())
-
-
-def test_ours_is_nearer_than_the_old_one_on_its_own_ground():
-    ours, theirs = (
-        KernelPCA(4, kernel="rbf", fit_inverse_transform=True),
-        Theirs(4, kernel="rbf", fit_inverse_transform=True),
-    )
-    errors = [((m.fit(X).inverse_transform(m.transform(X)) - X) ** 2).sum(axis=1).mean() for m in (ours, theirs)]
-    assert errors[0] < 0.5 * errors[1]
-
-
 # --- bad input ---------------------------------------------------------------------------------------------
 
 
@@ -258,11 +182,6 @@ def test_ours_is_nearer_than_the_old_one_on_its_own_ground():
 def test_bad_gamma(gamma):
     with pytest.raises(ValueError, match=r"gamma=.*'loo' or 'median'"):
         model(inverse_method=Ridge(gamma=gamma)).fit(X)
-
-
-def test_the_old_regression_has_no_leave_one_out():
-    with pytest.raises(ValueError, match="needs a number as alpha"):
-        model(inverse_method="sklearn", alpha="loo").fit(X)
 
 
 @pytest.mark.parametrize("scale", [1e100, 1e-100])

@@ -1,0 +1,43 @@
+"""Rows prepared for tiles: the stated bound on rounding holds, and no unit overflows."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.spatial.distance import cdist
+
+from mercer.graph.tile_rows import RowScaling, exact_rows, products, rounded_rows
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1.0, 1e150])
+@pytest.mark.parametrize("shift", [0.0, 1e4])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_squared_distances_are_within_the_stated_rounding(scale, shift, dtype):
+    X = (np.random.default_rng(0).standard_normal((60, 7)) + shift) * scale
+    scaling = RowScaling.of(X, "euclidean")
+    coarse = rounded_rows(exact_rows(X, scaling), scaling, dtype)
+    dots = products(coarse.rows, coarse.rows, np.empty(60 * 60, dtype)).astype(np.float64)
+    e = scaling.rounding(dtype)
+    norms = coarse.norms.astype(np.float64) / (1 - e)
+    true = cdist(X / scaling.unit, X / scaling.unit, "sqeuclidean")
+    computed = norms[:, None] + norms[None, :] - 2 * dots
+    # Twice the bound: the norms are divided here once more than in the scan, and `true` is rounded far from the origin.
+    slack = 4 * np.finfo(np.float64).eps * (abs(shift) * scale / scaling.unit) ** 2 * 7
+    assert np.all(np.abs(computed - true) <= 2 * e * (norms[:, None] + norms[None, :]) + slack)
+
+
+@pytest.mark.parametrize("density", [0.005, 0.3])
+def test_products_of_sparse_rows_are_those_of_dense_ones(density):
+    A = sp.random_array((20, 300), density=density, format="csr", rng=np.random.default_rng(0))
+    B = sp.random_array((31, 300), density=density, format="csr", rng=np.random.default_rng(1))
+    found = products(A, B, np.empty(20 * 31))
+    np.testing.assert_allclose(found, A.toarray() @ B.toarray().T, atol=1e-14)
+
+
+def test_rows_very_far_out_get_a_unit_of_their_own():
+    X = np.random.default_rng(0).standard_normal((10, 2))
+    scaling = RowScaling.of(X, "euclidean")
+    assert scaling.reaching(X) is scaling
+    far = scaling.reaching(np.array([[1e300, 0.0]]))
+    assert np.isfinite(1e300 / far.unit) and 1e300 / far.unit <= 2
+    groups = scaling.classes(np.array([[1.0, 0.0], [1e200, 0.0], [0.5, 2.0]]))
+    assert [group.tolist() for group in groups] == [[0, 2], [1]]
