@@ -5,7 +5,7 @@ import inspect
 import click
 import pytest
 
-from mercer.cli.fit import FitVerb, command, method_options
+from mercer.cli.fit import command, method_options
 from mercer.cli.methods import HIDDEN, METHODS
 from mercer.cli.parameters import Parameter, option_owners, parameters_of
 
@@ -109,7 +109,8 @@ def test_without_a_method_only_what_all_have_is_offered():
         (["-mpca"], "pca"),
         (["--method", "pca", "--method", "tsne"], "tsne"),
         (["--", "--method"], "auto"),
+        (["-omap.csv", "--nope", "-m", "pca"], "pca"),
     ],
 )
 def test_the_method_is_found_before_parsing(args, method):
-    assert FitVerb.method_in(args, click.Context(command)) == method
+    assert command.method_in(args, click.Context(command)) == method

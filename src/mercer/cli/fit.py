@@ -86,31 +86,17 @@ class FitVerb(Verb):
             return f"{name} is an option of {methods}."
         return super().no_such_option(given, known)
 
-    @staticmethod
-    def method_in(args: list[str], ctx: click.Context) -> str:
+    def method_in(self, args: list[str], ctx: click.Context) -> str:
         """The method that the command line names. It is needed before parsing, since it decides which options exist."""
-        method = _value_after(args, "--method", "-m")
+        parser = self.make_parser(ctx)
+        parser.ignore_unknown_options = True
+        given, _, _ = parser.parse_args(args=list(args))
+        method, config = given.get("method"), given.get("config")
         if method is None:
-            config = _value_after(args, "--config", "-c")
             return AUTO if config is None else str(read_record(config)["method"])
         if method not in (*METHODS, AUTO):
             raise click.UsageError(unknown("method", method, [*METHODS, AUTO]), ctx)
-        return method
-
-
-def _value_after(args: list[str], long: str, short: str) -> str | None:
-    """The value of an option, the last one if it is given twice."""
-    found = None
-    for place, word in enumerate(args):
-        if word == "--":
-            break
-        if word in (long, short):
-            found = args[place + 1] if place + 1 < len(args) else None
-        elif word.startswith(f"{long}="):
-            found = word.partition("=")[2]
-        elif word.startswith(short) and not word.startswith("--") and len(word) > 2:
-            found = word[2:].removeprefix("=")
-    return found
+        return str(method)
 
 
 def method_options(name: str) -> list[click.Parameter]:
@@ -171,7 +157,7 @@ def _as_option(parameter: Parameter, section: str) -> click.Parameter:
 @option("--config", "-c", metavar="RUN.JSON", help="Repeat the run of a run.json; other options override it.")
 @option("--strict", is_flag=True, help="With --config: fail if the data has changed.")
 @option(
-    "--dry-run", is_flag=True, help="Tell what would be done, and the memory and time it would take. Write nothing."
+    "--dry-run", is_flag=True, help="Tell what would be done, and the memory and work it would take. Write nothing."
 )
 @run_options
 @click.pass_context

@@ -14,8 +14,9 @@ from mercer.cli.console import Console
 from mercer.cli.methods import HIDDEN, FitMethod
 from mercer.cli.outputs import STDOUT, OutputFiles
 from mercer.cli.pages import page_writer, title_of
-from mercer.cli.record import digest_of, fit_facts, input_entry, json_value, new_record, write_record
+from mercer.cli.record import fit_facts, input_entry, json_value, new_record, write_record
 from mercer.models.model_file import save_model
+from mercer.tables.source import digest_of
 from mercer.tables.table import Table, write_table
 from mercer.web.page import Map
 

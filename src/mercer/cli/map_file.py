@@ -11,8 +11,9 @@ import numpy as np
 from mercer.cli.console import Console
 from mercer.cli.errors import unsuitable
 from mercer.cli.methods import METHODS
-from mercer.cli.record import digest_of, record_beside
+from mercer.cli.record import record_beside
 from mercer.cli.table_input import as_choice, common_rows, read, refuse_lengths, rows_of
+from mercer.tables.source import check_known, digest_of
 from mercer.tables.table import Table, read_columns
 
 
@@ -60,11 +61,10 @@ def read_map(path: str, *, coords: tuple[str, ...] = (), id: str | None = None, 
     """Read coordinates. Roles that are not given come from the run.json beside the file, then from names and types."""
     columns, record = read_columns(path), record_beside(path)
     known = record or {}
-    id = _present(id, columns, path) or _if_in(known.get("id"), columns) or _if_in("id", columns)
-    label = _present(label, columns, path) or _if_in(known.get("label"), columns) or _if_in("label", columns)
+    check_known([*coords, *(name for name in (id, label) if name is not None)], columns, path)
+    id = id or _if_in(known.get("id"), columns) or _if_in("id", columns)
+    label = label or _if_in(known.get("label"), columns) or _if_in("label", columns)
     names = list(coords) or _recorded_names(record, columns) or _numeric(columns, (id, label))
-    for name in names:
-        _present(name, columns, path)
     if not names:
         raise unsuitable(f"{path} has no columns of numbers. Name the coordinates with --coords a,b.")
     values = _as_numbers(path, names, columns)
@@ -73,18 +73,8 @@ def read_map(path: str, *, coords: tuple[str, ...] = (), id: str | None = None, 
     return MapFile(path, values, names, ids, labels, label, others, record)
 
 
-def _present(name: str | None, columns: dict[str, np.ndarray], path: str) -> str | None:
-    if name is not None and name not in columns:
-        raise unsuitable(f"{path} has no column {name!r}. Its columns are {_first_few(list(columns))}.")
-    return name
-
-
 def _if_in(name: Any, columns: dict[str, np.ndarray]) -> str | None:
     return name if isinstance(name, str) and name in columns else None
-
-
-def _first_few(names: list[str], most: int = 8) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def _recorded_names(record: dict[str, Any] | None, columns: dict[str, np.ndarray]) -> list[str]:

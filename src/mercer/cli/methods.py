@@ -49,10 +49,9 @@ class FitMethod(ABC):
     module, estimator : where its class is
     summary : one line for --help
     describe : the lines of a fit's summary
+    work : what a fit goes through, for --dry-run, with places for {rows}, {columns}, {pairs} and {steps}
     defaults : parameters whose default on the command line differs from the estimator's
-    growth : the least and greatest power of n by which the time of a fit grows with n rows
     documented_by : the class whose docstring describes the parameters, if not the estimator
-    turn : the number of rows above which the estimator takes another algorithm, if it ever does
     limited_by_shape : whether the default number of components must not exceed the rows and columns of the table
     replaces : {"radius": "n_neighbors"} if a given radius switches the number of neighbours off
     """
@@ -63,10 +62,9 @@ class FitMethod(ABC):
     estimator: str
     summary: str
     describe: tuple[Callable[[Any], Line | None], ...]
+    work: str
     defaults: dict[str, Any] = field(default_factory=dict)
-    growth: tuple[float, float] = (1.0, 3.0)
     documented_by: str | None = None
-    turn: int | None = 2048
     limited_by_shape: bool = False
     replaces: dict[str, str] = field(default_factory=dict)
 
@@ -115,11 +113,10 @@ class FitMethod(ABC):
         """How many steps a fit takes, if it counts them."""
         return None
 
-    def for_trial(self, estimator: Any, rows: int, steps: int) -> Any:
-        """A copy of the estimator for a trial fit of a few rows, and a few steps if it takes steps."""
-        from sklearn.base import clone
-
-        return clone(estimator)
+    def workload(self, estimator: Any, rows: int, columns: int) -> str:
+        """What a fit of so large a table goes through."""
+        sizes = {"rows": rows, "columns": columns, "pairs": rows * (rows - 1) // 2, "steps": self.steps(estimator) or 0}
+        return self.work.format(**{name: f"{size:,}" for name, size in sizes.items()})
 
     def column_names(self, count: int) -> list[str]:
         """Names for the columns of coordinates: kpca1, kpca2, …"""
@@ -203,13 +200,6 @@ class NeighborMap(FitMethod):
     def steps(self, estimator: Any) -> int | None:
         return int(estimator.max_iter)
 
-    def for_trial(self, estimator: Any, rows: int, steps: int) -> Any:
-        import numpy as np
-
-        # The search looks for three times as many neighbours as the perplexity; there must be that many rows.
-        perplexity = np.minimum(estimator.perplexity, max(1.0, (rows - 2) / 3))
-        return super().for_trial(estimator, rows, steps).set_params(max_iter=steps, perplexity=perplexity.tolist())
-
 
 def as_classes(labels: Any) -> np.ndarray:
     """Labels as classes: whole numbers stay numbers, anything else becomes text. Fractions and gaps are refused."""
@@ -226,6 +216,7 @@ def as_classes(labels: Any) -> np.ndarray:
 
 
 _TWO = {"n_components": 2}
+_PASSES = "usually 4 to 20 passes over {pairs} pairs of rows"  # as measured on curved, clustered and noisy data
 _MEDIAN_WIDTH = {"kernel": "rbf", "gamma": "median"}  # the estimator's default, a linear kernel, would repeat PCA
 
 METHODS: dict[str, FitMethod] = {
@@ -238,8 +229,8 @@ METHODS: dict[str, FitMethod] = {
             "PCA",
             "straight directions of greatest variance",
             describe=(solver, explained),
+            work="one pass over {rows} × {columns} numbers",
             defaults=_TWO,
-            growth=(0.8, 1.1),
             limited_by_shape=True,
         ),
         OneTable(
@@ -249,8 +240,8 @@ METHODS: dict[str, FitMethod] = {
             "KernelPCA",
             "directions in the feature space of a kernel, curved in the table's own space",
             describe=(fitted_kernel, solver, explained, residual),
+            work=_PASSES,
             defaults=_TWO | _MEDIAN_WIDTH,
-            growth=(1.4, 2.3),
         ),
         LabelledTable(
             "kda",
@@ -259,7 +250,7 @@ METHODS: dict[str, FitMethod] = {
             "KernelDiscriminantAnalysis",
             "directions that separate the classes of --label",
             describe=(fitted_kernel, solver, left_out),
-            growth=(1.4, 3.0),
+            work=_PASSES,
         ),
         TwoTables(
             "kcca",
@@ -268,9 +259,8 @@ METHODS: dict[str, FitMethod] = {
             "KernelCCA",
             "what this table and --second have in common",
             describe=(fitted_kernel, solver, correlated),
+            work="a factor of each kernel matrix, with up to {pairs} pairs of rows",
             defaults={"gamma": "median"},
-            growth=(2.2, 3.0),
-            turn=None,
         ),
         OneTable(
             "isomap",
@@ -279,7 +269,7 @@ METHODS: dict[str, FitMethod] = {
             "Isomap",
             "distances along the graph of neighbours",
             describe=(fitted_kernel, solver, unexplained, residual),
-            growth=(1.6, 2.4),
+            work="shortest paths from all rows, or from the landmarks, to {rows} rows",
             replaces={"radius": "n_neighbors"},
         ),
         NeighborMap(
@@ -289,8 +279,7 @@ METHODS: dict[str, FitMethod] = {
             "SNE",
             "a map that keeps neighbours together, crowded",
             describe=(map_divergence, map_repulsion, map_neighbors),
-            growth=(0.9, 1.3),
-            turn=2500,
+            work="up to {steps} steps, each of which moves {rows} points",
             documented_by="TSNE",
         ),
         NeighborMap(
@@ -300,8 +289,7 @@ METHODS: dict[str, FitMethod] = {
             "TSNE",
             "a map that keeps neighbours together, with room between them",
             describe=(map_divergence, map_repulsion, map_neighbors),
-            growth=(0.9, 1.3),
-            turn=2500,
+            work="up to {steps} steps, each of which moves {rows} points",
         ),
     )
 }

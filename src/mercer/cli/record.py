@@ -92,17 +92,6 @@ def versions() -> dict[str, str]:
     return found | {"platform": platform.platform(), "machine": platform.machine()}
 
 
-def digest_of(path: str | Path) -> str:
-    """The sha256 of a file."""
-    from hashlib import sha256
-
-    found = sha256()
-    with open(path, "rb") as file:
-        while block := file.read(1 << 20):
-            found.update(block)
-    return found.hexdigest()
-
-
 # --- files -----------------------------------------------------------------------------------------------------
 
 

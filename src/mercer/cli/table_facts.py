@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from mercer.tables.screening import copies
 from mercer.tables.table import read_columns
 
 _CLASS_NAMES = ("label", "target", "class", "kind", "species", "y", "digit")
-_NEVER = 1e300  # stands for NaN when rows are compared: two missing values count as equal
 
 
 def table_facts(path: str) -> dict[str, Any]:
@@ -22,7 +22,7 @@ def table_facts(path: str) -> dict[str, Any]:
         "path": path,
         "rows": n,
         "columns": described,
-        "duplicate_rows": duplicate_rows(columns, n),
+        "duplicate_rows": duplicate_rows(columns),
         "suggestions": suggestions(described, n),
     }
 
@@ -49,20 +49,19 @@ def column_facts(values: np.ndarray) -> dict[str, Any]:
     return facts | {"missing": int(missing.sum()), "distinct": distinct}
 
 
-def duplicate_rows(columns: dict[str, np.ndarray], n: int) -> int:
-    """How many rows equal an earlier one, judged by a 64-bit hash of their values."""
-    if not columns or not n:
-        return 0
-    hashes = np.zeros(n, np.uint64)
-    for values in columns.values():
-        if values.dtype.kind in "iufb":
-            own = np.nan_to_num(values.astype(np.float64) + 0.0, nan=_NEVER).view(np.uint64)
-        else:
-            own = np.array([hash(str(value)) & 0xFFFFFFFFFFFFFFFF for value in values.tolist()], np.uint64)
-        # Multiplying by an odd constant and folding the high bits down spreads every input bit over the hash.
-        hashes = (hashes ^ own) * np.uint64(0x9E3779B97F4A7C15)
-        hashes ^= hashes >> np.uint64(29)
-    return n - len(np.unique(hashes))
+def duplicate_rows(columns: dict[str, np.ndarray]) -> int:
+    """How many rows equal an earlier one; two missing values count as equal."""
+    numbers = [_codes(values) for values in columns.values()]
+    return copies(np.column_stack(numbers)) if numbers else 0
+
+
+def _codes(values: np.ndarray) -> np.ndarray:
+    """Numbers as they are, without the sign of zero and of NaN; texts numbered."""
+    if values.dtype.kind in "iufb":
+        numbers = values.astype(np.float64) + 0.0
+        numbers[np.isnan(numbers)] = np.nan
+        return numbers
+    return np.unique(values.astype(str), return_inverse=True)[1].astype(np.float64)
 
 
 def suggestions(columns: dict[str, dict[str, Any]], n: int) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,7 +13,7 @@ from mercer.cli.errors import unsuitable
 from mercer.cli.methods import METHODS
 from mercer.cli.options import OUTPUT, TABLE, json_option, option, run_options, verb
 from mercer.cli.outputs import STDOUT, OutputFiles, refuse_bad_outputs, refuse_unwritable_table
-from mercer.cli.record import digest_of, input_entry, json_value, new_record, record_path, write_record
+from mercer.cli.record import input_entry, json_value, new_record, record_path, write_record
 
 if TYPE_CHECKING:
     import numpy as np
@@ -65,6 +66,7 @@ def command(
 
     from mercer.cli.fitted import carried_names, map_columns
     from mercer.cli.table_input import source_name
+    from mercer.tables.source import digest_of
     from mercer.tables.table import write_table
 
     started = time.perf_counter()
@@ -82,7 +84,7 @@ def command(
         "transform",
         method=str(notes.get("method", type(estimator).__name__.lower())),
         parameters=json_value(estimator.get_params(deep=False)),
-        model={"path": model, "sha256": digest_of(model)},
+        model={"path": model, "sha256": digest_of(Path(model))},
         input=input_entry(table, rows),
         choice=json_value(choice),
         id=id_,
