@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -20,23 +20,24 @@ from mercer.kernels.resolve import LENGTH_NAMES
 from mercer.linalg.eigen import SMALL
 from mercer.planning import Footprint, Plan, code_bytes, limit_of
 
+# scikit-learn's declaration of valid values, for the parameters that every estimator with a kernel has.
+KERNEL_CONSTRAINTS: dict[str, list[Any]] = {
+    "kernel": [StrOptions(set(KERNEL_NAMES)), callable],
+    "gamma": [Interval(Real, 0, None, closed="left"), StrOptions({"scale", "median"}), None],
+    "degree": [Interval(Real, 0, None, closed="left")],
+    "coef0": [Interval(Real, None, None, closed="neither")],
+    "kernel_params": [dict, None],
+    "random_state": ["random_state"],
+    "n_jobs": [None, Integral],
+    "memory_limit": [Interval(Real, 0, None, closed="neither"), str, None],
+}
+
 
 class KernelEstimator(Estimator):
     """An estimator with `kernel`, `gamma`, `degree`, `coef0` and `kernel_params` (abstract: never built itself).
 
     A fit sets `kernel_`, the kernel with all its numbers, and `X_fit_`, the samples it was bound to.
     """
-
-    _kernel_constraints: ClassVar[dict[str, list[Any]]] = {
-        "kernel": [StrOptions(set(KERNEL_NAMES)), callable],
-        "gamma": [Interval(Real, 0, None, closed="left"), StrOptions({"scale", "median"}), None],
-        "degree": [Interval(Real, 0, None, closed="left")],
-        "coef0": [Interval(Real, None, None, closed="neither")],
-        "kernel_params": [dict, None],
-        "random_state": ["random_state"],
-        "n_jobs": [None, Integral],
-        "memory_limit": [Interval(Real, 0, None, closed="neither"), str, None],
-    }
 
     kernel: Any
     gamma: Any
@@ -48,20 +49,15 @@ class KernelEstimator(Estimator):
     kernel_: Kernel
     X_fit_: Any
 
-    def _resolved(self, d: int) -> Kernel:
-        has_length = isinstance(self.kernel, str) and self.kernel in LENGTH_NAMES
-        gamma = 1.0 / d if self.gamma is None and not has_length else self.gamma
-        return resolve_kernel(self.kernel, gamma, self.degree, self.coef0, self.kernel_params)
-
     def _bind(self, X: Any) -> None:
-        self.kernel_ = self._resolved(self.n_features_in_).bind(X)
+        self.kernel_ = unbound_kernel(self, self.n_features_in_).bind(X)
         gamma = getattr(self.kernel_, "gamma", None)
         self.gamma_ = gamma if isinstance(gamma, Real) else None  # the kernel's own number, where it has one
         self.X_fit_ = X
 
     def _samples(self, X: Any, *, reset: bool, **checks: Any) -> tuple[Any, Callable[[Any], Any]]:
         """The samples, checked as their kernel wants them, and the way back to their type."""
-        kernel = self._resolved(1) if reset else self.kernel_
+        kernel = unbound_kernel(self) if reset else self.kernel_
         if kernel.accepts == "strings":
             return self._strings(X), lambda result: result
         X, restore = self._read(X, reset=reset, **checks)
@@ -91,7 +87,7 @@ class KernelEstimator(Estimator):
 
     def _workload(self, X: Any, *, copied: bool = False) -> Workload:
         """The sizes that a plan reads; `copied` where the fit keeps a copy of X."""
-        return workload_of(X, self.n_jobs, self._resolved(1), copied=copied)
+        return workload_of(X, self.n_jobs, unbound_kernel(self), copied=copied)
 
     def _plan_of(
         self, X: Any, method: str, reason: str, footprint: Footprint, *, compiled: bool = True, **more: Any
@@ -99,7 +95,7 @@ class KernelEstimator(Estimator):
         """A plan under this estimator's limit; `compiled=False` where no tile is computed, `more` fields of Plan."""
         backend = backend_of(X if X.ndim == 2 else np.empty(0))
         limit = limit_of(self.memory_limit, backend.free_bytes(X))
-        compiled = compiled and not is_foreign(X) and X.shape[0] > SMALL and needs_compiled_code(self._resolved(1))
+        compiled = compiled and not is_foreign(X) and X.shape[0] > SMALL and needs_compiled_code(unbound_kernel(self))
         fields = {"limit": limit, "limit_given": self.memory_limit is not None, "code_bytes": code_bytes(compiled)}
         return Plan(type(self).__name__, X.shape[0], method, reason, footprint, **{**fields, **more})
 
@@ -109,6 +105,13 @@ class KernelEstimator(Estimator):
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         tags.input_tags.pairwise = self.kernel == "precomputed" or isinstance(self.kernel, Precomputed)
         return tags
+
+
+def unbound_kernel(estimator: Any, columns: int = 1) -> Kernel:
+    """The kernel that an estimator's parameters describe. gamma=None needs the number of columns: it means 1/d."""
+    has_length = isinstance(estimator.kernel, str) and estimator.kernel in LENGTH_NAMES
+    gamma = 1.0 / columns if estimator.gamma is None and not has_length else estimator.gamma
+    return resolve_kernel(estimator.kernel, gamma, estimator.degree, estimator.coef0, estimator.kernel_params)
 
 
 def needs_compiled_code(kernel: Kernel) -> bool:

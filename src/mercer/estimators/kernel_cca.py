@@ -17,7 +17,7 @@ from sklearn.utils.validation import _check_feature_names, check_consistent_leng
 
 from mercer.backends import adopt, beside, column_signs, is_foreign, namespace, placement, to_numpy
 from mercer.estimators.base import FLOATS, stand_in
-from mercer.estimators.kernel_base import KernelEstimator
+from mercer.estimators.kernel_base import KERNEL_CONSTRAINTS, KernelEstimator, unbound_kernel
 from mercer.exceptions import DegenerateDataWarning, ForcedCorrelationWarning, warn
 from mercer.expansion import KernelExpansion
 from mercer.features import Features, kernel_features, most_columns, workload_of
@@ -155,12 +155,12 @@ class KernelCCA(KernelEstimator):
     )
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **KernelEstimator._kernel_constraints,
+        **KERNEL_CONSTRAINTS,
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "kernel_y": [StrOptions(set(KERNEL_NAMES)), callable, None],
-        "gamma_y": KernelEstimator._kernel_constraints["gamma"],
-        "degree_y": [*KernelEstimator._kernel_constraints["degree"], None],
-        "coef0_y": [*KernelEstimator._kernel_constraints["coef0"], None],
+        "gamma_y": KERNEL_CONSTRAINTS["gamma"],
+        "degree_y": [*KERNEL_CONSTRAINTS["degree"], None],
+        "coef0_y": [*KERNEL_CONSTRAINTS["coef0"], None],
         "kernel_params_y": [dict, None],
         "reg": [Interval(Real, 0, None, closed="left"), "array-like"],
         "rank": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"}), None],
@@ -229,13 +229,13 @@ class KernelCCA(KernelEstimator):
         regs = self._regs()
         X, restore = self._samples(X, reset=True, ensure_min_samples=2)
         other = self._second_view()
-        Y, _ = other._samples(y, reset=True, ensure_min_samples=2)
+        Y, _ = other.read(y)
         check_consistent_length(X, Y)
         _refuse_too_few(X)
         _refuse_apart(X, Y)
         plan = self._checked(self._draft(X, Y), X, Y)
         self._bind(X)
-        other._bind(Y)
+        other.bind(Y)
         first, second = self._features(self.kernel_, X, plan.limit), self._features(other.kernel_, Y, plan.limit)
         pairs = canonical_pairs(
             _view(first, regs[0]), _view(second, regs[1]), int(self.n_components), n_jobs=self.n_jobs
@@ -273,7 +273,7 @@ class KernelCCA(KernelEstimator):
             raise ValueError("KernelCCA plans for two views of the samples: call plan(X, y).")
         y = stand_in(y)
         other, rank = self._second_view(), None if self.rank is None else most_columns(X.shape[0], self.rank)
-        works = self._workload(X), workload_of(y, self.n_jobs, other._resolved(1))
+        works = self._workload(X), workload_of(y, self.n_jobs, unbound_kernel(other))
         name, reason = "factors", f"at most {rank} columns for each view, as rank={self.rank!r} asks"
         if rank is None:
             name, reason = "whole matrices", "rank=None forms and factors the kernel matrix of each view"
@@ -345,14 +345,14 @@ class KernelCCA(KernelEstimator):
     def transform_y(self, y):
         """The scores of new samples of the second view alone, (m, k)."""
         check_is_fitted(self)
-        samples, restore = self._view_y._new_samples(y)
+        samples, restore = self._view_y.read_new(y)
         scores = restore(self.expansion_y_(samples))
         return _wrap_data_with_container("transform", scores, y, self)
 
     def correlations(self, X, y) -> np.ndarray:
         """The correlation of each pair of scores over the samples of X and y, (k,); zero where a score is constant."""
         check_is_fitted(self)
-        first, second = self._new_samples(X)[0], self._view_y._new_samples(y)[0]
+        first, second = self._new_samples(X)[0], self._view_y.read_new(y)[0]
         check_consistent_length(first, second)
         _refuse_too_few(first)
         return _correlations(self.expansion_(first), self.expansion_y_(second))
@@ -431,7 +431,7 @@ class SecondView(KernelEstimator):
         root=False,
     )
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = KernelEstimator._kernel_constraints
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = KERNEL_CONSTRAINTS
 
     def __init__(self, owner="", *, kernel="rbf", gamma=None, degree=3, coef0=1, kernel_params=None):
         self.owner = owner
@@ -440,6 +440,18 @@ class SecondView(KernelEstimator):
         self.degree = degree
         self.coef0 = coef0
         self.kernel_params = kernel_params
+
+    def read(self, y: Any) -> tuple[Any, Callable[[Any], Any]]:
+        """The samples to fit, checked, and the function that gives a result the type of y."""
+        return self._samples(y, reset=True, ensure_min_samples=2)
+
+    def read_new(self, y: Any) -> tuple[Any, Callable[[Any], Any]]:
+        """New samples, in the place and the precision of the fitted ones, and the same function."""
+        return self._new_samples(y)
+
+    def bind(self, Y: Any) -> None:
+        """Set the kernel with all its numbers for the samples Y."""
+        self._bind(Y)
 
     def _read(
         self, X: Any, *, reset: bool, accept_sparse: Any = "csr", **checks: Any

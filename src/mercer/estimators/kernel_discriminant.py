@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer.backends import beside, to_numpy
-from mercer.estimators.kernel_base import KernelEstimator
+from mercer.estimators.kernel_base import KERNEL_CONSTRAINTS, KernelEstimator
 from mercer.exceptions import DegenerateDataWarning, warn
 from mercer.features import answer_dtype, most_columns
 from mercer.fit_report import Report
@@ -40,7 +40,7 @@ from mercer.models.fields import (
 )
 from mercer.planning import Plan
 from mercer.spectral.class_rule import SAMPLE, fit_rule
-from mercer.spectral.discriminant import TILE, Settings, block_width, find_discriminants, start_rank
+from mercer.spectral.discriminant import TILE, DiscriminantSettings, block_width, find_discriminants, start_rank
 from mercer.spectral.scatter import Classes
 
 
@@ -154,7 +154,7 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
     )
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **KernelEstimator._kernel_constraints,
+        **KERNEL_CONSTRAINTS,
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "reg": [Interval(Real, 0, None, closed="neither"), StrOptions({"loo"})],
         "priors": ["array-like", None],
@@ -215,7 +215,7 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
             self.kernel_.centered_form(X),
             X,
             classes,
-            Settings(
+            DiscriminantSettings(
                 self.reg,
                 self.rank,
                 tol,

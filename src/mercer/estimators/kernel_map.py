@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.backends import namespace, placement
-from mercer.estimators.kernel_base import KernelEstimator
+from mercer.estimators.kernel_base import KERNEL_CONSTRAINTS, KernelEstimator
 from mercer.exceptions import DegenerateDataWarning, warn
 from mercer.expansion import KernelExpansion
 from mercer.features import kernel_features, most_columns, rows_of
@@ -114,7 +114,7 @@ class KernelMap(KernelEstimator):
     )
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **KernelEstimator._kernel_constraints,
+        **KERNEL_CONSTRAINTS,
         "rank": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"}), None],
         "method": [StrOptions({"cholesky", "fourier"})],
     }

@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.backends import adopt, backend_of, beside, is_foreign, namespace, to_numpy
-from mercer.estimators.kernel_base import KernelEstimator
+from mercer.estimators.kernel_base import KERNEL_CONSTRAINTS, KernelEstimator, unbound_kernel
 from mercer.exceptions import DegenerateDataWarning, warn
 from mercer.expansion import Eigenfunction, KernelExpansion
 from mercer.features import answer_dtype
@@ -177,7 +177,7 @@ class KernelPCA(KernelEstimator):
     null_eigenvalues_: Any
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **KernelEstimator._kernel_constraints,
+        **KERNEL_CONSTRAINTS,
         "n_components": [
             Interval(Integral, 1, None, closed="left"),
             Interval(RealNotInt, 0, 1, closed="neither"),
@@ -309,7 +309,7 @@ class KernelPCA(KernelEstimator):
 
     def _refuse_kernel(self) -> None:
         """Raise where the kernel, whatever the data, cannot do what was asked for."""
-        kernel = self._resolved(1)
+        kernel = unbound_kernel(self)
         if self.fit_inverse_transform:
             refuse_without_rows(kernel)
         if self.n_components == "parallel":

@@ -17,7 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimators.base import Planned, Saved
-from mercer.estimators.kernel_base import KernelEstimator
+from mercer.estimators.kernel_base import KERNEL_CONSTRAINTS
 from mercer.estimators.kernel_map import KernelMap
 from mercer.fit_report import Report
 from mercer.models.fields import INPUT, SavedEstimator, instance_of
@@ -98,7 +98,7 @@ class Kernelized(Planned, Saved, MetaEstimatorMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit"])],
-        **KernelEstimator._kernel_constraints,
+        **KERNEL_CONSTRAINTS,
         "rank": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"}), None],
         "method": [StrOptions({"cholesky", "fourier"})],
     }

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.backends import namespace
 from mercer.estimators.base import Planned, Saved, stand_in
+from mercer.estimators.kernel_base import unbound_kernel
 from mercer.estimators.kernel_pca import KernelPCA
 from mercer.estimators.pca import PCA
 from mercer.exceptions import DegenerateDataWarning, warn
@@ -190,7 +191,7 @@ def _signs(decision: Any) -> Any:
 
 def _left_out_footprint(model: PCA | KernelPCA, X: Any) -> Footprint:
     """The memory of `left_out_distances` for rows such as X."""
-    kernel = model._resolved(1) if isinstance(model, KernelPCA) else None
+    kernel = unbound_kernel(model) if isinstance(model, KernelPCA) else None
     work = workload_of(X, getattr(model, "n_jobs", None), kernel)
     if isinstance(model, PCA) and work.d <= min(work.n, LIMITS.whole):
         step = min(work.n, max(1, LIMITS.block_entries // max(1, work.d)))

@@ -70,7 +70,7 @@ def start_rank(n: int, reg: float | str) -> int:
 
 
 @dataclass(frozen=True)
-class Settings:
+class DiscriminantSettings:
     """What the user asked for."""
 
     reg: float | str
@@ -100,14 +100,14 @@ class Discriminants:
     reason: str
 
 
-def find_discriminants(kernel: Kernel, X: Any, classes: Classes, settings: Settings) -> Discriminants:
+def find_discriminants(kernel: Kernel, X: Any, classes: Classes, settings: DiscriminantSettings) -> Discriminants:
     """The discriminants of samples X in the given classes."""
     if settings.rank is not None:
         return on_features(kernel, X, classes, settings)
     return exactly(kernel, X, classes, settings)
 
 
-def _features(kernel: Kernel, X: Any, rank: int | str | None, settings: Settings) -> Features:
+def _features(kernel: Kernel, X: Any, rank: int | str | None, settings: DiscriminantSettings) -> Features:
     return kernel_features(
         kernel,
         X,
@@ -121,7 +121,7 @@ def _features(kernel: Kernel, X: Any, rank: int | str | None, settings: Settings
 # --- on a factor -----------------------------------------------------------------------------------------
 
 
-def on_features(kernel: Kernel, X: Any, classes: Classes, settings: Settings) -> Discriminants:
+def on_features(kernel: Kernel, X: Any, classes: Classes, settings: DiscriminantSettings) -> Discriminants:
     """The directions within the span of a factor's landmarks."""
     features = _features(kernel, X, settings.rank, settings)
     S = scatter(features.F, classes, settings.n_jobs)
@@ -175,7 +175,7 @@ class Solved:
     reason: str
 
 
-def exactly(kernel: Kernel, X: Any, classes: Classes, settings: Settings) -> Discriminants:
+def exactly(kernel: Kernel, X: Any, classes: Classes, settings: DiscriminantSettings) -> Discriminants:
     """The directions in the span of all samples."""
     # BLAS's own threads spin for a while after each product, and would take a core from those that read tiles.
     with backend_of(X if X.ndim == 2 else np.empty(0)).one_thread():
@@ -221,7 +221,7 @@ def _dual_expansion(kernel: Kernel, X: Any, A: WeightedCentered, dual: Any, n_jo
 # --- up to 2048 samples: the matrix in memory --------------------------------------------------------------
 
 
-def _in_memory(kernel: Kernel, X: Any, classes: Classes, settings: Settings) -> Way:
+def _in_memory(kernel: Kernel, X: Any, classes: Classes, settings: DiscriminantSettings) -> Way:
     """By one Cholesky factor, or by the eigenvalues where the penalty is to be chosen; NumPy whatever the data."""
     K = gram_of(kernel, X, n_jobs=settings.n_jobs)
     A = _weighted(Dense(to_numpy(K.to_dense())), classes)
@@ -274,7 +274,7 @@ def _by_cholesky(Kw: np.ndarray, classes: Classes, mu: float) -> Solved:
 # --- beyond: streamed tiles --------------------------------------------------------------------------------
 
 
-def _streamed(kernel: Kernel, X: Any, classes: Classes, settings: Settings) -> Way:
+def _streamed(kernel: Kernel, X: Any, classes: Classes, settings: DiscriminantSettings) -> Way:
     """By conjugate gradients, in float32 as far as that goes, then in float64, where the residuals are taken.
 
     The room of a row is what a factor of K leaves it, times the share of that which random vectors find to be left by
@@ -327,13 +327,15 @@ def _streamed(kernel: Kernel, X: Any, classes: Classes, settings: Settings) -> W
     return A, mu, reg, path, solved
 
 
-def _start_factor(K: Operator, settings: Settings) -> Any:
+def _start_factor(K: Operator, settings: DiscriminantSettings) -> Any:
     """F in float32, which is enough to choose a penalty and to precondition with."""
     rank = start_rank(K.n, settings.reg)
     return rpcholesky(K, rank, generator_from(settings.random_state), dtype=K.xp.float32, rounds=4).F
 
 
-def _chosen_reg(F: Any, S: Scatter, classes: Classes, variance: float, settings: Settings) -> tuple[float, Any]:
+def _chosen_reg(
+    F: Any, S: Scatter, classes: Classes, variance: float, settings: DiscriminantSettings
+) -> tuple[float, Any]:
     """The penalty that was asked for, or the one of least leave-one-out error on the factor, with its path."""
     if settings.reg != "loo":
         return float(settings.reg), None
