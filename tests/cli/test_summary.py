@@ -1,0 +1,35 @@
+"""The summary of a fit: every line says what the estimator knows, and is left out if it knows nothing."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from mercer import PCA, KernelPCA
+from mercer.cli import summary
+
+X = np.random.default_rng(0).normal(size=(30, 3))
+
+
+def test_a_kernel_and_its_width_are_named_with_the_rule():
+    model = KernelPCA(2, kernel="rbf", gamma="median").fit(X)
+    assert summary.fitted_kernel(model) == ("kernel", f"rbf, gamma {model.gamma_:.4g} (median)")
+    assert summary.fitted_kernel(KernelPCA(2, kernel="cosine").fit(X)) == ("kernel", "cosine")
+    assert summary.fitted_kernel(PCA(2).fit(X)) is None
+
+
+def test_shares_of_the_variance_add_up_to_what_is_told():
+    model = PCA(3).fit(X)
+    assert summary.explained(model)[1].startswith("100.0% of the variance: ")
+    many = SimpleNamespace(explained_variance_ratio_=[0.1] * 10)
+    assert summary.explained(many)[1].endswith("10.0% …")
+
+
+def test_the_residual_is_relative_to_the_largest_eigenvalue():
+    model = SimpleNamespace(eigenvalues_=[4.0, 1.0], residuals_=[2e-9, 4e-9])
+    assert summary.residual(model) == ("residual", "1.0e-09 of the largest eigenvalue")
+
+
+@pytest.mark.parametrize("values", [[], [0.0]])
+def test_without_a_positive_eigenvalue_there_is_no_residual(values):
+    assert summary.residual(SimpleNamespace(eigenvalues_=values, residuals_=values)) is None
