@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test test-torch test-processors test-oldest test-pythons test-page page check-page lint bench pictures clean
+.PHONY: demo test test-torch test-gallery test-processors test-oldest test-pythons test-page page check-page lint bench pictures clean
 
 $(VENV)/.made:
 	$(PYTHON) -m venv $(VENV)
@@ -57,6 +57,10 @@ test-pythons:
 test-torch: $(VENV)/.installed-test
 	$(BIN)/python -c 'import torch' 2>/dev/null || $(BIN)/pip install --quiet torch==2.13.0
 	$(BIN)/pytest -m torch tests
+
+# scikit-learn's gallery with Mercer's classes; EXAMPLES='plot_kernel_pca manifold' chooses some.
+test-gallery: $(VENV)/.installed-test
+	$(BIN)/python scripts/sklearn_gallery.py $(EXAMPLES)
 
 # The script of the pages is built from TypeScript and committed, so that nobody needs node to use Mercer.
 CLIENT := src/mercer/web/client
