@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from mercer.cli.main import main
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "guide" / "cli.md").read_text()
-VARIES = ("time", "memory", "residual")  # from machine to machine
+VARIES = ("time", "memory", "residual", "page")  # from machine to machine
 
 
 def sessions():

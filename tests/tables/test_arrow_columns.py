@@ -11,7 +11,7 @@ from mercer.tables.table import Choice, read_table
 
 def test_ids_and_labels_stay_what_they_are(table):
     text = "i,zip,l,x\n9007199254740993,00123,1.5,1\n9007199254740995,90210,,2\n"
-    found = read_table(table(text), Choice(label="l", id="i", drop=("zip",)))
+    found = read_table(table(text), Choice(label="l", id="i", columns=("x",)))
     assert found.ids.dtype == np.int64 and found.ids.tolist() == [9007199254740993, 9007199254740995]
     assert found.labels[0] == 1.5 and np.isnan(found.labels[1])
     assert found.columns["zip"].tolist() == ["00123", "90210"]

@@ -126,3 +126,19 @@ def test_a_closed_pipe_is_not_a_failure():
         running.stdout.close()
         assert running.stderr.read() == b""
         assert running.wait() == 0
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "csv.gz"])
+def test_text_that_a_spreadsheet_would_run_is_made_inert_and_comes_back(tmp_path, suffix):
+    texts = ["=1+1", "@x", "+49 30", "-", "\t=x", "'=x", "''-y", "x=1", "'x", None, "a,=b", '=HYPERLINK("x")']
+    given = {"=name": np.array(texts, object), "n": -np.arange(12.0)}
+    path = tmp_path / f"t.{suffix}"
+    write_table(path, given, inert=True)
+    whole = path.read_bytes()
+    lines = (gzip.decompress(whole) if suffix.endswith("gz") else whole).decode().splitlines()
+    assert not any(line.lstrip('"')[:1] in "=+@" for line in lines if line)
+    assert lines[2].endswith("-1") or lines[2].endswith("-1.0")  # numbers stay numbers
+    found = read_columns(path)
+    assert found["=name"].tolist() == texts and found["n"].tolist() == (-np.arange(12.0)).tolist()
+    write_table(tmp_path / "plain.csv", given)
+    assert (tmp_path / "plain.csv").read_text().startswith("=name")

@@ -21,6 +21,7 @@ from mercer.cli.options import (
     json_option,
     names_option,
     option,
+    page_options,
     run_options,
     score_options,
     seed_option,
@@ -28,6 +29,7 @@ from mercer.cli.options import (
     table_options,
     unknown,
     verb,
+    with_page_columns,
 )
 from mercer.cli.outputs import OutputFiles, make_folder, refuse_bad_outputs, refuse_other_than_page
 from mercer.cli.record import json_value, record_path
@@ -56,6 +58,7 @@ COMPARED = [name for name, method in METHODS.items() if not method.takes_second]
     help="With --methods: where to write the coordinates and run.json of each.",
 )
 @option("--report", metavar="FILE", section=OUTPUT, help="A page with all maps, linked.")
+@page_options
 @json_option
 @seed_option("Seeds the methods, and chooses the rows that are sampled.")
 @jobs_option
@@ -70,6 +73,8 @@ def command(
     metric: str,
     output: str | None,
     report: str | None,
+    page_columns: tuple[str, ...],
+    page_record: bool,
     as_json: bool,
     seed: int,
     jobs: int | None,
@@ -86,9 +91,10 @@ def command(
     by the Procrustes disparity of their shapes (0 means the same shape) and the share of neighbours in common.
     """
     from mercer.cli.fit import FitRequest
+    from mercer.cli.pages import MOST_VALUES
     from mercer.cli.table_input import refuse_metric, source_name
 
-    choice = table_choice(options)
+    choice = with_page_columns(table_choice(options), page_columns)
     _refuse(coordinates, methods, choice, output)
     settings = {"neighbors": neighbors, "sample": sample_size(sample), "seed": seed, "metric": metric}
     refuse_metric(metric)
@@ -99,13 +105,13 @@ def command(
     written += [record_path(path) for path in written]
     refuse_bad_outputs([*map(str, written), *([report] if report else [])], [table, *coordinates])
     if methods:
-        request = FitRequest(table, AUTO, choice=choice, seed=seed, jobs=jobs)
+        request = FitRequest(table, AUTO, choice=choice, seed=seed, jobs=jobs, report=report)
         rows, maps = _fitted_maps(request, methods, output, settings, console)
     else:
-        rows, maps = _read_maps(table, coordinates, coords, choice, settings, console)
+        rows, maps = _read_maps(table, coordinates, coords, choice, settings, console, MOST_VALUES if report else 0)
     pairs = [agreement(a, b, neighbors, seed) for a, b in combinations(maps, 2)]
     if report is not None:
-        _write_page(report, table, maps, rows, choice.get("label"))
+        held = _write_page(report, table, maps, rows, choice.get("label"), page_columns or None, page_record)
     if as_json:
         print_json({"table": table, "maps": {m.name: json_value(m.scores) for m in maps}, "agreement": pairs})
     else:
@@ -114,7 +120,7 @@ def command(
         print_side_by_side(maps)
         print_agreement(pairs)
     if report is not None:
-        console.field("page", report)
+        console.field("page", f"{report} ({held})")
     if methods and (len(maps) < len(methods) or maps[-1].stopped):
         raise Failure(f"stopped; compared only {', '.join(m.name for m in maps)}", STOPPED)
 
@@ -153,15 +159,16 @@ def _fitted_maps(
     request: FitRequest, methods: tuple[str, ...], output: str | None, settings: dict[str, Any], console: Console
 ) -> tuple[Table, list[ScoredMap]]:
     """The table, and a map by each method. Ctrl-C ends with the maps that are done."""
+    from mercer.cli.pages import MOST_VALUES
     from mercer.cli.table_input import as_choice, read, refuse_no_rows
 
-    rows = read(request.table, as_choice(request.choice), console)
+    rows = read(request.table, as_choice(request.choice), console, originals=MOST_VALUES if request.report else 0)
     refuse_no_rows(rows)
     found: list[ScoredMap] = []
     for method in methods:
         place = None if output is None else str(Path(output) / f"{method}.csv")
         try:
-            found.append(_fit_one(replace(request, method=method, output=place), rows, settings, console))
+            found.append(_fit_one(replace(request, method=method, output=place, report=None), rows, settings, console))
         except KeyboardInterrupt:
             if not found:
                 raise
@@ -193,13 +200,14 @@ def _read_maps(
     choice: dict[str, Any],
     settings: dict[str, Any],
     console: Console,
+    originals: int,
 ) -> tuple[Table, list[ScoredMap]]:
     """The table, and the maps of the files, row by row."""
     from mercer.cli.map_file import map_names, matched, read_map, table_of_map
     from mercer.cli.pages import quality_report
 
     maps = matched([read_map(file, coords=coords, id=choice.get("id")) for file in files])
-    rows, first = table_of_map(path, maps[0], choice, console)
+    rows, first = table_of_map(path, maps[0], choice, console, originals=originals)
     maps = matched([first, *maps[1:]])
     found = []
     for name, each in zip(map_names(maps), maps, strict=True):
@@ -209,14 +217,23 @@ def _read_maps(
     return rows, found
 
 
-def _write_page(path: str, table: str, maps: list[ScoredMap], rows: Table, label: str | None) -> None:
-    from mercer.cli.pages import page_writer, title_of
-    from mercer.web.page import Map
+def _write_page(
+    path: str,
+    table: str,
+    maps: list[ScoredMap],
+    rows: Table,
+    label: str | None,
+    chosen: tuple[str, ...] | None,
+    whole: bool,
+) -> str:
+    """Write a page with all maps. Returns what it holds."""
+    from mercer.cli.pages import contents, page_of, run_shown, title_of
+    from mercer.web.page import Map, write_page
 
-    drawn = [Map(m.name, m.values, m.axes, json_value(m.scores), m.record) for m in maps]
-    title = f"{title_of(table)}: {', '.join(m.name for m in maps)}"
+    drawn = [Map(m.name, m.values, m.axes, json_value(m.scores), run_shown(m.record, whole)) for m in maps]
+    page = page_of(f"{title_of(table)}: {', '.join(m.name for m in maps)}", drawn, rows, label, chosen)
     with OutputFiles() as files:
-        files.add(path, page_writer(title, drawn, rows, label))
+        return contents(page, files.add(path, lambda part: write_page(page, part)).stat().st_size)
 
 
 def agreement(a: ScoredMap, b: ScoredMap, neighbors: int, seed: int = 0) -> dict[str, Any]:

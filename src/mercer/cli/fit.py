@@ -19,15 +19,18 @@ from mercer.cli.options import (
     OUTPUT,
     SectionOption,
     Verb,
+    inert_option,
     jobs_option,
     json_option,
     option,
+    page_options,
     run_options,
     seed_option,
     table_choice,
     table_options,
     unknown,
     verb,
+    with_page_columns,
 )
 from mercer.cli.outputs import STDOUT, refuse_bad_outputs, refuse_other_than_page, refuse_unwritable_table
 from mercer.cli.parameters import Parameter, option_owners, parameters_of
@@ -151,6 +154,8 @@ def _as_option(parameter: Parameter, section: str) -> click.Parameter:
 )
 @option("--save", metavar="FILE", section=OUTPUT, help="The fitted model, for mercer transform and mercer.load.")
 @option("--report", metavar="FILE", section=OUTPUT, help="A page with the map and its quality that opens offline.")
+@inert_option
+@page_options
 @json_option
 @seed_option("The same seed, data and machine give the same bytes.")
 @jobs_option
@@ -196,6 +201,8 @@ class FitRequest:
 
     parameters : those of the estimator that differ from the command's defaults
     choice : fields of `mercer.tables.table.Choice`
+    inert : whether text that a spreadsheet would run is made harmless in a csv file
+    page_columns, page_record : what goes into the page; None stands for what is fitted or kept
     expected : "table" and "second" -> the sha256 that the input of a recorded run had
     """
 
@@ -209,6 +216,9 @@ class FitRequest:
     output: str | None = None
     save: str | None = None
     report: str | None = None
+    page_columns: tuple[str, ...] | None = None
+    page_record: bool = False
+    inert: bool = True
     expected: dict[str, str] = field(default_factory=dict)
     strict: bool = False
 
@@ -239,7 +249,9 @@ def request_from(context: click.Context, options: dict[str, Any]) -> FitRequest:
     merged["parameters"] = recorded.get("parameters", {}) | parameters
     if merged["method"] in METHODS:
         merged["parameters"] = METHODS[merged["method"]].consistent(merged["parameters"], parameters)
-    merged["choice"] = recorded.get("choice", {}) | table_choice(options)
+    merged["choice"] = with_page_columns(recorded.get("choice", {}) | table_choice(options), options["page_columns"])
+    merged |= {"page_columns": options["page_columns"] or None, "page_record": options["page_record"]}
+    merged["inert"] = options["inert"]
     if not any(merged.get(name) for name in OUTPUTS):
         merged["output"] = STDOUT
     request = FitRequest(**merged)
@@ -330,8 +342,8 @@ def run(request: FitRequest, console: Console, *, as_document: bool = False, dry
     record = fit.record(request, seconds)
     if request.report is not None:
         record |= _scores(fit, request.seed, console)
-    fit.write(request, record, record_at, console, seconds)
-    _summarize(fit, request, record_at, console)
+    files = fit.write(request, record, record_at, console, seconds)
+    _summarize(fit, request, files | ({"record": str(record_at)} if record_at else {}), console)
     if as_document:
         print_json(record)
     return STOPPED if record["stopped"] else 0
@@ -349,10 +361,11 @@ def _refuse_parameters(request: FitRequest) -> None:
 
 
 def _read_tables(request: FitRequest, console: Console) -> tuple[Table, Table | None]:
+    from mercer.cli.pages import MOST_VALUES
     from mercer.cli.table_input import as_choice, match, read, read_second
 
     choice = as_choice(request.choice)
-    table = read(request.table, choice, console)
+    table = read(request.table, choice, console, originals=MOST_VALUES if request.report else 0)
     _compare_digest(request, "table", table, console)
     if request.second is None:
         return table, None
@@ -391,7 +404,7 @@ def _scores(fit: FittedTable, seed: int, console: Console) -> dict[str, Any]:
         return {"stopped": True}
 
 
-def _summarize(fit: FittedTable, request: FitRequest, record_at: Path | None, console: Console) -> None:
+def _summarize(fit: FittedTable, request: FitRequest, files: dict[str, str], console: Console) -> None:
     """Tell what was done, in a few lines on stderr."""
     from mercer.cli.table_input import source_name
 
@@ -401,8 +414,5 @@ def _summarize(fit: FittedTable, request: FitRequest, record_at: Path | None, co
     for name, value in fit.method.summarize(fit.estimator):
         console.field(name, value)
     console.field("time", f"{fit.seconds:.2g} s")
-    for what, path in request.files.items():
-        if path != STDOUT:
-            console.field(what, path)
-    if record_at is not None:
-        console.field("record", str(record_at))
+    for what, path in files.items():
+        console.field(what, path)

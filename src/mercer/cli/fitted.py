@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,12 +12,12 @@ import numpy as np
 from mercer.cli.console import Console
 from mercer.cli.methods import HIDDEN, FitMethod
 from mercer.cli.outputs import STDOUT, OutputFiles
-from mercer.cli.pages import page_writer, title_of
+from mercer.cli.pages import contents, page_of, run_shown, title_of
 from mercer.cli.record import fit_facts, input_entry, json_value, new_record, write_record
 from mercer.models.model_file import save_model
 from mercer.tables.source import digest_of
 from mercer.tables.table import Table, write_table
-from mercer.web.page import Map
+from mercer.web.page import Map, Page, write_page
 
 if TYPE_CHECKING:
     from mercer.cli.fit import FitRequest
@@ -83,14 +82,15 @@ class FittedTable:
             notes["second"] = self.second.preparation.to_dict()
         return notes
 
-    def page(self, request: FitRequest, record: dict[str, Any]) -> Callable[[Path], int]:
-        """The function that writes the page of the fit. The scores are those of its first map."""
+    def page(self, request: FitRequest, record: dict[str, Any]) -> Page:
+        """The page of the fit. The scores are those of its first map."""
+        run = run_shown(record, request.page_record)
         maps = [
-            Map(title, self.coordinates[:, part], self.names[part], record.get("quality") if i == 0 else None, record)
+            Map(title, self.coordinates[:, part], self.names[part], record.get("quality") if i == 0 else None, run)
             for i, (title, part) in enumerate(self.method.views(len(self.names)))
         ]
         title = f"{title_of(request.table)}: {self.method.title}"
-        return page_writer(title, maps, self.table, request.choice.get("label"))
+        return page_of(title, maps, self.table, request.choice.get("label"), request.page_columns)
 
     def write(
         self,
@@ -99,19 +99,27 @@ class FittedTable:
         record_at: Path | None,
         console: Console,
         seconds: dict[str, float],
-    ) -> None:
-        """Write all files or none. Coordinates for stdout come last, when nothing else can fail."""
+    ) -> dict[str, str]:
+        """Write all files or none. Coordinates for stdout come last, when nothing else can fail.
+
+        Returns what was written, each with its path, and for a page what it holds.
+        """
         started = time.perf_counter()
         columns = map_columns(self.table, self.names, self.coordinates, request.choice)
+        written = {what: path for what, path in request.files.items() if path != STDOUT}
         with OutputFiles() as files, console.working("writing"):
             parts = {}
             if request.output not in (None, STDOUT):
-                parts["coordinates"] = files.add(request.output, lambda path: write_table(path, columns))
+                parts["coordinates"] = files.add(
+                    request.output, lambda path: write_table(path, columns, inert=request.inert)
+                )
             if request.save is not None:
                 notes = self.notes(request)
                 parts["model"] = files.add(request.save, lambda path: save_model(self.estimator, path, notes))
             if request.report is not None:
-                parts["page"] = files.add(request.report, self.page(request, record))
+                page = self.page(request, record)
+                parts["page"] = files.add(request.report, lambda path: write_page(page, path))
+                written["page"] += f" ({contents(page, parts['page'].stat().st_size)})"
             seconds["write"] = time.perf_counter() - started
             record["outputs"] = [
                 {"what": what, "path": request.files[what], "sha256": digest_of(part)} for what, part in parts.items()
@@ -120,6 +128,7 @@ class FittedTable:
                 files.add(record_at, lambda path: write_record(record, path))
         if request.output == STDOUT:
             write_table(STDOUT, columns)
+        return written
 
 
 def fit_table(

@@ -138,7 +138,13 @@ def map_names(maps: list[MapFile]) -> list[str]:
 
 
 def table_of_map(
-    path: str, found: MapFile, choice: dict[str, Any], console: Console, *, model: str | None = None
+    path: str,
+    found: MapFile,
+    choice: dict[str, Any],
+    console: Console,
+    *,
+    model: str | None = None,
+    originals: int = 0,
 ) -> tuple[Table, MapFile]:
     """A table and its map, row by row. The table is prepared as the map's run did, unless options say otherwise."""
     preparation = None
@@ -148,7 +154,7 @@ def table_of_map(
         from mercer.cli.transform import open_model, preparation_in
 
         preparation = preparation_in(open_model(model)[1], "preparation")
-    table = read(path, as_choice(found.choice | choice), console, preparation=preparation)
+    table = read(path, as_choice(found.choice | choice), console, preparation=preparation, originals=originals)
     if table.ids is not None and found.ids is not None:
         mine, theirs = common_rows(table.ids, found.ids, (path, found.path))
         return rows_of(table, mine), found.rows(theirs)

@@ -126,7 +126,8 @@ table_options = _together(
     option("--label", metavar="COLUMN", section=TABLE, help="Column of classes: kept beside the rows, not fitted."),
     option("--id", metavar="COLUMN", section=TABLE, help="Column that names the rows: kept beside them, not fitted."),
     names_option("--drop", section=TABLE, help="Columns to leave out: a,b, or give the option several times."),
-    names_option("--columns", section=TABLE, help="Use these columns and no others."),
+    names_option("--columns", section=TABLE, help="Fit these columns and no others."),
+    names_option("--keep", section=TABLE, help="Columns to show on the page though they are not fitted."),
     option(
         "--impute",
         type=click.Choice(["mean", "median", "zero", "drop"]),
@@ -157,6 +158,26 @@ def _console(_: click.Context, __: click.Parameter, quiet: bool) -> Console:
     return Console(quiet)
 
 
+inert_option = option(
+    "--spreadsheet-safe/--no-spreadsheet-safe",
+    "inert",
+    default=True,
+    section=OUTPUT,
+    help="Whether text in a csv file that begins with = + - @ gets an apostrophe, so that no spreadsheet runs it.",
+)
+page_options = _together(
+    names_option(
+        "--page-columns",
+        section=OUTPUT,
+        help="Columns on the page, besides id and label; none for no others. By default those that are fitted or kept.",
+    ),
+    option(
+        "--page-record",
+        is_flag=True,
+        section=OUTPUT,
+        help="Put the whole record on the page, with command line, paths, machine and times.",
+    ),
+)
 run_options = _together(
     option("--quiet", "-q", "console", is_flag=True, callback=_console, help="Print only warnings and errors."),
     option("--debug", is_flag=True, expose_value=False, callback=_set_debug, help="Show where an error came from."),
@@ -206,5 +227,11 @@ score_options = _together(
 
 def table_choice(options: dict[str, Any]) -> dict[str, Any]:
     """The options about the table that were given, as fields of `mercer.tables.table.Choice`."""
-    names = ("label", "id", "drop", "columns", "impute", "encode", "scale", "dtype")
+    names = ("label", "id", "drop", "columns", "keep", "impute", "encode", "scale", "dtype")
     return {name: options[name] for name in names if options.get(name)}
+
+
+def with_page_columns(choice: dict[str, Any], wanted: tuple[str, ...]) -> dict[str, Any]:
+    """A choice that also keeps the columns of --page-columns: those that are not fitted must be read for the page."""
+    more = [name for name in wanted if name != "none"]
+    return choice | {"keep": tuple(dict.fromkeys([*choice.get("keep", ()), *more]))} if more else choice

@@ -1,19 +1,29 @@
-"""Pages of maps: the scores of a map, the columns to colour it by, and the file that holds both."""
+"""Pages of maps: the scores of a map, what a page holds of the table, and the file.
+
+A page is sent to other people, so that nothing goes into it by accident: ids, labels, the columns that were fitted and
+those of --keep. --page-columns chooses others. Of the run it tells what made the map, but no path, command line or
+machine, unless --page-record asks for the whole record.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from mercer.cli.errors import unsuitable
+from mercer.memory import format_bytes
 from mercer.quality import report
+from mercer.tables.source import listed
 from mercer.tables.table import Table
-from mercer.web.page import Map, Page, write_page
+from mercer.web.page import AsFitted, Map, Page
 
-MOST_COLUMNS, MOST_VALUES = 100, 4_000_000  # of the table on a page; with more it would not open quickly
+MOST_COLUMNS, MOST_VALUES = 100, 4_000_000  # of X on a page; with more it would not open quickly
 NEIGHBORS = 15
+NONE = ("none",)  # what --page-columns says for no columns at all
+_RUN = ("method", "why", "estimator", "parameters", "seed", "fit", "stopped")
+_VARYING = ("seconds", "bytes")  # facts about a fit that differ from run to run; bytes depend on what is free
 
 
 def quality_report(table: Table, Y: np.ndarray, *, seed: int = 0, neighbors: int = NEIGHBORS, **settings: Any) -> Any:
@@ -34,25 +44,84 @@ def title_of(path: str) -> str:
     return "stdin" if path == "-" else Path(path).name
 
 
+def run_shown(record: dict[str, Any] | None, whole: bool = False) -> dict[str, Any] | None:
+    """What a page tells of a run: the same for every repetition, and nothing about the machine, unless all of it."""
+    if record is None or whole:
+        return record
+    told = {name: _steady(record[name]) for name in _RUN if name in record}
+    if isinstance(record.get("input"), dict):
+        told["input"] = {name: record["input"].get(name) for name in ("rows", "columns", "sha256")}
+    versions = record.get("versions", {})
+    return told | {"versions": {name: versions[name] for name in versions if name not in ("platform", "machine")}}
+
+
+def _steady(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _steady(part) for name, part in value.items() if name not in _VARYING}
+    return value
+
+
 def label_name(table: Table, label: str | None) -> str:
     return label or table.preparation.label or "label"
 
 
 def columns_shown(table: Table, label: str | None) -> dict[str, np.ndarray]:
-    """The columns on a page: the labels, the columns beside X, and those of X unless they are too many."""
+    """What a page can hold of a table, as the file has it: labels, kept columns, and those of X unless too many."""
+    made = table.preparation.columns
     shown: dict[str, np.ndarray] = {}
     if table.labels is not None:
         shown[label_name(table, label)] = table.labels
-    shown |= {name: column for name, column in table.columns.items() if name not in shown}
-    n, d = table.X.shape
-    if d <= MOST_COLUMNS and n * d <= MOST_VALUES and isinstance(table.X, np.ndarray):
-        shown |= {name: table.X[:, i] for i, name in enumerate(table.features) if name not in shown}
+    shown |= {name: column for name, column in table.columns.items() if name not in (*made, *shown)}
+    if len(made) <= MOST_COLUMNS:
+        shown |= {name: table.originals[name] for name in made if name in table.originals and name not in shown}
     return shown
 
 
-def page_writer(title: str, maps: list[Map], table: Table, label: str | None) -> Callable[[Path], int]:
-    """The function that writes a page of maps of one table, coloured by its labels."""
-    columns = columns_shown(table, label)
+def only(
+    columns: dict[str, np.ndarray], chosen: tuple[str, ...] | None, label: str | None = None
+) -> dict[str, np.ndarray]:
+    """The label and the chosen columns; all of them if --page-columns was not given."""
+    if chosen is None:
+        return columns
+    wanted = () if chosen == NONE else chosen
+    missing = [name for name in wanted if name not in columns]
+    if missing:
+        raise unsuitable(
+            f"--page-columns: {listed(missing)} cannot be shown. The page can have {listed(columns, 10) or 'none'}."
+        )
+    return {name: column for name, column in columns.items() if name == label or name in wanted}
+
+
+def as_fitted(table: Table) -> dict[str, AsFitted]:
+    """Column → how its values were filled and scaled; columns that were fitted as they are do not appear."""
+    preparation, found, place = table.preparation, dict[str, AsFitted](), 0
+    for rule in preparation.rules:
+        width = len(rule.features(preparation.encode))
+        number = rule.categories is None and preparation.spread is not None
+        centre = preparation.centre[place] if number and preparation.centre else 0.0
+        spread = preparation.spread[place] if number and preparation.spread else 1.0
+        how = AsFitted(rule.fill, centre, spread)
+        if how != AsFitted():
+            found[rule.name] = how
+        place += width
+    return found
+
+
+def page_of(title: str, maps: list[Map], table: Table, label: str | None, chosen: tuple[str, ...] | None) -> Page:
+    """The page of maps of one table, coloured by its labels."""
     colour = label_name(table, label) if table.labels is not None else None
-    page = Page(title, maps, table.ids, columns, colour, table.images)
-    return lambda path: write_page(page, path)
+    columns = only(columns_shown(table, label), chosen, colour)
+    fitted = {name: how for name, how in as_fitted(table).items() if name in columns}
+    return Page(title, maps, table.ids, columns, colour, table.images, fitted)
+
+
+def contents(page: Page, size: int) -> str:
+    """What a page holds, in a line.
+
+    >>> contents(Page("", [Map("", np.eye(3))], columns={"kind": np.arange(3)}), 1500)
+    '1.5 kB, 3 rows with: kind'
+    """
+    held = [*(["ids"] if page.ids is not None else []), *page.columns, *(["images"] if page.images is not None else [])]
+    shown = [*held[:8], *([f"{len(held) - 8} more columns"] if len(held) > 8 else [])]
+    rows = len(np.asarray(page.maps[0].coordinates))
+    return f"{format_bytes(size)}, {rows:,} rows with: {', '.join(shown) or 'coordinates only'}"

@@ -15,11 +15,13 @@ from mercer.cli.options import (
     names_option,
     neighbors_option,
     option,
+    page_options,
     run_options,
     seed_option,
     table_choice,
     table_options,
     verb,
+    with_page_columns,
 )
 from mercer.cli.outputs import OutputFiles, refuse_bad_outputs, refuse_other_than_page
 from mercer.cli.record import json_value
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 @names_option("--coords", section=MAPS, help="Columns that are coordinates, in files without a run.json.")
 @neighbors_option(MAPS)
 @table_options
+@page_options
 @json_option
 @seed_option("Chooses the rows that are sampled for the scores.")
 @run_options
@@ -54,6 +57,8 @@ def command(
     data: str | None,
     coords: tuple[str, ...],
     neighbors: int,
+    page_columns: tuple[str, ...],
+    page_record: bool,
     as_json: bool,
     seed: int,
     console: Console,
@@ -71,8 +76,7 @@ def command(
     refuse_other_than_page(output)
 
     from mercer.cli.map_file import map_names, matched, read_map, table_of_map
-    from mercer.cli.pages import quality_report, title_of
-    from mercer.memory import format_bytes
+    from mercer.cli.pages import MOST_VALUES, as_fitted, contents, only, quality_report, run_shown, title_of
     from mercer.web.page import Map, Page, write_page
 
     choice = table_choice(options)
@@ -80,7 +84,8 @@ def command(
     maps = matched([read_map(path, coords=coords, id=choice.get("id"), label=label) for path in coordinates])
     table = None
     if data is not None:
-        table, first = table_of_map(data, maps[0], choice, console)
+        wanted = with_page_columns(choice, page_columns)
+        table, first = table_of_map(data, maps[0], wanted, console, originals=MOST_VALUES)
         maps = matched([first, *maps[1:]])
     drawn = []
     for name, found in zip(map_names(maps), maps, strict=True):
@@ -88,24 +93,29 @@ def command(
         if table is not None:
             with console.working(f"scoring {name}"):
                 scores = json_value(quality_report(table, found.values, seed=seed, neighbors=neighbors).scores)
-        drawn.append(Map(name, found.values, found.names, scores, found.record))
-    columns, color_by = page_columns(maps, table, choice.get("label") or maps[0].choice.get("label"))
+        drawn.append(Map(name, found.values, found.names, scores, run_shown(found.record, page_record)))
+    columns, color_by = possible_columns(maps, table, choice.get("label") or maps[0].choice.get("label"))
+    columns = only(
+        {k: v for k, v in columns.items() if k not in choice.get("drop", ())}, page_columns or None, color_by
+    )
+    fitted = {} if table is None else {name: how for name, how in as_fitted(table).items() if name in columns}
     ids = table.ids if table is not None and table.ids is not None else maps[0].ids
     images = None if table is None else table.images
-    page = Page(title or ", ".join(title_of(path) for path in coordinates), drawn, ids, columns, color_by, images)
+    title = title or ", ".join(title_of(path) for path in coordinates)
+    page = Page(title, drawn, ids, columns, color_by, images, fitted)
     sizes = []
     with OutputFiles() as files:
         files.add(output, lambda path: sizes.append(write_page(page, path)))
-    console.field("page", f"{output} ({format_bytes(sizes[0])}): open it in a browser; no network is needed")
+    console.field("page", f"{output} ({contents(page, sizes[0])})")
     if as_json:
         shape = {"rows": len(maps[0].values), "maps": [m.name for m in drawn], "columns": list(columns)}
         print_json({"page": output, "bytes": sizes[0], **shape})
 
 
-def page_columns(
+def possible_columns(
     maps: list[MapFile], table: Table | None, label: str | None
 ) -> tuple[dict[str, np.ndarray], str | None]:
-    """The columns of a page, labels first, then those of the files and of the table; and the one to colour by."""
+    """What a page can show, labels first, then columns of the files and of the table; and the one to colour by."""
     from mercer.cli.pages import columns_shown
 
     columns: dict[str, np.ndarray] = {}

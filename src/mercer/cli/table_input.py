@@ -15,16 +15,19 @@ from mercer.tables.table import Choice, Table, open_source, read_table
 
 
 def as_choice(given: dict[str, Any]) -> Choice:
-    """The choice that options or a record describe. Fields that this version does not know are ignored."""
+    """The choice that options or a record describe. Fields that this version does not know are ignored.
+
+    Only the columns of --keep are carried beside X: what nobody asked for must not get into a page.
+    """
     known = {part.name for part in fields(Choice)}
     settings: dict[str, Any] = {name: value for name, value in given.items() if name in known}
-    return Choice(**settings)
+    return Choice(**{"keep": ()} | settings)
 
 
-def read(path: str, choice: Choice, console: Console, *, preparation: Any = None) -> Table:
-    """Read a table and show its notes."""
+def read(path: str, choice: Choice, console: Console, *, preparation: Any = None, originals: int = 0) -> Table:
+    """Read a table and show its notes. A page needs the `originals`, at most so many values."""
     with console.working(f"reading {path}"):
-        table = read_table(path, choice, preparation=preparation)
+        table = read_table(path, choice, preparation=preparation, originals=originals)
     for note in table.notes:
         console.note(note)
     return table
@@ -34,7 +37,7 @@ def read_second(path: str, choice: Choice, console: Console) -> Table:
     """Read the other table of a pair: prepared like the first, with its own columns, label and id optional."""
     names = set() if path == "-" else columns_in(path)
     label, id_ = (name if name in names else None for name in (choice.label, choice.id))
-    return read(path, replace(choice, drop=(), columns=None, label=label, id=id_), console)
+    return read(path, replace(choice, drop=(), columns=None, keep=(), label=label, id=id_), console)
 
 
 def columns_in(path: str) -> set[str]:
@@ -71,6 +74,7 @@ def rows_of(table: Table, rows: np.ndarray) -> Table:
         labels=None if table.labels is None else table.labels[rows],
         columns={name: column[rows] for name, column in table.columns.items()},
         images=None if table.images is None else [table.images[i] for i in rows],
+        originals={name: column[rows] for name, column in table.originals.items()},
     )
 
 

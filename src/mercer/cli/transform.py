@@ -11,7 +11,7 @@ import click
 from mercer.cli.console import Console, print_json
 from mercer.cli.errors import unsuitable
 from mercer.cli.methods import METHODS
-from mercer.cli.options import OUTPUT, TABLE, json_option, option, run_options, verb
+from mercer.cli.options import OUTPUT, TABLE, inert_option, json_option, option, run_options, verb
 from mercer.cli.outputs import STDOUT, OutputFiles, refuse_bad_outputs, refuse_unwritable_table
 from mercer.cli.record import input_entry, json_value, new_record, record_path, write_record
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     section=OUTPUT,
     help="Coordinates, in the format of the suffix; - is csv on stdout.",
 )
+@inert_option
 @json_option
 @run_options
 def command(
@@ -45,6 +46,7 @@ def command(
     label: str | None,
     id: str | None,
     output: str,
+    inert: bool,
     as_json: bool,
     console: Console,
 ) -> None:
@@ -93,7 +95,7 @@ def command(
         seconds={"all": time.perf_counter() - started},
     )
     with OutputFiles() as files:
-        part = files.add(output, lambda path: write_table(path, columns))
+        part = files.add(output, lambda path: write_table(path, columns, inert=inert))
         record["outputs"] = [{"what": "coordinates", "path": output, "sha256": digest_of(part)}]
         files.add(at, lambda path: write_record(record, path))
     console.field("table", f"{source_name(table)}: {len(values):,} rows")

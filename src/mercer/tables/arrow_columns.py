@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mercer.tables.dialect import MISSING
+from mercer.tables.dialect import INERT, MISSING
 from mercer.tables.source import TableError
 
 _EXACT = 2**53  # up to here every whole number is a float64
@@ -120,11 +120,16 @@ def floats_in_text(column: Column, decimal: str = ".") -> Column:
     return pc.cast(column, pa.float64())
 
 
+def texts_in_text(column: Column) -> np.ndarray:
+    """Text from a file without types. The apostrophe that keeps a spreadsheet from running a text is not part of it."""
+    return as_text(pc.replace_substring_regex(column, INERT, r"\1"))
+
+
 def numbers_in_text(column: Column, floats: bool = True, decimal: str = ".") -> np.ndarray:
     """Text from a file without types: numbers if all of it reads as numbers and nothing is lost (007 stays text)."""
     given, column = column, without(column, MISSING)  # a missing number in quotes is still missing
     if column.null_count == len(column):
-        return np.full(len(column), np.nan) if floats and given.null_count == len(given) else as_text(given)
+        return np.full(len(column), np.nan) if floats and given.null_count == len(given) else texts_in_text(given)
     try:
         whole = pc.cast(column, pa.int64())
         if pc.all(pc.equal(pc.cast(whole, column.type), column)).as_py():
@@ -132,11 +137,11 @@ def numbers_in_text(column: Column, floats: bool = True, decimal: str = ".") -> 
     except pa.ArrowInvalid:
         pass
     if not floats or pc.any(pc.match_substring_regex(column, r"^\s*[+-]?0\d")).as_py():
-        return as_text(given)
+        return texts_in_text(given)
     try:
         return float_values(floats_in_text(column, decimal))
     except pa.ArrowInvalid:
-        return as_text(given)
+        return texts_in_text(given)
 
 
 def without(column: Column, texts: tuple[str, ...]) -> Column:

@@ -15,6 +15,7 @@ from typing import BinaryIO, cast
 from mercer import memory
 from mercer.tables.source import CHUNK, TableError, digest_of, place_names, unique_names
 
+INERT = r"^'('*[=+\-@\t\r])"  # how text that a spreadsheet would run is written: with an apostrophe before it
 DELIMITERS = (",", ";", "\t", "|", " ")  # a space only between numbers
 MISSING = ("", "NA", "N/A", "NaN", "nan", "NAN", "null", "NULL", "Null", "None", "none", "?", "-")
 TRUE, FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
@@ -158,7 +159,7 @@ def _dialect(path: Path, lines: list[str]) -> Dialect:
         names, header = rows[0], 1
     if comments:
         notes.append(f"{len(comments)} lines at the start begin with # and were skipped.")
-    named, more = unique_names([name.strip() for name in names])
+    named, more = unique_names([re.sub(INERT, r"\1", name.strip()) for name in names])
     return Dialect(delimiter, named, not bare, lead, header, decimal, rows[header:], notes=[*notes, *more])
 
 

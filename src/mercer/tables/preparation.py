@@ -28,8 +28,9 @@ class Choice:
     Parameters
     ----------
     label, id : the columns that become `Table.labels` and `Table.ids`; they are not part of X.
-    drop : columns to keep out of X.
+    drop : columns to leave out altogether.
     columns : the columns that make up X, in this order; by default all that are left.
+    keep : columns to carry beside X, in `Table.columns`; by default all that are neither in X nor dropped.
     impute : what replaces missing numbers: "mean", "median" or "zero". Missing text becomes the most frequent text.
         "drop" removes the rows instead.
     encode : how text becomes numbers: "onehot", or "ordinal" (0, 1, … in alphabetical order). "drop" leaves text out.
@@ -41,6 +42,7 @@ class Choice:
     id: str | None = None
     drop: tuple[str, ...] = ()
     columns: tuple[str, ...] | None = None
+    keep: tuple[str, ...] | None = None
     impute: str | None = None
     encode: str | None = None
     scale: str | None = None
@@ -51,7 +53,7 @@ class Choice:
             given = getattr(self, name)
             if given not in known and not (given is None and name != "dtype"):
                 raise TableError(f"Unknown {name} {given!r}. Choose one of: {', '.join(known)}.")
-        for name in ("drop", "columns"):
+        for name in ("drop", "columns", "keep"):
             given = getattr(self, name)
             if isinstance(given, str):  # one name, not its letters
                 given = (given,)

@@ -12,16 +12,16 @@ def roles_of(source: Source, choice: Choice) -> tuple[dict[str, Role], str | Non
     """The role of every column that is used, and the names of the label and id columns."""
     names = [*source.names, *source.extras]
     label, id_ = choice.label or source.label, choice.id or source.id
-    asked = (("label", [choice.label]), ("id", [choice.id]), ("drop", choice.drop), ("columns", choice.columns))
-    for what, given in asked:
-        check_known([name for name in given or () if name is not None], names, what)
+    for what in ("label", "id", "drop", "columns", "keep"):
+        given = getattr(choice, what) or ()
+        check_known([given] if isinstance(given, str) else given, names, what)
     _check_named_once(choice)
     kept_out = set(choice.drop) | {label, id_}
     wanted = [name for name in choice.columns or source.names if name not in kept_out]
     if not wanted:
         raise TableError(f"{source.path}: no column is left for X. The columns are {listed(names)}.")
     roles = dict.fromkeys(wanted, Role.FEATURE)
-    _carry(source, roles, label, id_)
+    _carry(source, roles, label, id_, choice)
     return roles, label, id_
 
 
@@ -35,12 +35,14 @@ def _check_named_once(choice: Choice) -> None:
         raise TableError(f"columns names a column twice: {listed(choice.columns or ())}.")
 
 
-def _carry(source: Source, roles: dict[str, Role], label: str | None, id_: str | None) -> None:
-    """Give roles, in place, to the columns that are not in X."""
-    rest = [name for name in [*source.extras, *source.names] if name not in roles and name not in (label, id_)]
-    roles.update(dict.fromkeys(rest[:MOST_CARRIED], Role.CARRIED))
-    if len(rest) > MOST_CARRIED:
-        source.notes.append(f"{len(rest)} columns are not in X; the first {MOST_CARRIED} of them are kept for display.")
+def _carry(source: Source, roles: dict[str, Role], label: str | None, id_: str | None, choice: Choice) -> None:
+    """Give roles, in place, to the columns that are carried beside X. A dropped column is not even read."""
+    rest = choice.keep if choice.keep is not None else [*source.extras, *source.names]
+    rest = [name for name in rest if name not in roles and name not in (label, id_, *choice.drop)]
+    most = MOST_CARRIED if choice.keep is None else len(rest)
+    roles.update(dict.fromkeys(rest[:most], Role.CARRIED))
+    if len(rest) > most:
+        source.notes.append(f"{len(rest)} columns are not in X; the first {most} of them are kept for display.")
     if label is not None:
         roles[label] = Role.CARRIED
     if id_ is not None:
@@ -52,6 +54,7 @@ def roles_again(
 ) -> tuple[dict[str, Role], str | None, str | None, dict[str, str]]:
     """The same for new rows; and for every column of the fitted table, the column of the file that matches it."""
     names = [*source.names, *source.extras]
+    check_known(choice.keep or (), names, "keep")
     for what, name in (("label", choice.label), ("id", choice.id)):
         check_known([name] if name is not None else [], names, what)
         if name in fitted.columns and fitted.named and source.named:
@@ -64,7 +67,7 @@ def roles_again(
     for rule in fitted.rules:
         roles[places[rule.name]] = Role.FEATURE if rule.categories is None else Role.CATEGORY
     label, id_ = (None if name in roles else name for name in (label, id_))
-    _carry(source, roles, label, id_)
+    _carry(source, roles, label, id_, choice)
     return roles, label, id_, places
 
 

@@ -13,12 +13,13 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from mercer.tables import prepare
 from mercer.tables.preparation import Choice, Preparation
@@ -63,6 +64,8 @@ class Table:
     preparation : how X was made. `read_table(path, preparation=…)` treats new rows in the same way.
     digest : SHA-256 of the bytes of the input.
     notes : sentences worth reading before a fit: constant columns, very different scales, …
+    originals : the columns that X is made of as the file has them, unscaled and with their gaps, name → (n,). Empty
+        unless `read_table` was asked for them.
     """
 
     X: Matrix
@@ -74,10 +77,16 @@ class Table:
     preparation: Preparation
     digest: str
     notes: list[str]
+    originals: dict[str, np.ndarray] = field(default_factory=dict)
 
 
 def read_table(
-    path: str | Path, choice: Choice | None = None, *, preparation: Preparation | None = None, **options: Any
+    path: str | Path,
+    choice: Choice | None = None,
+    *,
+    preparation: Preparation | None = None,
+    originals: int = 0,
+    **options: Any,
 ) -> Table:
     """Read a file as a matrix of numbers, with ids, labels and other columns beside it.
 
@@ -85,8 +94,9 @@ def read_table(
     ----------
     path : a file whose suffix says its format; a folder of images; or "-" for csv on stdin.
     choice : which columns are used for what, and how text, missing values and scales are handled.
-    preparation : that of a table read before. New rows become X exactly as its rows did; of the choice, only label, id
-        and drop are then used.
+    preparation : that of a table read before. New rows become X exactly as its rows did; of the choice, only label, id,
+        drop and keep are then used.
+    originals : keep a copy of the values as they are in the file, if there are no more than this many.
     **options : fields of `Choice` by keyword: `read_table("flowers.csv", label="kind", scale="standard")`.
 
     Cost: memory for n · d numbers and the other columns, plus blocks of a few megabytes; 2 n · d if text is encoded.
@@ -111,6 +121,7 @@ def read_table(
             image=None if source.image is None else tuple(source.image),
         )
         order = [name for name, role in roles.items() if role is Role.FEATURE]
+        as_given = _copies(raw, originals)
         X, keep, preparation = prepare.fit(raw, order, start, source.path, notes)
         notes.extend(notes_on(X, preparation.features, preparation.scale is not None))
     else:
@@ -119,13 +130,25 @@ def read_table(
         names = {there: name for name, there in places.items()}
         raw.numbers = [names[name] for name in raw.numbers]
         raw.texts = {names[name]: values for name, values in raw.texts.items()}
+        as_given = _copies(raw, originals)
         X, keep = prepare.replay(raw, preparation, source.path, notes)
     images = source.images
     if images is not None and keep is not None:
         images = [image for image, kept in zip(images, keep, strict=True) if kept]
+    if keep is not None:
+        as_given = {name: values[keep] for name, values in as_given.items()}
     labels, ids = (None if name is None else raw.carried.pop(name) for name in (label, id_))
-    shown = raw.carried | raw.texts
-    return Table(X, preparation.features, ids, labels, shown, images, preparation, source.digest, notes)
+    carried = {name: raw.carried[name] for name in raw.carried if choice.keep is None or name in choice.keep}
+    shown = carried | raw.texts
+    return Table(X, preparation.features, ids, labels, shown, images, preparation, source.digest, notes, as_given)
+
+
+def _copies(raw: Raw, most: int) -> dict[str, np.ndarray]:
+    """The features as the file has them, unless they are sparse or more than `most` values."""
+    if sparse.issparse(raw.matrix) or raw.rows * (len(raw.numbers) + len(raw.texts)) > most:
+        return {}
+    numbers = {name: raw.matrix[:, j].copy() for j, name in enumerate(raw.numbers)}
+    return numbers | {name: values.copy() for name, values in raw.texts.items()}
 
 
 def _read(source: Source, roles: dict[str, Role], asked: Choice | Preparation) -> Raw:

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
-from mercer.tables.arrow_columns import as_text, float_values, floats_in_text, numbers_in_text, without
+from mercer.tables.arrow_columns import float_values, floats_in_text, numbers_in_text, texts_in_text, without
 from mercer.tables.dialect import FALSE, LONGEST_LINE, MISSING, TRUE, Dialect, Scan, is_number, look, scan
 from mercer.tables.source import Raw, Role, Source, TableError, check_room, check_text, counted, readable, shortened
 
@@ -147,7 +147,7 @@ class TextSource(Source):
         for name in list(columns):
             column = columns.pop(name)  # frees Arrow's copy as soon as NumPy has its own
             if roles[name] in (Role.FEATURE, Role.CATEGORY):
-                raw.texts[name] = as_text(column)
+                raw.texts[name] = texts_in_text(column)
             else:
                 raw.carried[name] = numbers_in_text(column, roles[name] is not Role.ID, self.dialect.decimal)
         return raw

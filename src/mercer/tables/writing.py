@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,6 +22,8 @@ from mercer.tables.dialect import DELIMITERS, MISSING, is_number
 from mercer.tables.source import TableError, listed, shortened
 
 WRITABLE = ".csv, .tsv (also .gz), .parquet, .arrow, .feather, .npy, .npz, or - for csv on stdout"
+_TEXT_SUFFIXES = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
+_RUNS = re.compile(r"'*[=+\-@\t\r]")  # how text begins that a spreadsheet would run, or that was already made inert
 _BATCH = 1 << 16  # rows formatted at a time
 _SPECIAL = {  # by delimiter: the text that needs quotes
     ",": r'[,"\r\n]|^\s|\s$',
@@ -30,13 +33,18 @@ _ALL = ""  # matches every text
 Columns = dict[str, np.ndarray]
 
 
-def write_table(path: str | Path, columns: Columns) -> None:
+def write_table(path: str | Path, columns: Columns, *, inert: bool = False) -> None:
     """Write columns of numbers or text as a table. The suffix decides the format; "-" is csv on stdout.
 
     Floats get the shortest digits that come back to the same bits. Missing numbers (NaN) and texts (None) become empty
     cells in csv and nulls in parquet and arrow. In .npz missing text becomes empty text; .npy holds only numbers.
+
+    inert : put an apostrophe before texts that begin with = + - @ or a tab, which a spreadsheet that opens a csv or tsv
+        file would run as formulas. Numbers stay numbers, and `read_table` and `read_columns` give the original texts.
     """
     columns = _checked(path, columns)
+    if inert and str(path).lower().endswith(_TEXT_SUFFIXES):
+        columns = {_inert(name): _inert_values(values) for name, values in columns.items()}
     if str(path) == "-":
         _to_stdout(columns)
         return
@@ -48,6 +56,18 @@ def write_table(path: str | Path, columns: Columns) -> None:
                 write(cast(BinaryIO, packed), columns)
         else:
             write(file, columns)
+
+
+def _inert(text: Any) -> Any:
+    """
+    >>> _inert("=1+1"), _inert("'=1+1"), _inert("1=1")
+    ("'=1+1", "''=1+1", '1=1')
+    """
+    return f"'{text}" if isinstance(text, str) and _RUNS.match(text) else text
+
+
+def _inert_values(values: np.ndarray) -> np.ndarray:
+    return values if values.dtype.kind in "biufmM" else np.array([_inert(value) for value in values.tolist()], object)
 
 
 def _checked(path: str | Path, columns: Columns) -> Columns:

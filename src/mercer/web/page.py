@@ -50,6 +50,15 @@ class Map:
 
 
 @dataclasses.dataclass(frozen=True)
+class AsFitted:
+    """What a method was given for the values of a column: (value − centre) / spread, and `fill` for missing ones."""
+
+    fill: float | str | None = None
+    centre: float = 0.0
+    spread: float = 1.0
+
+
+@dataclasses.dataclass(frozen=True)
 class Page:
     """What a page shows.
 
@@ -59,6 +68,7 @@ class Page:
     columns : name → (n,) values: text, numbers, booleans or dates; None and NaN are missing
     label : the column to colour by first
     images : n PNG (or JPEG) files as bytes, None where a row has none
+    fitted : name → how the values of that column were filled and scaled before the fit; the page tells both
     """
 
     title: str
@@ -67,6 +77,7 @@ class Page:
     columns: Mapping[str, np.ndarray] = dataclasses.field(default_factory=dict)
     label: str | None = None
     images: Sequence[bytes | None] | None = None
+    fitted: Mapping[str, AsFitted] = dataclasses.field(default_factory=dict)
 
 
 def write_page(page: Page, path: str | Path) -> int:
@@ -178,6 +189,7 @@ def _described(page: Page, payload: Payload) -> dict[str, Any]:
 def _columns(page: Page, payload: Payload, rows: int) -> list[Column]:
     return [
         add_column(payload, str(name), values, rows, use="label" if name == page.label else "column")
+        | ({"fitted": plain(dataclasses.asdict(page.fitted[name]))} if name in page.fitted else {})
         for name, values in page.columns.items()
     ]
 

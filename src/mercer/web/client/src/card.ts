@@ -62,7 +62,11 @@ export class Cards {
     const image = picture(store, row, 96);
     const columns = store.columns.slice(0, most);
     const list = h("dl");
-    for (const column of columns) this.entry(list, column.name, column.shown(row), column === store.colouring.column ? row : -1);
+    for (const column of columns) {
+      const value = column.shown(row);
+      const given = value === null || most === Infinity ? column.given(row) : null;
+      this.entry(list, column.name, value, column === store.colouring.column ? row : -1, given);
+    }
     if (most === Infinity) {
       for (const panel of this.panels()) {
         for (const axis of panel.map.axes) {
@@ -78,13 +82,14 @@ export class Cards {
     ];
   }
 
-  private entry(list: HTMLElement, name: string, value: string | null, colourOf = -1): void {
+  private entry(list: HTMLElement, name: string, value: string | null, colourOf = -1, given: string | null = null): void {
     const text = h("dd", { class: value === null ? "missing" : "" }, value === null ? "missing" : shorten(value, 300));
     if (colourOf >= 0) {
       const dot = h("span", { class: "dot" });
       dot.style.background = css(this.store.colours[this.store.colouring.codes[colourOf]!]!);
       text.prepend(dot);
     }
+    if (given !== null) text.append(h("small", { class: "given" }, shorten(given, 120)));
     list.append(h("dt", {}, shorten(name, 60)), text);
   }
 

@@ -1,7 +1,7 @@
 // Columns and axes as the page uses them: a text for every row, and codes or numbers to colour by.
 
-import { type AxisAbout, type ColumnAbout, type Numbers, Texts, unpack } from "./data";
-import { formatDate, formatExact } from "./format";
+import { type AsFitted, type AxisAbout, type ColumnAbout, type Numbers, Texts, unpack } from "./data";
+import { formatDate, formatExact, formatShort } from "./format";
 import { type Scale, scaleOf } from "./scale";
 
 export type Kind = ColumnAbout["kind"];
@@ -13,6 +13,7 @@ export class Column {
   readonly names: string[];
   readonly codes: Numbers | null;
   readonly numbers: Numbers | null;
+  private readonly fitted: AsFitted | null;
   private readonly texts: Texts | null;
   private range: { low: number; high: number } | null = null;
   private scaled: Scale | null = null;
@@ -21,6 +22,7 @@ export class Column {
     this.name = about.name;
     this.kind = about.kind;
     this.names = about.names ?? [];
+    this.fitted = about.fitted ?? null;
     this.codes = about.kind === "category" ? unpack(block, about) : null;
     this.numbers = about.kind === "number" || about.kind === "date" ? unpack(block, about) : null;
     this.texts = about.kind === "text" ? new Texts(block, about) : null;
@@ -40,10 +42,27 @@ export class Column {
     return this.kind === "date" ? formatDate(value) : formatExact(value, this.numbers instanceof Float32Array);
   }
 
+  /** Whether its values are text, even such as reads like a number. */
+  get isText(): boolean {
+    return this.texts !== null || (this.codes !== null && !this.names.every((name) => /^-?\d+$/.test(name)));
+  }
+
   /** The value of a row to look at: seven digits are enough for that. */
   shown(row: number): string | null {
     const value = this.kind === "number" ? this.numbers![row]! : NaN;
     return Number.isNaN(value) || Number.isInteger(value) ? this.text(row) : String(Number(value.toPrecision(7)));
+  }
+
+  /** What the method was given for a row, in words; null where that is the value itself. */
+  given(row: number): string | null {
+    if (!this.fitted) return null;
+    const { fill, centre, spread } = this.fitted;
+    const text = this.text(row);
+    if (text === null && fill === null) return null;
+    const value = Number(text ?? fill);
+    const filled = text === null ? `filled in: ${typeof fill === "number" ? formatShort(fill) : fill}` : "";
+    const scaled = (centre !== 0 || spread !== 1) && Number.isFinite(value) ? `fitted as ${formatShort((value - centre) / spread)}` : "";
+    return [filled, scaled].filter(Boolean).join(", ") || null;
   }
 
   /** The least and the greatest number; 0 and 1 if all are missing. */

@@ -4,7 +4,11 @@ export type TypeCode = "u1" | "u2" | "u4" | "i1" | "i2" | "i4" | "f4" | "f8";
 export type Numbers = Uint8Array | Uint16Array | Uint32Array | Int8Array | Int16Array | Int32Array | Float32Array | Float64Array;
 
 export interface Place { at: number; count: number; type?: TypeCode; start?: number; step?: number; lengths?: Place }
-export interface ColumnAbout extends Place { name: string; kind: "category" | "number" | "date" | "text"; names?: string[] }
+/** What a method was given in place of a value: (value − centre) / spread, and `fill` where it is missing. */
+export interface AsFitted { fill: number | string | null; centre: number; spread: number }
+export interface ColumnAbout extends Place {
+  name: string; kind: "category" | "number" | "date" | "text"; names?: string[]; fitted?: AsFitted;
+}
 export interface AxisAbout extends Place { name: string }
 export interface Score {
   name: string; value: number | string | null; error: number | string | null;

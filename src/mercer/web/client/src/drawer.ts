@@ -2,7 +2,7 @@
 
 import { picture } from "./card";
 import { css } from "./colours";
-import { csv } from "./csv";
+import { csv, inert } from "./csv";
 import { h, icon, iconButton } from "./dom";
 import { formatCount, rowsOf } from "./format";
 import { type Panel, shorten } from "./panel";
@@ -113,6 +113,8 @@ export class Drawer {
         cell.append(dot);
       }
       cell.append(value === null ? "missing" : shorten(value, 120));
+      const given = value === null ? column.given(row) : null;
+      if (given !== null) cell.append(h("small", { class: "given" }, shorten(given, 60)));
       return cell;
     });
     const open = h("button", { type: "button", class: "link", onclick: () => store.pin(row) }, shorten(store.idOf(row), 60));
@@ -125,9 +127,10 @@ export class Drawer {
     const columns = store.columns;
     const names = [store.ids ? "id" : "row", ...columns.map((column) => column.name), ...axes.map((each) => each.name)];
     const cell = (row: number, k: number): string | null => {
-      if (k === 0) return store.ids ? store.ids.text(row) : String(row);
-      if (k <= columns.length) return columns[k - 1]!.text(row);
-      return axes[k - 1 - columns.length]!.axis.text(row);
+      if (k > columns.length) return axes[k - 1 - columns.length]!.axis.text(row);
+      const column = k === 0 ? store.ids : columns[k - 1]!;
+      const text = column ? column.text(row) : String(row);
+      return column?.isText ? inert(text) : text;
     };
     save(new Blob(csv(names, this.rows, cell), { type: "text/csv;charset=utf-8" }), `${fileName(store.title)}-selection.csv`);
     this.announce(`${rowsOf(this.rows.length)} downloaded`);

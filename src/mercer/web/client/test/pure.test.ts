@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { gzipSync } from "node:zlib";
 import { test } from "node:test";
-import { csv, field } from "../src/csv";
+import { csv, field, inert } from "../src/csv";
 import { Texts, fromBase64, gunzip, unpack } from "../src/data";
-import { Axis } from "../src/columns";
+import { Axis, Column } from "../src/columns";
 import { formatDate, formatExact, formatShort, formatTicks, parsed, ticks } from "../src/format";
 import { Grid, inside } from "../src/grid";
 import { mixedOrder } from "../src/renderer";
@@ -37,6 +37,21 @@ test("base64 and gzip", async () => {
 test("fields of csv are quoted where they must be", () => {
   assert.deepEqual(["a", "a,b", 'say "x"', "two\nlines", " x", "", null].map(field), ["a", '"a,b"', '"say ""x"""', '"two\nlines"', '" x"', '""', ""]);
   assert.equal(csv(["n,1", "b"], [2, 5], (row, column) => `${row}${column}`).join(""), '"n,1",b\n20,21\n50,51\n');
+});
+
+test("text that a spreadsheet would run becomes text again", () => {
+  assert.deepEqual(["=1+1", "@x", "+49", "-1", "\tx", "'=x", "x=1", "'x", null].map(inert), ["'=1+1", "'@x", "'+49", "'-1", "'\tx", "''=x", "x=1", "'x", null]);
+  assert.equal(csv(["=a"], [0], () => "-1").join(""), "'=a\n-1\n");
+});
+
+test("what was fitted is told beside the value", () => {
+  const block = new Uint8Array(new Float32Array([5.336, NaN]).buffer);
+  const planes = Uint8Array.from([0, 4, 1, 5, 2, 6, 3, 7].map((i) => block[i]!)); // byte plane after byte plane
+  const place = { name: "price", kind: "number" as const, at: 0, count: 2, type: "f4" as const };
+  const column = new Column(planes, { ...place, fitted: { fill: 4, centre: 4, spread: 2 } });
+  assert.deepEqual([0, 1].map((row) => column.text(row)), ["5.336", null]);
+  assert.deepEqual([0, 1].map((row) => column.given(row)), ["fitted as 0.668", "filled in: 4, fitted as 0"]);
+  assert.equal(new Column(planes, place).given(1), null);
 });
 
 test("numbers are written so that they read back", () => {
