@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mercer.embedding.affinities import affinities_of, entropy_of, given_affinities, joint_probabilities
+from mercer.embedding.affinities import Affinities, affinities_of, entropy_of, given_affinities, joint_probabilities
 from mercer.embedding.weighting import FixedWidth, Perplexity, Uniform
 from mercer.exceptions import MemoryLimitError
 from mercer.graph.nearest_neighbors import build_index
@@ -125,3 +125,15 @@ def test_all_pairs_of_many_rows_are_refused_before_the_work():
     with pytest.raises(MemoryLimitError, match="method='auto'"):
         affinities_of(build_index(X), Perplexity((5.0,)), everyone=True, memory_limit=800_000)
     affinities_of(build_index(X), Perplexity((5.0,)), memory_limit=800_000)
+
+
+def test_of_rows_and_other_weights_for_them():
+    found = Affinities.of(X, perplexity=20)
+    assert_array_equal(found.P.toarray(), affinities_of(build_index(X), Perplexity((20.0,))).P.toarray())
+    assert_array_equal(found.reweighted(5).P.toarray(), Affinities.of(X, perplexity=5).P.toarray())
+    assert_array_equal(Affinities.of(X, Uniform(7)).P.toarray(), affinities_of(build_index(X), Uniform(7)).P.toarray())
+    assert found.to_new(X[:3], perplexity=5)[1].shape == (3, 16)
+    with pytest.raises(ValueError, match="neighbors"):
+        Affinities.of(X, neighbors="annoy")
+    with pytest.raises(ValueError, match="only affinities were given"):
+        given_affinities(found.P).reweighted(5)

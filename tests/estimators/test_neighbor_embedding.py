@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.datasets import load_digits
-from sklearn.manifold import trustworthiness
+from sklearn.manifold import SpectralEmbedding, trustworthiness
+from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import KNeighborsClassifier, kneighbors_graph
 
-from mercer import SNE, TSNE
+from mercer import SNE, TSNE, load
+from mercer.embedding.affinities import Affinities
 from mercer.embedding.weighting import Uniform
 from mercer.exceptions import DegenerateDataWarning, MercerWarning, NotConvergedWarning
 
@@ -167,6 +170,141 @@ def test_new_digits_land_among_their_kind():
     after = KNeighborsClassifier(10).fit(model.embedding_, kind[:1400])
     assert after.score(model.transform(digits[1400:]), kind[1400:]) > before - 0.02
     assert trustworthiness(digits[:1400], model.embedding_, n_neighbors=10) > 0.98
+
+
+def test_new_rows_begin_where_they_are_told_to():
+    model = quick().fit(X)
+    found, weights = model.affinities_.to_new(NEW)
+    mean = np.einsum("mk,mkc->mc", weights, model.embedding_[found.indices])
+    assert_allclose(model.transform(NEW, init="mean", n_iter=0), mean, rtol=1e-5)
+    given = RNG.standard_normal((10, 2)).astype(np.float32)
+    before = given.copy()
+    assert_array_equal(model.transform(NEW, init=given, n_iter=0), given)
+    model.transform(NEW, init=given)
+    assert_array_equal(given, before)
+    for bad in (given[:4], "random", np.full((10, 2), np.nan)):
+        with pytest.raises(ValueError, match="init"):
+            model.transform(NEW, init=bad)
+
+
+def test_new_rows_go_on_from_where_they_were():
+    """Without momentum to lose, few steps and then the rest lead where all of them lead at once."""
+    model = quick().fit(X)
+    whole = model.transform(NEW, n_iter=400)
+    parts = model.transform(NEW, init=model.transform(NEW, n_iter=200), n_iter=200)
+    assert_allclose(parts, whole, atol=1e-2 * np.ptp(model.embedding_))
+
+
+def test_the_perplexity_of_new_rows():
+    model = quick().fit(X)
+    assert_array_equal(model.transform(NEW, perplexity=8), model.transform(NEW))
+    assert not np.array_equal(model.transform(NEW, perplexity=3), model.transform(NEW))
+    assert model.transform(NEW, perplexity=[3, 20]).shape == (10, 2)
+    with pytest.raises(ValueError, match="perplexity"):
+        model.transform(NEW, perplexity=200)
+
+
+@pytest.mark.parametrize("given", [{"n_iter": -1}, {"n_iter": 2.5}, {"learning_rate": 0}, {"exaggeration": -1}])
+def test_the_descent_of_new_rows_checks_its_numbers(given):
+    with pytest.raises(ValueError, match=next(iter(given))):
+        quick(max_iter=20).fit(X).transform(NEW, **given)
+
+
+# --- affinities, starts and searches that are given -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_affinities_of_another_fit_save_the_search(cls):
+    first = quick().fit(X)
+    again = quick(cls, affinities=first.affinities_).fit(X)
+    assert again.affinities_ is first.affinities_
+    assert_array_equal(again.embedding_, quick(cls).fit(X).embedding_)
+    assert_array_equal(again.transform(X), again.embedding_)
+
+
+def test_affinities_without_rows():
+    found = Affinities.of(X, 8)
+    model = quick(affinities=found).fit()
+    assert KNeighborsClassifier(2).fit(model.embedding_, GROUP).score(model.embedding_, GROUP) == 1.0
+    assert model.transform(NEW).shape == (10, 2)
+    assert_array_equal(quick(affinities=found).fit_transform(None), model.embedding_)
+    with pytest.raises(ValueError, match="needs rows"):
+        quick(affinities=found, init="pca").fit()
+    with pytest.raises(ValueError, match="120 rows"):
+        quick(affinities=found).fit(X[:50])
+
+
+def test_affinities_travel_with_clones_and_model_files(tmp_path):
+    model = clone(quick(affinities=Affinities.of(X, 8))).fit()
+    model.save(tmp_path / "map.mercer")
+    again = load(tmp_path / "map.mercer")
+    assert_array_equal(again.transform(NEW), model.transform(NEW))
+    assert_array_equal(clone(again).fit().embedding_, model.embedding_)
+
+
+def test_no_rows_and_no_affinities():
+    with pytest.raises(ValueError, match="None"):
+        quick().fit()
+
+
+def test_a_spectral_start_is_that_of_scikit_learn():
+    """The slowest directions of the walk are the eigenvectors of the normalised Laplacian, but for their scale."""
+    rows = RNG.standard_normal((150, 20)) * np.r_[8.0, 4.0, np.ones(18)]
+    model = TSNE(init="spectral", max_iter=0).fit(rows)
+    P = model.affinities_.P.toarray().astype(float)
+    wanted = SpectralEmbedding(affinity="precomputed", random_state=0).fit_transform(P)
+    for axis in (0, 1):
+        assert abs(np.corrcoef(model.embedding_[:, axis], wanted[:, axis])[0, 1]) > 0.99
+
+
+def test_distances_and_affinities_begin_with_spectral_coordinates():
+    D = pairwise_distances(X)
+    assert_array_equal(
+        quick(metric="precomputed", max_iter=0).fit_transform(D),
+        quick(metric="precomputed", init="spectral", max_iter=0).fit_transform(D),
+    )
+    model = quick(affinities="precomputed").fit(quick().fit(X).affinities_.P)
+    assert KNeighborsClassifier(2).fit(model.embedding_, GROUP).score(model.embedding_, GROUP) == 1.0
+
+
+def test_no_steps_keep_the_start():
+    start = RNG.standard_normal((120, 2)).astype(np.float32)
+    model = quick(init=start, max_iter=0).fit(X)
+    assert_array_equal(model.embedding_, start)
+    assert model.n_iter_ == 0 and model.report_.steps == 0 and np.isfinite(model.kl_divergence_)
+    assert_array_equal(model.optimize(300).embedding_, quick(init=start).fit(X).embedding_)
+
+
+def test_the_number_of_exaggerated_steps():
+    """No exaggerated steps are an exaggeration of one throughout, and as many as there are steps never end."""
+    none = quick(early_exaggeration_iter=0, max_iter=100).fit(X)
+    assert_array_equal(none.embedding_, quick(max_iter=0).fit(X).optimize(100, exaggeration=1.0).embedding_)
+    short = quick(early_exaggeration_iter=40, max_iter=100).fit(X)
+    parts = quick(max_iter=0).fit(X).optimize(40, exaggeration=12.0).optimize(60, exaggeration=1.0)
+    assert_array_equal(short.embedding_, parts.embedding_)
+
+
+def test_going_on_with_callbacks_and_momentum():
+    seen = []
+    model = quick(max_iter=0, callbacks=lambda *_: seen.append("own"), callback_every=10).fit(X)
+    model.optimize(20, callbacks=lambda steps, kl, Y: seen.append(steps), callback_every=5)
+    assert seen == [5, 10, 15, 20]
+    model.optimize(10)
+    assert seen[4:] == ["own"]
+    still, moving = (quick(max_iter=0).fit(X).optimize(30, momentum=m).embedding_ for m in (0.0, 0.5))
+    assert not np.array_equal(still, moving)
+    for bad in ({"momentum": 1.0}, {"momentum": -0.1}, {"callback_every": 0}):
+        with pytest.raises(ValueError, match=next(iter(bad))):
+            model.optimize(5, **bad)
+
+
+def test_the_search_for_neighbours():
+    rows = RNG.standard_normal((3000, 12))
+    exact, rough = (TSNE(neighbors=how, max_iter=0).fit(rows) for how in ("exact", "approximate"))
+    assert exact.report_.recall == 1.0 and "approximate" in rough.report_.neighbors and rough.report_.recall > 0.8
+    assert "kd_tree" in quick(neighbors="kd_tree", max_iter=0).fit(X).report_.neighbors
+    with pytest.raises(ValueError, match="neighbors"):
+        quick(neighbors="annoy").fit(X)
 
 
 # --- hard data -------------------------------------------------------------------------------------------------

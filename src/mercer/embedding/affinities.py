@@ -17,12 +17,15 @@ import scipy.sparse as sp
 
 from mercer.backends import slices
 from mercer.backends.cpu import for_each, workers
-from mercer.embedding.weighting import Perplexity, Weighting
+from mercer.embedding.weighting import Perplexity, Weighting, weighting_of
 from mercer.exceptions import MemoryLimitError
 from mercer.footprints import neighbor_affinities
+from mercer.graph.nearest_neighbors import build_index
 from mercer.memory import available_bytes, format_bytes
 from mercer.models.fields import THREADS, Mismatch, SavedRecord, floats, instance_of, optional, sparse, under
 
+COMPARED = 1e11  # n²d up to which "auto" compares all pairs: a map survives the loss of one neighbour in fifty
+SEARCHES = ("auto", "exact", "approximate", "kd_tree", "ball_tree", "brute")
 FREE_SHARE = 0.8  # of the free memory that P and its ingredients may take; the rest is for the descent
 
 
@@ -57,12 +60,77 @@ class Affinities:
     recall: float = 1.0
     n_jobs: int | None = None
 
-    def to_new(self, X: Any) -> tuple[Any, np.ndarray]:
-        """The neighbours of new rows among the fitted ones, and p_{j|x}, (m, k), each row summing to one."""
+    @classmethod
+    def of(
+        cls,
+        X: Any,
+        perplexity: Any = 30.0,
+        *,
+        metric: Any = "euclidean",
+        metric_params: dict[str, Any] | None = None,
+        neighbors: str = "auto",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> Affinities:
+        """The affinities of the rows of X, for one map or for several: `TSNE(affinities=Affinities.of(X)).fit(X)`.
+
+        perplexity : a number, a list of numbers, or a `Weighting`
+        metric, metric_params, neighbors, n_jobs, random_state : as in `mercer.TSNE`
+
+        >>> rows = np.random.default_rng(0).standard_normal((50, 3))
+        >>> round(float(Affinities.of(rows, perplexity=10).P.sum()), 6)
+        1.0
+        """
+        weighting = weighting_of(perplexity)
+        weighting.check(X.shape[0] if hasattr(X, "shape") else len(X))
+        index = neighbor_search(X, neighbors, metric, metric_params, n_jobs, random_state)
+        return affinities_of(index, weighting, n_jobs=n_jobs)
+
+    def reweighted(self, perplexity: Any) -> Affinities:
+        """The affinities of the same rows with another perplexity or weighting. The index is searched again."""
+        if self.index is None:
+            raise ValueError("Other weights need the distances of the rows, but only affinities were given.")
+        return affinities_of(self.index, weighting_of(perplexity), n_jobs=self.n_jobs)
+
+    def to_new(self, X: Any, perplexity: Any = None) -> tuple[Any, np.ndarray]:
+        """The neighbours of new rows among the fitted ones, and p_{j|x}, (m, k), each row summing to one.
+
+        perplexity : a number, a list of numbers or a `Weighting`; None is the weighting of the fitted rows
+        """
         if self.index is None or self.weighting is None:
             raise ValueError("New rows need distances to the fitted ones, but only affinities were given.")
-        found = self.index.query(X, self.weighting.neighbors(self.index.n))
-        return found, self.weighting.weights(found.distances, self.n_jobs).P
+        weighting = self.weighting if perplexity is None else weighting_of(perplexity)
+        weighting.check(self.index.n)
+        found = self.index.query(X, weighting.neighbors(self.index.n))
+        return found, weighting.weights(found.distances, self.n_jobs).P
+
+
+def neighbor_search(
+    X: Any,
+    neighbors: str = "auto",
+    metric: Any = "euclidean",
+    metric_params: dict[str, Any] | None = None,
+    n_jobs: int | None = None,
+    random_state: Any = None,
+    *,
+    exact_flops: float = COMPARED,
+) -> Any:
+    """The rows of X, prepared for the search of neighbours.
+
+    neighbors : "auto" compares all pairs up to n²d = exact_flops, "exact" however many there are; the others are
+        methods of `build_index`
+    """
+    if neighbors not in SEARCHES:
+        raise ValueError(f"neighbors={neighbors!r} must be one of {', '.join(map(repr, SEARCHES))}.")
+    return build_index(
+        X,
+        metric=metric,
+        metric_params=metric_params,
+        method="auto" if neighbors == "exact" else neighbors,
+        n_jobs=n_jobs,
+        random_state=random_state,
+        exact_flops=np.inf if neighbors == "exact" else exact_flops,
+    )
 
 
 def affinities_of(

@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from mercer.backends import slices
 from mercer.backends.cpu import for_each
 from mercer.embedding.descent import DescentState, move
+from mercer.embedding.initialisation import given_map
 from mercer.embedding.loss import Attraction
 from mercer.embedding.repulsion import Repulsion
 from mercer.embedding.similarity import Similarity
@@ -33,10 +34,19 @@ def place(
     similarity: Similarity,
     repulsion: Repulsion,
     n_jobs: int | None = None,
+    *,
+    init: Any = "median",
+    steps: int = STEPS,
+    rate: float = RATE,
+    exaggeration: float = 1.0,
 ) -> np.ndarray:
-    """The positions of new rows, (m, c), from their neighbours and weights (m, k) and the fitted map Y (n, c)."""
+    """The positions of new rows, (m, c), from their neighbours and weights (m, k) and the fitted map Y (n, c).
+
+    init : where they begin: the weighted "median" or "mean" of their neighbours, or an array (m, c)
+    steps, rate, exaggeration : of the descent
+    """
     m, k = weights.shape
-    state = DescentState.at(weighted_median(found.indices, weights, Y, n_jobs))
+    state = DescentState.at(_start(init, found.indices, weights, Y, n_jobs))
     same = found.distances[:, 0] <= _SAME * found.distances[:, min(1, k - 1)]
     state.Y[same] = Y[found.indices[same, 0]]
     if same.all():
@@ -45,12 +55,22 @@ def place(
     attraction = Attraction(P, similarity, n_jobs)
     repelled = repulsion.frozen(Y)
     tiny = float(np.finfo(np.float32).tiny)  # Z of a point from which the whole map is out of sight
-    for _ in range(STEPS):
+    for _ in range(steps):
         push, rows = repelled(state.Y)
         pull = attraction(state.Y, Y)
         weights = 2 / np.maximum(rows, tiny)
-        move(state, pull, push.astype(Y.dtype), 2.0, weights, RATE, MOMENTUM, ~same, n_jobs)
+        move(state, pull, push.astype(Y.dtype), 2.0 * exaggeration, weights, rate, MOMENTUM, ~same, n_jobs)
     return state.Y
+
+
+def _start(init: Any, indices: np.ndarray, weights: np.ndarray, Y: np.ndarray, n_jobs: int | None) -> np.ndarray:
+    if not isinstance(init, str):
+        return given_map(init, len(indices), Y.shape[1]).astype(Y.dtype, copy=False)
+    if init == "median":
+        return weighted_median(indices, weights, Y, n_jobs)
+    if init == "mean":
+        return np.einsum("mk,mkc->mc", weights, Y[indices], dtype=np.float64).astype(Y.dtype)
+    raise ValueError(f"init={init!r} must be 'median', 'mean' or an array of positions.")
 
 
 def weighted_median(indices: np.ndarray, weights: np.ndarray, Y: np.ndarray, n_jobs: int | None = None) -> np.ndarray:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from importlib import import_module
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -147,6 +148,22 @@ class Uniform(Weighting):
 
     def weights(self, D: np.ndarray, n_jobs: int | None = None) -> Weights:
         return Weights(np.full(D.shape, 1 / D.shape[1], np.float32), np.asarray(D.max(axis=1), np.float64)[:, None])
+
+
+def weighting_of(value: Any) -> Weighting:
+    """A weighting as it is; one or several numbers as the perplexities that they are.
+
+    >>> weighting_of(30), weighting_of([30, 500])
+    (Perplexity(values=(30.0,)), Perplexity(values=(30, 500)))
+    """
+    if isinstance(value, Weighting):
+        return value
+    if isinstance(value, Real):
+        return Perplexity((float(value),))
+    values = np.asarray(value)
+    if values.ndim != 1 or values.dtype.kind not in "iuf":
+        raise ValueError(f"perplexity = {value!r} must be a number or a list of numbers.")
+    return Perplexity(tuple(values.tolist()))
 
 
 def _refuse_no_neighbors(count: int | None) -> None:

@@ -17,20 +17,28 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative
 
 from mercer.backends.cpu import workers
 from mercer.embedding import descent
-from mercer.embedding.affinities import FREE_SHARE, Affinities, affinities_of, given_affinities
-from mercer.embedding.initialisation import given_map, initial_map, movable_points
+from mercer.embedding.affinities import (
+    COMPARED,
+    FREE_SHARE,
+    SEARCHES,
+    Affinities,
+    affinities_of,
+    given_affinities,
+    neighbor_search,
+)
+from mercer.embedding.initialisation import given_map, initial_map, movable_points, spectral_scores
 from mercer.embedding.loss import Loss
-from mercer.embedding.placement import place
+from mercer.embedding.placement import RATE, STEPS, place
 from mercer.embedding.repulsion import GRID_ABOVE, Repulsion, make_repulsion
 from mercer.embedding.similarity import Similarity
-from mercer.embedding.weighting import Perplexity, Weighting
+from mercer.embedding.weighting import Perplexity, Weighting, weighting_of
 from mercer.estimators.base import Estimator
 from mercer.estimators.kernel_pca import KernelPCA
 from mercer.estimators.pca import PCA
 from mercer.exceptions import MercerWarning, NotConvergedWarning, warn
 from mercer.fit_report import Report
 from mercer.footprints import neighbor_map
-from mercer.graph.nearest_neighbors import EXACT_FLOPS, build_index
+from mercer.graph.nearest_neighbors import EXACT_FLOPS
 from mercer.kernels.kernel import Kernel
 from mercer.linalg.inner import power_of_two
 from mercer.memory import available_bytes, numbers_per_row
@@ -42,11 +50,13 @@ from mercer.models.fields import (
     booleans,
     finite,
     floats,
+    if_set,
     instance_of,
     list_of,
     number,
     one_of,
     optional,
+    size,
     tuple_of,
     whole,
 )
@@ -55,7 +65,6 @@ from mercer.random_state import generator_from
 
 _MOMENTUM = 0.8
 _LATE_MOMENTUM, _MANY = 0.9, 5000  # after the exaggeration, for maps of many points: 0.8 would not settle them in time
-_COMPARED = 1e11  # n²d up to which all pairs are compared for neighbours: a map survives the loss of one in fifty
 _REPULSION = {"auto": "auto", "barnes_hut": "auto", "grid": "grid", "exact": "exact"}
 _FACTORED_ABOVE = 2048  # rows above which the components of a kernel come from a low-rank factor: a start may be rough
 _LEAST, _MOST = 1e-12, 1e12  # entries whose squares, and sums of these, float32 holds
@@ -63,6 +72,7 @@ _LEAST, _MOST = 1e-12, 1e12  # entries whose squares, and sums of these, float32
 
 MAP_FIELDS: dict[str, Check | Line] = {  # what model files hold of a fitted map, whatever its similarity
     **INPUT,
+    "n_features_in_": if_set(size("d")),  # a fit to affinities alone has seen no rows
     "affinities_": instance_of("Affinities", n="n"),
     "_fitted": tuple_of(instance_of("similarity"), one_of("auto", "grid", "exact")),
     "_map": instance_of("Map", n="n", c="c"),
@@ -84,12 +94,12 @@ class NeighborEmbedding(Estimator):
         "perplexity": [Interval(Real, 0, None, closed="neither"), "array-like"],
         "early_exaggeration": [Interval(Real, 1, None, closed="left")],
         "learning_rate": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 0, None, closed="left")],
         "n_iter_without_progress": [Interval(Integral, -1, None, closed="left")],
         "min_grad_norm": [Interval(Real, 0, None, closed="left")],
         "metric": [str, callable, Kernel],
         "metric_params": [dict, None],
-        "init": [StrOptions({"pca", "random"}), np.ndarray],
+        "init": [StrOptions({"auto", "pca", "spectral", "random"}), np.ndarray],
         "verbose": ["verbose"],
         "random_state": ["random_state"],
         "method": [StrOptions(set(_REPULSION))],
@@ -97,14 +107,15 @@ class NeighborEmbedding(Estimator):
         "n_jobs": [None, Integral],
         "dof": [Interval(Real, 0, None, closed="neither"), None],
         "exaggeration": [Interval(Real, 0, None, closed="neither")],
-        "affinities": [Weighting, StrOptions({"precomputed"}), None],
+        "affinities": [Weighting, Affinities, StrOptions({"precomputed"}), None],
         "fixed": ["array-like", None],
         "callbacks": [callable, list, tuple, None],
         "callback_every": [Interval(Integral, 1, None, closed="left")],
         "snapshots": [Interval(Integral, 1, None, closed="left"), None],
+        "early_exaggeration_iter": [Interval(Integral, 0, None, closed="left")],
+        "neighbors": [StrOptions(set(SEARCHES))],
     }
 
-    _EXPLORATION_MAX_ITER = 250
     _N_ITER_CHECK = 50
     _NAME = "SNE"
 
@@ -120,7 +131,7 @@ class NeighborEmbedding(Estimator):
         min_grad_norm: float = 1e-7,
         metric: Any = "euclidean",
         metric_params: dict[str, Any] | None = None,
-        init: Any = "pca",
+        init: Any = "auto",
         verbose: int = 0,
         random_state: Any = None,
         method: str = "auto",
@@ -133,6 +144,8 @@ class NeighborEmbedding(Estimator):
         callbacks: Any = None,
         callback_every: int = 50,
         snapshots: int | None = None,
+        early_exaggeration_iter: int = 250,
+        neighbors: str = "auto",
     ) -> None:
         self.n_components = n_components
         self.perplexity = perplexity
@@ -156,6 +169,8 @@ class NeighborEmbedding(Estimator):
         self.callbacks = callbacks
         self.callback_every = callback_every
         self.snapshots = snapshots
+        self.early_exaggeration_iter = early_exaggeration_iter
+        self.neighbors = neighbors
 
     @abstractmethod
     def _similarity(self) -> Similarity:
@@ -164,8 +179,11 @@ class NeighborEmbedding(Estimator):
     # --- fitting -------------------------------------------------------------------------------------------
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: Any = None) -> NeighborEmbedding:
-        """Find the map of X: rows (n, d), dense or CSR; strings for string kernels; distances or affinities (n, n)."""
+    def fit(self, X: Any = None, y: Any = None) -> NeighborEmbedding:
+        """Find the map of X: rows (n, d), dense or CSR; strings for string kernels; distances or affinities (n, n).
+
+        X may be left out if the parameter `affinities` holds those of another fit.
+        """
         self._fit(X)
         return self
 
@@ -176,11 +194,20 @@ class NeighborEmbedding(Estimator):
         return self.embedding_
 
     def optimize(
-        self, n_iter: int, *, exaggeration: float | None = None, learning_rate: float | str | None = None
+        self,
+        n_iter: int,
+        *,
+        exaggeration: float | None = None,
+        learning_rate: float | str | None = None,
+        momentum: float | None = None,
+        callbacks: Any = None,
+        callback_every: int | None = None,
     ) -> NeighborEmbedding:
         """Continue the descent for `n_iter` steps: `fit` and then `optimize` is one longer `fit`.
 
-        exaggeration, learning_rate : for these steps; None uses the estimator's own
+        exaggeration, learning_rate, callbacks, callback_every : for these steps; None uses the estimator's own
+        momentum : the share of the last step that is added to the next, from 0 to 1; None is 0.8, and 0.9 after the
+            early exaggeration of 5,000 points or more
         """
         check_is_fitted(self)
         if not isinstance(n_iter, Integral) or n_iter < 1:
@@ -188,27 +215,35 @@ class NeighborEmbedding(Estimator):
         for name, value in (("exaggeration", exaggeration), ("learning_rate", learning_rate)):
             if not (value is None or (name == "learning_rate" and isinstance(value, str) and value == "auto")):
                 _refuse_not_positive(name, value)
+        if momentum is not None and not (isinstance(momentum, Real) and 0 <= float(momentum) < 1):
+            raise ValueError(f"momentum = {momentum!r} must be at least 0 and less than 1, or None.")
+        if callback_every is not None and not (isinstance(callback_every, Integral) and callback_every >= 1):
+            raise ValueError(f"callback_every = {callback_every!r} must be a positive number of steps, or None.")
         started = time.perf_counter() - self.report_.seconds
         strength = self.exaggeration if exaggeration is None else float(exaggeration)
         rate = self.learning_rate if learning_rate is None else learning_rate
-        until, early = self._map.steps + int(n_iter), self._EXPLORATION_MAX_ITER
-        phases = [self._phase(until, strength, rate)]
+        until, early = self._map.steps + int(n_iter), self.early_exaggeration_iter
+        phases = [self._phase(until, strength, rate, momentum=momentum)]
         if exaggeration is None and self._map.steps < early:  # `fit` ended within the early exaggeration
-            phases.insert(0, self._phase(min(early, until), self.early_exaggeration, rate, early=True))
-        self._descend(self._loss(), phases, started)
+            phases.insert(
+                0, self._phase(min(early, until), self.early_exaggeration, rate, early=True, momentum=momentum)
+            )
+        self._descend(self._loss(), phases, started, callbacks, callback_every)
         return self
 
     def _draft(self, X: Any, y: Any = None) -> Plan:
-        n, weighting = X.shape[0], self._weighting()
-        everyone = self.method == "exact" and isinstance(weighting, Perplexity)
-        given = self.affinities is not None and not isinstance(self.affinities, Weighting)
-        k = n - 1 if everyone or given else weighting.neighbors(n - 1)
-        if given and hasattr(X, "indptr"):
-            k = -(-X.nnz // max(1, n))
+        n, P = X.shape[0], self.affinities.P if isinstance(self.affinities, Affinities) else X
+        if self.affinities is None or isinstance(self.affinities, Weighting):
+            weighting = self._weighting()
+            everyone = self.method == "exact" and isinstance(weighting, Perplexity)
+            k = n - 1 if everyone else weighting.neighbors(n - 1)
+        else:
+            k = -(-P.nnz // max(1, n)) if hasattr(P, "indptr") else n - 1
         large = n >= GRID_ABOVE.get(self.n_components, n + 1)
         grid = self.method == "grid" or (self.method != "exact" and large)
         reason = f"{k:,} neighbours per row, repulsion by {'a grid' if grid else 'all pairs'}"
-        width = 0 if self._is_square() or X.ndim != 2 else numbers_per_row(X)
+        rowless = self._is_square() or isinstance(self.affinities, Affinities)
+        width = 0 if rowless or X.ndim != 2 else numbers_per_row(X)
         footprint = neighbor_map(n, k, self.n_components, width, X.dtype.itemsize if width else 8, workers(self.n_jobs))
         limit = limit_of(None, available_bytes(), FREE_SHARE)
         method = "grid" if grid else "exact"
@@ -222,35 +257,40 @@ class NeighborEmbedding(Estimator):
     def _fit(self, X: Any) -> None:
         started = time.perf_counter()
         self._refuse_dimensions()
-        X = self._samples(X, reset=True)
-        n, c = X.shape[0], self.n_components
+        X = self._rows_to_fit(X)
+        seen = self.affinities.P if X is None else X
+        n, c = seen.shape[0], self.n_components
         if self.affinities is None or isinstance(self.affinities, Weighting):
             self._weighting().check(n)
-        self._checked(self._draft(X), X)
+        self._checked(self._draft(seen), seen)
         free = self._free(n)
         if not isinstance(self.init, str):
             given_map(self.init, n, c)  # a bad one is refused here, before any work
+        start = self._start(X)
         self.affinities_ = self._affinities(X)
         self._fitted = self._similarity(), _REPULSION[self.method]
         rng = generator_from(self.random_state)
-        self._map = descent.DescentState.at(initial_map(self.init, n, c, rng, lambda seed: self._scores(X, seed)))
+        self._map = descent.DescentState.at(initial_map(start, n, c, rng, lambda seed: self._scores(start, X, seed)))
         self._movable = free
         self.snapshots_: list[tuple[int, np.ndarray]] = []
         self.learning_rate_ = self._rate(self.learning_rate, n, self.early_exaggeration)
-        early = min(self._EXPLORATION_MAX_ITER, self.max_iter)
+        early = min(self.early_exaggeration_iter, self.max_iter)
         phases = [
             self._phase(early, self.early_exaggeration, self.learning_rate, early=True),
             self._phase(self.max_iter, self.exaggeration, self.learning_rate),
         ]
         self._descend(self._loss(), phases, started)
 
-    def _descend(self, loss: Loss, phases: list[descent.Phase], started: float) -> None:
+    def _descend(
+        self, loss: Loss, phases: list[descent.Phase], started: float, callbacks: Any = None, every: int | None = None
+    ) -> None:
         """Take the steps of the phases and set the fitted attributes, whatever ends the steps."""
-        callbacks = self.callbacks if isinstance(self.callbacks, list | tuple) else [self.callbacks]
+        callbacks = self.callbacks if callbacks is None else callbacks
+        callbacks = callbacks if isinstance(callbacks, list | tuple) else [callbacks]
         watch = descent.Watch(
             every=self._N_ITER_CHECK,
             callbacks=[callback for callback in callbacks if callback is not None],
-            callback_every=self.callback_every,
+            callback_every=self.callback_every if every is None else int(every),
             snapshots=self.snapshots,
             report=self._say_progress if self.verbose >= 2 else None,
             taken=self.snapshots_,
@@ -268,19 +308,22 @@ class NeighborEmbedding(Estimator):
         self._say_end(ended)
 
     def _affinities(self, X: Any) -> Affinities:
+        if isinstance(self.affinities, Affinities):
+            return self.affinities
         if self.affinities is not None and not isinstance(self.affinities, Weighting):
             return given_affinities(X, self.n_jobs)
         weighting = self._weighting()
         weighting.check(X.shape[0])
         started = time.perf_counter()
         everyone = self.method == "exact"
-        index = build_index(
+        index = neighbor_search(
             X,
-            metric=self.metric,
-            metric_params=self.metric_params,
-            n_jobs=self.n_jobs,
-            random_state=self.random_state,
-            exact_flops=EXACT_FLOPS if everyone else _COMPARED,
+            self.neighbors,
+            self.metric,
+            self.metric_params,
+            self.n_jobs,
+            self.random_state,
+            exact_flops=EXACT_FLOPS if everyone else COMPARED,
         )
         self._say(
             f"Computing {X.shape[0] - 1 if everyone else weighting.neighbors(X.shape[0] - 1)} nearest neighbors..."
@@ -292,18 +335,21 @@ class NeighborEmbedding(Estimator):
         return found
 
     def _weighting(self) -> Weighting:
-        if isinstance(self.affinities, Weighting):
-            return self.affinities
-        if isinstance(self.perplexity, Real):
-            return Perplexity((float(self.perplexity),))
-        values = np.asarray(self.perplexity)
-        if values.ndim != 1 or values.dtype.kind not in "iuf":
-            raise ValueError(f"perplexity = {self.perplexity!r} must be a number or a list of numbers.")
-        return Perplexity(tuple(values.tolist()))
+        return weighting_of(self.affinities if isinstance(self.affinities, Weighting) else self.perplexity)
 
-    def _scores(self, X: Any, seed: int) -> np.ndarray:
-        """The principal components of X, (n, at most n_components); of a kernel if the metric is one."""
+    def _start(self, X: Any) -> Any:
+        """`init`, with "auto" replaced: principal components of rows, and spectral coordinates where there are none."""
+        if isinstance(self.init, str) and self.init == "auto":
+            return "spectral" if X is None or self._is_square() else "pca"
+        if isinstance(self.init, str) and self.init == "pca" and X is None:
+            raise ValueError('init="pca" needs rows, but only affinities were given. Give X too, or use init="auto".')
+        return self.init
+
+    def _scores(self, start: str, X: Any, seed: int) -> np.ndarray:
+        """Coordinates to begin with, (n, at most n_components): spectral ones, or principal components."""
         c = self.n_components
+        if start == "spectral":
+            return spectral_scores(self.affinities_.P, c, seed)
         if sp.issparse(X) and X.shape[1] <= 4 * c:  # the sparse solver finds fewer components than there are columns
             X = X.toarray()
         most = c if X.ndim == 1 else min(c, min(X.shape) - (1 if sp.issparse(X) else 0))
@@ -330,13 +376,15 @@ class NeighborEmbedding(Estimator):
         n, c = self._map.Y.shape
         return make_repulsion(similarity, c, method=method, n=n, n_jobs=self.n_jobs)
 
-    def _phase(self, until: int, exaggeration: float, rate: Any, early: bool = False) -> descent.Phase:
+    def _phase(
+        self, until: int, exaggeration: float, rate: Any, early: bool = False, momentum: float | None = None
+    ) -> descent.Phase:
         n = len(self._map.Y)
         return descent.Phase(
             until,
             float(exaggeration),
             self._rate(rate, n, exaggeration),
-            _MOMENTUM if early or n < _MANY else _LATE_MOMENTUM,
+            (_MOMENTUM if early or n < _MANY else _LATE_MOMENTUM) if momentum is None else float(momentum),
             np.inf if early else self.n_iter_without_progress,
             self.min_grad_norm,
         )
@@ -347,6 +395,19 @@ class NeighborEmbedding(Estimator):
         return n / exaggeration / 4 if rate == "auto" else float(rate)
 
     # --- input -----------------------------------------------------------------------------------------------
+
+    def _rows_to_fit(self, X: Any) -> Any:
+        """X, checked; None if the affinities of another fit take its place."""
+        given = self.affinities if isinstance(self.affinities, Affinities) else None
+        if X is None and given is not None:
+            self._forget("n_features_in_", "feature_names_in_")
+            return None
+        if X is None:
+            raise ValueError("X is None. Give rows, or give the affinities of another fit as the parameter affinities.")
+        X = self._samples(X, reset=True)
+        if given is not None and given.P.shape[0] != X.shape[0]:
+            raise ValueError(f"affinities are those of {given.P.shape[0]} rows, but X has {X.shape[0]} rows.")
+        return X
 
     def _samples(self, X: Any, *, reset: bool) -> Any:
         """X checked as the metric wants it, before any work."""
@@ -363,7 +424,7 @@ class NeighborEmbedding(Estimator):
         name, is_P = type(self).__name__, isinstance(self.affinities, str)
         how, what = ("affinities", "affinities") if is_P else ("metric", "distances")
         if reset and isinstance(self.init, str) and self.init == "pca":
-            raise ValueError(f'The parameter init="pca" cannot be used with {how}="precomputed". Use init="random".')
+            raise ValueError(f'The parameter init="pca" cannot be used with {how}="precomputed". Use init="auto".')
         if reset and X.shape[0] != X.shape[1]:
             matrix = "matrix of affinities" if is_P else "distance matrix"
             raise ValueError(f"X should be a square {matrix} (n_samples, n_samples), not {X.shape}.")
@@ -397,20 +458,48 @@ class NeighborEmbedding(Estimator):
 
     # --- new rows --------------------------------------------------------------------------------------------
 
-    def transform(self, X: Any) -> Any:
+    def transform(
+        self,
+        X: Any,
+        *,
+        perplexity: Any = None,
+        init: Any = "median",
+        n_iter: int = STEPS,
+        learning_rate: float = RATE,
+        exaggeration: float = 1.0,
+    ) -> Any:
         """The positions of new rows in the map, (m, n_components). Each row is placed on its own; the map stays.
 
-        A fitted row gets the position that it has. Cost: a search for neighbours, then 100 steps of one gradient.
+        perplexity : of the new rows: a number, a list or a `Weighting`; None is that of the fit
+        init : where they begin: the weighted "median" or "mean" of their neighbours, or an array (m, n_components)
+        n_iter, learning_rate, exaggeration : of the descent; no steps leave the rows where they begin
+
+        A fitted row gets the position that it has. Cost: a search for neighbours, then n_iter steps of one gradient.
         """
         check_is_fitted(self)
+        if not isinstance(n_iter, Integral) or n_iter < 0:
+            raise ValueError(f"n_iter = {n_iter!r} must be a number of steps, 0 or more.")
+        for name, value in (("learning_rate", learning_rate), ("exaggeration", exaggeration)):
+            _refuse_not_positive(name, value)
         if self.affinities_.index is None:
             raise ValueError(
                 f"{type(self).__name__} was fitted to affinities, so new rows cannot be compared with the fitted ones. "
                 "Fit to rows, or to distances with metric='precomputed'."
             )
         X = self._samples(X, reset=False)
-        found, weights = self.affinities_.to_new(X)
-        return place(found, weights, self.embedding_, self._fitted[0], self._repulsion(), self.n_jobs)
+        found, weights = self.affinities_.to_new(X, perplexity)
+        return place(
+            found,
+            weights,
+            self.embedding_,
+            self._fitted[0],
+            self._repulsion(),
+            self.n_jobs,
+            init=init,
+            steps=int(n_iter),
+            rate=float(learning_rate),
+            exaggeration=float(exaggeration),
+        )
 
     # --- messages ----------------------------------------------------------------------------------------------
 
@@ -477,7 +566,7 @@ class NeighborEmbedding(Estimator):
 
 def _refuse_not_positive(name: str, value: Any) -> None:
     if not isinstance(value, Real) or not 0 < float(value) < np.inf:
-        raise ValueError(f"{name} = {value!r} must be a positive, finite number, or None for the estimator's own.")
+        raise ValueError(f"{name} = {value!r} must be a positive, finite number.")
 
 
 def _in_range(X: Any) -> Any:

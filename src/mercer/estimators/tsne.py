@@ -1,4 +1,4 @@
-"""SNE and t-SNE: maps that keep neighbours together, O(n) a step, with a place for new points."""
+"""SNE and t-SNE: maps that keep neighbours together, O(n) per step, with a place for new points."""
 
 from __future__ import annotations
 
@@ -20,35 +20,37 @@ class TSNE(NeighborEmbedding):
     n_components : int, default=2
         Dimensions of the map; above three the repulsion is exact, O(n²).
     perplexity : float or list, default=30.0
-        How many neighbours count; less than n. Of a list, the mean of the affinities of each: (30, 500) also keeps
-        how clusters lie.
+        How many neighbours count; less than n. For a list, the affinities of its numbers are averaged: (30, 500) also
+        keeps how clusters lie to each other.
     early_exaggeration : float, default=12.0
-        What P is multiplied by in the first 250 steps, so that clusters find each other.
+        What P is multiplied by in the first `early_exaggeration_iter` steps, so that clusters find each other.
     learning_rate : float or "auto", default="auto"
-        "auto" is n / exaggeration / 4 in each phase (scikit-learn's unit: the rates of others are 4 times this; its
-        "auto" is at least 50, which few points overshoot).
+        "auto" is n / exaggeration / 4 in each phase. The unit is scikit-learn's: other libraries have rates 4 times as
+        large. scikit-learn's "auto" is at least 50, which makes few points overshoot.
     max_iter : int, default=1000
-        Steps at most, the first 250 included.
+        The largest number of steps, exaggerated ones included. 0 keeps the map where it begins.
     n_iter_without_progress : int, default=300
-        Stop when the divergence has not fallen for so many steps; it is looked at every 50.
+        Stop when the divergence has not fallen for this many steps. It is computed every 50 steps.
     min_grad_norm : float, default=1e-7
-        Stop when the norm of the gradient is no larger.
+        Stop when the norm of the gradient is at most this.
     metric : str, callable or Kernel, default="euclidean"
         Of the rows: a name that scikit-learn knows, a function of two rows, a `mercer.kernels.Kernel` (the distance in
         its feature space; string kernels take strings), or "precomputed": X holds distances, dense or a sparse graph.
     metric_params : dict, default=None
         Further arguments of the metric.
-    init : {"pca", "random"} or array (n, n_components), default="pca"
-        Where the points begin; "pca" is scaled to a deviation of 1e-4, and is kernel PCA where the metric is a kernel.
+    init : {"auto", "pca", "spectral", "random"} or array (n, n_components), default="auto"
+        Where the points begin, scaled to a deviation of 1e-4. "pca" takes the principal components, of a kernel if the
+        metric is one. "spectral" takes the slowest directions of a random walk on the affinities. "auto" is "pca" for
+        rows, and "spectral" for precomputed distances and affinities.
     verbose : int, default=0
-        1 says what is done, 2 also every 50 steps.
+        1 reports each stage, 2 also every 50 steps.
     random_state : int, RandomState or None, default=None
         None is the seed 0: the same data gives the same bits.
     method : {"auto", "barnes_hut", "grid", "exact"}, default="auto"
-        The repulsion: "grid" is interpolated, O(n); "auto" and "barnes_hut" take it where it is faster than all pairs.
+        The repulsion: "grid" is interpolated, O(n); "auto" and "barnes_hut" take it if it is faster than all pairs.
         "exact" sums over all pairs and looks at all n − 1 neighbours: O(n²) time and memory.
     angle : float, default=0.5
-        Taken for scikit-learn's sake and not used: the grid has a tested accuracy of its own.
+        Accepted for compatibility with scikit-learn, and not used: the grid has a tested accuracy of its own.
     n_jobs : int, default=None
         Threads; None is all cores.
     dof : float, default=None
@@ -56,33 +58,40 @@ class TSNE(NeighborEmbedding):
         max(n_components − 1, 1), as in scikit-learn.
     exaggeration : float, default=1.0
         What P is multiplied by after the first phase: 4 shows clusters of large data more clearly.
-    affinities : Weighting, "precomputed" or None, default=None
-        `mercer.embedding.FixedWidth(sigma)` or `mercer.embedding.Uniform(n_neighbors)` in place of a perplexity;
-        "precomputed": X is P itself, dense or sparse.
+    affinities : Weighting, Affinities, "precomputed" or None, default=None
+        `mercer.embedding.FixedWidth(sigma)` or `mercer.embedding.Uniform(n_neighbors)` in place of a perplexity.
+        `mercer.embedding.Affinities.of(X)`, or `affinities_` of another fit to the same rows, saves the search for
+        neighbours; `fit` then works without X too. "precomputed": X is P itself, dense or sparse.
     fixed : mask or row numbers, default=None
         Points that stay where `init`, which must be given, puts them.
     callbacks : callable or list, default=None
-        Called as callback(steps, kl_divergence, embedding) every `callback_every` steps; True stops and keeps the map.
+        Called as callback(steps, kl_divergence, embedding) every `callback_every` steps. A callback that returns True
+        ends the descent and keeps the map.
     callback_every : int, default=50
     snapshots : int, default=None
-        Keep a copy of the map every so many steps, in `snapshots_`.
+        Steps between two copies of the map, which are kept in `snapshots_`. None keeps none.
+    early_exaggeration_iter : int, default=250
+        The number of exaggerated steps.
+    neighbors : {"auto", "exact", "approximate", "kd_tree", "ball_tree", "brute"}, default="auto"
+        The search for neighbours. "auto" is exact up to n²d = 1e11, and approximate beyond; `report_` has the share of
+        true neighbours that it found.
 
     Attributes
     ----------
     embedding_ : array (n, n_components), float32
     kl_divergence_ : float
         KL(P ‖ Q) of `embedding_`, P without exaggeration, Q over all pairs, sums in float64.
-    affinities_ : `mercer.embedding.affinities.Affinities`, with P, the widths and the neighbours' recall
-    learning_rate_ : float, that of the first phase
-    n_iter_ : int, the number of the last step, the first being 0 as in scikit-learn
+    affinities_ : `mercer.embedding.Affinities`, with P, the widths and the recall of the search
+    learning_rate_ : float, the rate of the first phase
+    n_iter_ : int, the number of the last step; the first is number 0, as in scikit-learn
     snapshots_ : list of (steps, map)
     report_ : which neighbours, which repulsion, how many steps, and why they ended
     n_features_in_, feature_names_in_
 
     Notes
     -----
-    Cost of a step: about 1.4 k n terms of attraction, k = 3 · perplexity, and one pass over a grid; memory 12 bytes a
-    neighbour, twice that from 10,000 rows, 36 while P is made. Ctrl-C keeps the map so far.
+    Cost of a step: about 1.4 k n terms of attraction, k = 3 · perplexity, and one pass over a grid. Memory: 12 bytes
+    per neighbour, twice that from 10,000 rows on, and 36 while P is computed. Ctrl-C keeps the map so far.
 
     References
     ----------
@@ -107,7 +116,7 @@ class TSNE(NeighborEmbedding):
 
 
 class SNE(NeighborEmbedding):
-    """SNE: the same map with a Gaussian w(d²) = exp(−d²), which crowds what t-SNE's heavy tails let apart.
+    """SNE: the same map with a Gaussian w(d²) = exp(−d²), which crowds points that t-SNE's heavy tails keep apart.
 
         KL(P ‖ Q) = Σ pᵢⱼ log(pᵢⱼ / qᵢⱼ) → min,   qᵢⱼ = exp(−‖yᵢ − yⱼ‖²) / Σ_{k≠l} exp(−‖yₖ − yₗ‖²)
 

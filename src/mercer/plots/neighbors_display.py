@@ -18,7 +18,7 @@ WRONG = "#B2182B"
 
 
 class NeighborsDisplay(Display):
-    """Residual variance and connected parts, shortcuts and the distances that use them, against the number of neighbours.
+    """Residual variance and connected parts, and shortcuts with the distances that use them, against neighbours.
 
     n_neighbors, residual_variance, components, n_shortcuts, share : (c,)
     recommended : the number to mark
