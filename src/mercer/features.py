@@ -106,9 +106,7 @@ def kernel_features(
     rng = generator_from(random_state)
     dtype = A.xp.float32 if precision == SINGLE else None
     if rank is None and not is_foreign(X):
-        # The factorisation works in place: a matrix that was given is not ours to overwrite.
-        K = np.array(A.stored(), np.float64) if given else _in_double(kernel, X, n_jobs)
-        factor = complete_cholesky(K, rng, dtype=precision)
+        factor = complete_cholesky(whole_matrix(kernel, X, n_jobs), rng, dtype=precision)
     elif rank == "auto":
         least = 0 if given or X.ndim == 1 else min(X.shape[1], AUTO_LEAST)
         factor = rpcholesky(A, min(n, AUTO_RANK), rng, dtype=dtype, tol=AUTO_TOL, of_variance=True, least=least)
@@ -121,8 +119,13 @@ def kernel_features(
     return Features(factor, trace, kernel, anchors, n_jobs, largest, entry_error)
 
 
-def _in_double(kernel: Kernel, X: Any, n_jobs: int | None) -> np.ndarray:
-    return Gram(kernel, X, precision=np.float64, n_jobs=n_jobs).to_dense()
+def whole_matrix(kernel: Kernel, X: Any, n_jobs: int | None = None) -> np.ndarray:
+    """K in float64, (n, n), in memory of its own: a matrix that was given is copied, so that it may be overwritten."""
+    if isinstance(kernel, Precomputed):
+        return np.array(symmetric(X), np.float64)
+    K = Gram(kernel, X, precision=np.float64, n_jobs=n_jobs)
+    refuse_overflow(K, kernel)
+    return K.to_dense()
 
 
 def refuse_large_factor(X: Any, rank: int | str | None, memory_limit: Any, n_jobs: int | None) -> None:

@@ -221,6 +221,23 @@ def canonical(works: tuple[Workload, Workload], rank: int | None, k: int) -> Foo
     return Footprint({}, steps)
 
 
+def whole_canonical(works: tuple[Workload, Workload], k: int) -> Footprint:
+    """Two kernel matrices, each factored in its own memory, and a search space of ten blocks in two versions."""
+    n, width = works[0].n, max(16, k + 8)
+    tried = 8 * n * (n // 10) * 2  # factors that show whether both matrices have a low rank
+    one, both = {"the first matrix": 8 * n * n}, {"both matrices": 2 * 8 * n * n}
+    forms = [{"points": work.points(8), "tiles": work.tiles(work.tile)} for work in works]
+    return Footprint(
+        {},
+        {
+            "ranks": {"factors": tried},
+            "first view": {**one, **forms[0]},
+            "second view": {**both, **forms[1]},
+            "pairs": {**both, "search space": 2 * 10 * 8 * n * width, "scores and coefficients": 12 * 8 * n * width},
+        },
+    )
+
+
 def neighbor_affinities(n: int, k: int) -> Footprint:
     """P over k neighbours of each row, from neighbours and distances to the symmetric matrix."""
     found = {"neighbours and weights": 8 * n * k}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
@@ -84,6 +85,15 @@ class KernelEstimator(Estimator):
                 f"{type(self).__name__} was fitted on {_place_name(here)} and now given {_place_name(X)}; "
                 "convert one of them."
             )
+
+    verbose: bool = False  # estimators that report their progress have the parameter
+
+    def _say(self, line: str) -> None:
+        if self.verbose:
+            sys.stderr.write(f"{type(self).__name__}: {line}\n")
+
+    def _say_step(self, step: int, residual: float) -> None:
+        self._say(f"pass {step}, largest residual {residual:.1e}")
 
     def _workload(self, X: Any, *, copied: bool = False) -> Workload:
         """The sizes that a plan reads; `copied` where the fit keeps a copy of X."""

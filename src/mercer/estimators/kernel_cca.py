@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -15,17 +17,26 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils._set_output import _wrap_data_with_container
 from sklearn.utils.validation import _check_feature_names, check_consistent_length, check_is_fitted
 
-from mercer.backends import adopt, beside, column_signs, is_foreign, namespace, placement, to_numpy
+from mercer.backends import adopt, beside, column_signs, cpu, is_foreign, namespace, placement, to_numpy
 from mercer.estimators.base import FLOATS, stand_in
 from mercer.estimators.kernel_base import KERNEL_CONSTRAINTS, KernelEstimator, unbound_kernel
 from mercer.exceptions import DegenerateDataWarning, ForcedCorrelationWarning, warn
 from mercer.expansion import KernelExpansion
-from mercer.features import Features, kernel_features, most_columns, workload_of
+from mercer.features import (
+    Features,
+    answer_dtype,
+    kernel_features,
+    most_columns,
+    refuse_indefinite,
+    whole_matrix,
+    workload_of,
+)
 from mercer.fit_report import Report
-from mercer.footprints import canonical
+from mercer.footprints import canonical, whole_canonical
 from mercer.kernels import KERNEL_NAMES, Kernel
 from mercer.kernels.kernel_fields import bound_kernel
 from mercer.linalg.crossproducts import times
+from mercer.linalg.eigen import SMALL
 from mercer.models.fields import (
     INPUT,
     SavedEstimator,
@@ -40,7 +51,14 @@ from mercer.models.fields import (
     whole,
 )
 from mercer.planning import Plan
-from mercer.spectral.canonical import CanonicalPairs, View, canonical_pairs
+from mercer.random_state import generator_from
+from mercer.spectral.canonical import View, canonical_pairs
+from mercer.spectral.whole_canonical import LEAST_REG, Smoother, whole_pairs
+
+_FACTORED_UP_TO = (
+    512  # samples up to which decomposing factors takes no longer than a search for the top of their spectrum
+)
+_LOW_RANK = 10  # a matrix of rank below n/10 is cheaper to factor than to treat whole; looking costs n³/100 flops
 
 
 class KernelCCA(KernelEstimator):
@@ -84,11 +102,13 @@ class KernelCCA(KernelEstimator):
         None is exact: n² entries of each kernel. A number is that of the columns of a randomly pivoted Cholesky
         factor, n · rank entries; "auto" takes as many as hold all but a thousandth of the variance, 2000 at most.
     random_state : int, RandomState or None
-        Of the pivots. None is the seed 0: the same data gives the same bits.
+        Of pivots and of the start of a search. None is the seed 0: the same data gives the same bits.
     n_jobs : int or None
         Threads; None is all cores.
     memory_limit : int, str or None
         Bytes, or text such as "4GB"; None is half of what is free. A fit that needs more is refused before it starts.
+    verbose : bool
+        Report the progress of a fit on stderr.
 
     Attributes
     ----------
@@ -106,8 +126,11 @@ class KernelCCA(KernelEstimator):
 
     Notes
     -----
-    Cost: with a rank m, n · m entries of each kernel, about 6 n m² flops, and n · m numbers a view; with rank=None the
-    same with m = n, and two n × n matrices more while a view is factored. New samples are compared with m landmarks.
+    Cost: with a rank m, n · m entries of each kernel, about 6 n m² flops, and n · m numbers per view; new samples are
+    compared with m landmarks. With rank=None n² entries, n³/3 flops and n² numbers per view, and a search of some ten
+    steps of 64 n² flops per view; new samples are compared with all n. If both kernel matrices have a rank below
+    n/10, their factors are used instead. Up to 512 samples, and for reg below 1e-7, where a penalised matrix would
+    be too ill-conditioned, whole factors of n columns are decomposed.
 
     Components beyond the rank of either view have scores and correlation zero, with a `DegenerateDataWarning`.
 
@@ -164,6 +187,7 @@ class KernelCCA(KernelEstimator):
         "kernel_params_y": [dict, None],
         "reg": [Interval(Real, 0, None, closed="left"), "array-like"],
         "rank": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"}), None],
+        "verbose": ["boolean"],
     }
 
     def __init__(
@@ -185,6 +209,7 @@ class KernelCCA(KernelEstimator):
         random_state=None,
         n_jobs=None,
         memory_limit=None,
+        verbose=False,
     ):
         self.n_components = n_components
         self.kernel = kernel
@@ -202,6 +227,7 @@ class KernelCCA(KernelEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.memory_limit = memory_limit
+        self.verbose = verbose
 
     # --- fitting ---------------------------------------------------------------------------------------
 
@@ -234,18 +260,89 @@ class KernelCCA(KernelEstimator):
         _refuse_too_few(X)
         _refuse_apart(X, Y)
         plan = self._checked(self._draft(X, Y), X, Y)
+        self._say(str(plan))
         self._bind(X)
         other.bind(Y)
-        first, second = self._features(self.kernel_, X, plan.limit), self._features(other.kernel_, Y, plan.limit)
-        pairs = canonical_pairs(
-            _view(first, regs[0]), _view(second, regs[1]), int(self.n_components), n_jobs=self.n_jobs
-        )
-        self._warn(pairs, X.shape[0], regs)
         self._view_y = other
-        self._keep(pairs, first, second)
+        kernels = self.kernel_.centered_form(X), other.kernel_.centered_form(Y)
+        if plan.method == "whole matrices":
+            with cpu.one_thread() if X.shape[0] <= SMALL else nullcontext():
+                found = self._from_whole(kernels, (X, Y), regs, plan.limit)
+        else:
+            found = self._from_factors(kernels, (X, Y), regs, plan.limit)
+        self._warn(found, X.shape[0], regs)
+        self._keep(found)
         seconds = time.perf_counter() - started
-        self.report_ = Report(plan.method, plan.reason, bytes=plan.needed_bytes, seconds=seconds)
+        self.report_ = Report(plan.method, found.reason, found.steps, plan.needed_bytes, seconds=seconds)
+        self._say(str(self.report_))
         return restore
+
+    def _from_factors(self, kernels, views, regs, limit: int) -> FoundPairs:
+        """From a factor of each kernel matrix: the landmarks of the two factors are all that new samples need."""
+        return self._on_features(
+            [self._features(*view, self.rank, limit) for view in zip(kernels, views, strict=True)], regs
+        )
+
+    def _on_features(self, features: list[Features], regs) -> FoundPairs:
+        columns = [part.F.shape[1] for part in features]
+        self._say(f"factors of {columns[0]} and {columns[1]} columns")
+        sides = [View(part.F, reg, part.factor.error, part.trace) for part, reg in zip(features, regs, strict=True)]
+        pairs = canonical_pairs(sides[0], sides[1], int(self.n_components), n_jobs=self.n_jobs)
+        weighted = list(zip(features, pairs.weights, pairs.means, strict=True))
+        return FoundPairs(
+            pairs.correlations,
+            pairs.residuals,
+            [times(part.F, w, mean, self.n_jobs) for part, w, mean in weighted],
+            [part.expansion(w, mean @ w) for part, w, mean in weighted],
+            pairs.penalties,
+            pairs.variances,
+            pairs.ranks,
+            (columns[0], columns[1]),
+            (float(features[0].error), float(features[1].error)),
+            f"factors of {columns[0]} and {columns[1]} columns",
+        )
+
+    def _from_whole(self, kernels, views, regs, limit: int) -> FoundPairs:
+        """From all of both kernel matrices, or from their factors if both turn out to have a low rank."""
+        n = views[0].shape[0]
+        features = self._low_rank_features(kernels, views, n // _LOW_RANK, limit)
+        if features is not None:
+            return self._on_features(features, regs)
+        rng = generator_from(self.random_state)
+        sides: list[Smoother] = []
+        for kernel, X, reg in zip(kernels, views, regs, strict=True):
+            self._say(f"the kernel matrix of view {len(sides) + 1} of 2")
+            sides.append(Smoother(whole_matrix(kernel, X, self.n_jobs), reg, rng))
+            refuse_indefinite(sides[-1].negative, kernel, answer_dtype(X))
+        pairs = whole_pairs(sides[0], sides[1], int(self.n_components), rng, report=self._say_step)
+        scores = [part.astype(answer_dtype(X)) for part, X in zip(pairs.scores, views, strict=True)]
+        maps = [
+            KernelExpansion(kernel, X, coefs.astype(answer_dtype(X)), offset.astype(answer_dtype(X)), self.n_jobs)
+            for kernel, X, coefs, offset in zip(kernels, views, pairs.coefs, pairs.offsets, strict=True)
+        ]
+        ranks = tuple(n - 1 if side.variance else 0 for side in sides)
+        return FoundPairs(
+            pairs.correlations,
+            pairs.residuals,
+            scores,
+            maps,
+            (sides[0].penalty, sides[1].penalty),
+            (sides[0].variance, sides[1].variance),
+            (ranks[0], ranks[1]),
+            (n, n),
+            (0.0, 0.0),
+            f"two Cholesky factors and {pairs.steps} steps of block Lanczos",
+            pairs.steps,
+        )
+
+    def _low_rank_features(self, kernels, views, columns: int, limit: int) -> list[Features] | None:
+        """Factors that hold all of both kernel matrices in fewer than `columns` columns; None where there are none."""
+        features: list[Features] = []
+        for kernel, X in zip(kernels, views, strict=True):
+            features.append(self._features(kernel, X, columns, limit))
+            if features[-1].F.shape[1] == columns:  # the factor was cut off before it held everything
+                return None
+        return features
 
     def _regs(self) -> tuple[float, float]:
         pair: tuple[Any, ...] = (self.reg, self.reg) if isinstance(self.reg, Real) else tuple(self.reg)
@@ -258,11 +355,11 @@ class KernelCCA(KernelEstimator):
         own["kernel_params"] = self.kernel_params_y
         return SecondView("KernelCCA", **{name: getattr(self, name) if v is None else v for name, v in own.items()})
 
-    def _features(self, kernel: Kernel, X: Any, limit: int) -> Features:
+    def _features(self, kernel: Kernel, X: Any, rank: int | str | None, limit: int) -> Features:
         return kernel_features(
-            kernel.centered_form(X),
+            kernel,
             X,
-            rank=self.rank,
+            rank=rank,
             memory_limit=limit,
             random_state=self.random_state,
             n_jobs=self.n_jobs,
@@ -274,15 +371,20 @@ class KernelCCA(KernelEstimator):
         y = stand_in(y)
         other, rank = self._second_view(), None if self.rank is None else most_columns(X.shape[0], self.rank)
         works = self._workload(X), workload_of(y, self.n_jobs, unbound_kernel(other))
-        name, reason = "factors", f"at most {rank} columns for each view, as rank={self.rank!r} asks"
-        if rank is None:
-            name, reason = "whole matrices", "rank=None forms and factors the kernel matrix of each view"
-        return self._plan_of(X, name, reason, canonical(works, rank, int(self.n_components)))
+        k, regs = int(self.n_components), self._regs()
+        if rank is not None:
+            reason = f"at most {rank} columns for each view, as rank={self.rank!r} asks"
+            return self._plan_of(X, "factors", reason, canonical(works, rank, k))
+        if is_foreign(X) or X.shape[0] <= _FACTORED_UP_TO or k > X.shape[0] // 8 or min(regs) < LEAST_REG:
+            reason = "rank=None factors all of each kernel matrix"
+            return self._plan_of(X, "factors", reason, canonical(works, None, k))
+        reason = "rank=None, and the penalty keeps both matrices well conditioned"
+        return self._plan_of(X, "whole matrices", reason, whole_canonical(works, k))
 
     def _lighter(self, plan: Plan) -> list[dict[str, Any]]:
         return [{"rank": rank} for rank in ("auto", 500, 100) if rank != self.rank]
 
-    def _warn(self, pairs: CanonicalPairs, n: int, regs: tuple[float, float]) -> None:
+    def _warn(self, pairs: FoundPairs, n: int, regs: tuple[float, float]) -> None:
         found = len(pairs.correlations)
         for name, variance in zip("Xy", pairs.variances, strict=True):
             if variance == 0.0:
@@ -304,30 +406,21 @@ class KernelCCA(KernelEstimator):
                 ForcedCorrelationWarning,
             )
 
-    def _keep(self, pairs: CanonicalPairs, first: Features, second: Features) -> None:
-        k, found = int(self.n_components), len(pairs.correlations)
-        weights = [np.pad(w, ((0, 0), (0, k - found))) for w in pairs.weights]
-        scores = times(first.F, weights[0], pairs.means[0], self.n_jobs)
-        signs = column_signs(scores)
-        weights = [w * signs for w in weights]
-        self.x_scores_ = scores * beside(signs, scores)
-        self.y_scores_ = times(second.F, weights[1], pairs.means[1], self.n_jobs)
-        self._keep_maps(first, second, weights, pairs.means)
-        self.correlations_ = self._like(np.pad(pairs.correlations, (0, k - found)))
-        self.training_correlations_ = self._like(_correlations(self.x_scores_, self.y_scores_))
-        self.residuals_ = self._like(np.pad(pairs.residuals, ((0, k - found), (0, 0))))
-        self.penalty_ = pairs.penalties
-        self.rank_ = first.F.shape[1], second.F.shape[1]
-        self.factor_error_ = float(first.error), float(second.error)
-
-    def _keep_maps(self, first: Features, second: Features, weights: list[Any], means: Any) -> None:
+    def _keep(self, found: FoundPairs) -> None:
+        k, count = int(self.n_components), len(found.correlations)
+        signs = np.zeros((count, k))  # missing components are zero
+        np.fill_diagonal(signs, column_signs(found.scores[0]))
+        self.x_scores_, self.y_scores_ = (scores @ beside(signs, scores) for scores in found.scores)
+        self.expansion_, self.expansion_y_ = (_turned(expansion, signs) for expansion in found.maps)
+        # Only the anchors are needed from here on: for factors these are the landmarks.
         view = self._view_y
-        self.expansion_: KernelExpansion = first.expansion(weights[0], means[0] @ weights[0])
-        self.expansion_y_: KernelExpansion = second.expansion(weights[1], means[1] @ weights[1])
-        # Only the landmarks are needed from here on, not all samples.
-        self.X_fit_ = first.anchors
-        self.Y_fit_ = view.X_fit_ = second.anchors
+        self.X_fit_, self.Y_fit_ = self.expansion_.anchors, self.expansion_y_.anchors
+        view.X_fit_ = self.Y_fit_
         self.kernel_y_, self.gamma_y_, self.n_features_y_in_ = view.kernel_, view.gamma_, view.n_features_in_
+        self.correlations_ = self._like(np.pad(found.correlations, (0, k - count)))
+        self.training_correlations_ = self._like(_correlations(self.x_scores_, self.y_scores_))
+        self.residuals_ = self._like(np.pad(found.residuals, ((0, k - count), (0, 0))))
+        self.penalty_, self.rank_, self.factor_error_ = found.penalties, found.columns, found.errors
 
     def _like(self, values: np.ndarray) -> Any:
         """NumPy values as an array of the data's kind, device and precision."""
@@ -378,8 +471,26 @@ class KernelCCA(KernelEstimator):
         return tags
 
 
-def _view(features: Features, reg: float) -> View:
-    return View(features.F, reg, features.factor.error, features.trace)
+@dataclass(frozen=True)
+class FoundPairs:
+    """Pairs of functions of two views, however they were found; every pair of fields is (first view, second view)."""
+
+    correlations: np.ndarray  # (k,)
+    residuals: np.ndarray  # (k, 2)
+    scores: list[Any]  # (n, k) each
+    maps: list[KernelExpansion]
+    penalties: tuple[float, float]
+    variances: tuple[float, float]
+    ranks: tuple[int, int]  # the dimensions that each view spans once centred, at most
+    columns: tuple[int, int]  # of the factors
+    errors: tuple[float, float]  # tr(K − FFᵀ)/tr K
+    reason: str
+    steps: int = 0
+
+
+def _turned(expansion: KernelExpansion, turn: np.ndarray) -> KernelExpansion:
+    coefs, offset = (part @ beside(turn, part) for part in (expansion.coefs, expansion.offset))
+    return KernelExpansion(expansion.kernel, expansion.anchors, coefs, offset, expansion.n_jobs)
 
 
 def _correlations(first: Any, second: Any) -> np.ndarray:
