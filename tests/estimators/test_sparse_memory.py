@@ -74,7 +74,10 @@ def test_a_fit_and_a_transform_of_wide_sparse_rows_stay_far_below_their_dense_si
 def test_a_plan_counts_the_stored_numbers_of_sparse_rows(estimator):
     X = texts()
     as_if_narrow = sp.csr_array((X.data, X.indices % 2000, X.indptr), shape=(N, 2000))
-    assert estimator.plan(X).needed_bytes == estimator.plan(as_if_narrow).needed_bytes < DENSE / 20
+    wide, narrow = estimator.plan(X).needed_bytes, estimator.plan(as_if_narrow).needed_bytes
+    pointers = 4 * WIDE * cpu.workers()  # SciPy's product of CSR rows counts the entries of each column, in each thread
+    assert narrow <= wide <= narrow + pointers
+    assert narrow < DENSE / 20
 
 
 def test_numbers_per_row():

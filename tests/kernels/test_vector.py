@@ -148,7 +148,7 @@ def test_compiled_tiles_of_a_large_matrix_are_those_of_numpy_to_rounding(kernel,
 def compiles(code):
     """Whether compiled loops are loaded in a fresh process after `code`."""
     code = f"import sys, numpy as np; from mercer.kernels import *; {code}"
-    code += "; sys.exit('mercer.backends.compiled' in sys.modules)"
+    code += "; sys.exit('mercer.backends.compiled_tiles' in sys.modules)"
     return bool(subprocess.run([sys.executable, "-c", code], check=False).returncode)
 
 

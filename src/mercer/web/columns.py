@@ -36,8 +36,10 @@ def add_column(payload: Payload, name: str, values: Any, rows: int, *, use: str 
 
 def _unmasked(values: Any) -> np.ndarray:
     """A masked array as a plain one, with NaN, NaT or None for masked values."""
-    if values.dtype.kind in "fM":
-        return np.ma.filled(values, np.nan if values.dtype.kind == "f" else np.datetime64("NaT"))
+    if values.dtype.kind == "f":
+        return np.ma.filled(values, np.nan)
+    if values.dtype.kind == "M":
+        return np.ma.filled(values, np.datetime64("NaT", np.datetime_data(values.dtype)[0]))
     array = values.data.astype(object)
     array[np.ma.getmaskarray(values)] = None
     return array
