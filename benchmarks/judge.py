@@ -17,21 +17,21 @@ from scipy.spatial import procrustes
 from sklearn.neighbors import kneighbors_graph
 
 _TILE = 1000  # rows at a time
-_SAMPLE_ABOVE = 200_000  # rows beyond which the residual is estimated from a sample
-_SAMPLE = 4000
 
 
-def rbf_residuals(X: np.ndarray, gamma: float, values: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+def rbf_residuals(
+    X: np.ndarray, gamma: float, values: np.ndarray, vectors: np.ndarray, *, most: int = 200_000, sample: int = 4000
+) -> np.ndarray:
     """‖HKHv − γv‖ / γ₁ for each pair, K the Gaussian kernel matrix of X and v made a unit vector.
 
-    Beyond 200,000 rows the norm is estimated from 4,000 rows of K: ‖r‖² ≈ n/m Σ rᵢ². With d = KHv − γv the residual is
+    Beyond `most` rows the norm is estimated from a `sample` of the rows of K: ‖r‖² ≈ n/m Σ rᵢ². With d = KHv − γv the residual is
     d − mean(d) − γ mean(v), and d hardly varies where the residual is small, so a sample gives its mean well.
     """
     V = _unit(vectors)
     n = len(X)
     rows = np.arange(n)
-    if n > _SAMPLE_ABOVE:
-        rows = np.sort(np.random.default_rng(0).choice(n, _SAMPLE, replace=False))
+    if n > most:
+        rows = np.sort(np.random.default_rng(0).choice(n, sample, replace=False))
     product = _kernel_product(X[rows], X, gamma, V - V.mean(axis=0))
     difference = product - V[rows] * values
     difference -= difference.mean(axis=0) + values * V.mean(axis=0)

@@ -199,13 +199,11 @@ def test_judge_sees_a_wrong_vector_and_a_wrong_value(problem):
     assert judge.rbf_residuals(X, 0.1, values * [1, 1, 0.5], vectors)[2] == pytest.approx(0.5 * values[2] / values[0])
 
 
-def test_judge_estimates_from_a_sample_of_rows(problem, monkeypatch):
+def test_judge_estimates_from_a_sample_of_rows(problem):
     X, _, values, vectors = problem
     bent = vectors + 1e-3 * np.random.default_rng(1).standard_normal(vectors.shape)
     whole = judge.rbf_residuals(X, 0.1, values, bent)
-    monkeypatch.setattr(judge, "_SAMPLE_ABOVE", 100)
-    monkeypatch.setattr(judge, "_SAMPLE", 90)
-    assert judge.rbf_residuals(X, 0.1, values, bent) == pytest.approx(whole, rel=0.3)
+    assert judge.rbf_residuals(X, 0.1, values, bent, most=100, sample=90) == pytest.approx(whole, rel=0.3)
 
 
 def test_judge_of_pca():

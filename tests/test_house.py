@@ -27,15 +27,19 @@ TESTED_ELSEWHERE: dict[str, str] = {
     # Compiled loops are tested through the module that calls them, which prepares their arrays.
     "backends/compiled_affinities.py": "embedding/test_affinities.py",
     "backends/compiled_attraction.py": "embedding/test_loss.py",
-    "backends/compiled_box_tree.py": "graph/test_nearest_neighbors.py",
-    "backends/compiled_grid.py": "embedding/test_repulsion.py",
+    "backends/compiled_box_tree.py": "graph/test_box_tree.py",
+    "backends/compiled_grid.py": "embedding/test_grid_field.py",
     "backends/compiled_math.py": "backends/test_compiled_tiles.py",
-    "backends/compiled_neighbors.py": "graph/test_nearest_neighbors.py",
-    "backends/compiled_pairs.py": "embedding/test_repulsion.py",
+    "backends/compiled_neighbors.py": "graph/test_tile_index.py",
+    "backends/compiled_pairs.py": "embedding/test_exact_repulsion.py",
     "backends/compiled_paths.py": "graph/test_geodesics.py",
-    "backends/compiled_ranks.py": "graph/test_nearest_neighbors.py",
+    "backends/compiled_ranks.py": "graph/test_tile_index.py",
     "backends/compiled_short_range.py": "embedding/test_short_range.py",
     "backends/compiled_shortcuts.py": "graph/test_shortcut_edges.py",
+    # What the next three compute shows only in what their callers promise.
+    "footprints.py": "test_planning.py",
+    "spectral/discriminant.py": "estimators/test_kernel_discriminant.py",
+    "cli/pages.py": "cli/test_report.py",
 }
 
 
@@ -53,7 +57,7 @@ def test_no_file_name_is_used_twice():
     for path in SOURCES:
         if path.name != "__init__.py":
             named[path.stem].append(in_package(path))
-    assert len(repeated(named)) <= 6, repeated(named)
+    assert not repeated(named)
 
 
 def test_no_class_name_is_used_twice():
@@ -62,7 +66,7 @@ def test_no_class_name_is_used_twice():
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef):
                 named[node.name].append(f"{in_package(path)}:{node.lineno}")
-    assert len(repeated(named)) <= 10, repeated(named)
+    assert not repeated(named)
 
 
 def is_private(name):
@@ -114,11 +118,12 @@ def test_every_module_has_its_test_in_the_same_place():
     missing = []
     for path in SOURCES:
         place = path.relative_to(PACKAGE)
-        if path.name == "__init__.py" or place.as_posix() in TESTED_ELSEWHERE:
+        if path.name == "__init__.py":
             continue
-        if not (TESTS / place.parent / f"test_{path.stem}.py").exists():
+        test = TESTED_ELSEWHERE.get(place.as_posix(), f"{place.parent}/test_{path.stem}.py")
+        if not (TESTS / test).exists():
             missing.append(place.as_posix())
-    assert len(missing) <= 124, "\n".join(missing)
+    assert not missing, "\n".join(missing)
 
 
 def patched_privates(tree):
@@ -137,4 +142,4 @@ def test_no_test_patches_a_private():
         for path in sorted(TESTS.rglob("test_*.py"))
         for line in patched_privates(ast.parse(path.read_text(encoding="utf-8")))
     ]
-    assert len(found) <= 37, "\n".join(found)
+    assert not found, "\n".join(found)

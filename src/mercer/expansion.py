@@ -15,8 +15,6 @@ from mercer.kernels.kernel import Kernel, Points
 from mercer.kernels.kernel_fields import bound_kernel, refuse_unsuited
 from mercer.models.fields import THREADS, SavedRecord, floats, samples
 
-_GRADIENT_ENTRIES = 2**21  # of a run's gradients, (m, k, d), held at once by a thread
-
 
 class KernelExpansion:
     """x ↦ k(x, anchors) @ coefs − offset, in tiles: memory is one tile per thread, whatever the number of rows.
@@ -116,16 +114,16 @@ class KernelExpansion:
         unit = float(xp.finfo(self.coefs.dtype).eps) * largest
         return lengths * (entry_error + (8 + self.coefs.shape[0] ** 0.5) * unit)
 
-    def each_gradient(self, new: Points, d: int, use: Callable[[slice, Any], None]) -> None:
+    def each_gradient(self, new: Points, d: int, use: Callable[[slice, Any], None], *, entries: int = 2**21) -> None:
         """Call use(run, G) for runs of the points, G[a, j] = ∂fⱼ/∂x at point a, (m, k, d); d is the data's width.
 
-        TypeError where the kernel has no gradient. Cost: m · n entries of the kernel and 2 m n k d flops; memory a
-        run's gradients and a few tiles a thread.
+        A kernel without a gradient raises TypeError. Cost: m · n entries of the kernel and 2 m n k d flops. Each thread
+        holds one G of at most `entries` numbers (16 MB by default, which a cache still helps) and a few tiles.
         """
         refuse_kinks(self.kernel)
         old = self.anchor_points()
         backend, xp = backend_for(old), namespace(self.coefs)
-        room = max(1, _GRADIENT_ENTRIES // max(1, self.coefs.shape[1] * d))
+        room = max(1, entries // max(1, self.coefs.shape[1] * d))
         rows, columns = self._runs(len(new), backend, room), _runs(len(old), backend.TILE)
 
         def work(run: slice, slot: int) -> None:

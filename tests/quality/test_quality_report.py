@@ -157,7 +157,7 @@ def test_the_text_is_an_aligned_table():
 
 def test_html_is_escaped_and_json_is_json():
     score = quality.Score("<b>", 0.5, 0.1, 3, 1.0, "<script>", note="a & b")
-    page = quality.Report([score], 3, 1, ["<i>"])._repr_html_()
+    page = quality.QualityReport([score], 3, 1, ["<i>"])._repr_html_()
     assert "<b>" not in page and "<script>" not in page and "<i>" not in page and "a &amp; b" in page
     found = quality.report(X, Y, labels=LABELS).to_dict()
     assert json.loads(json.dumps(found)) == found

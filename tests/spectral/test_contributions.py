@@ -127,11 +127,16 @@ def test_float32_stays():
     assert_allclose(single.feature_contributions(), double, rtol=1e-3)
 
 
-def test_tiles_do_not_show(monkeypatch):
+def test_runs_of_rows_do_not_show():
     model = KernelPCA(2, kernel="rbf", gamma=0.3).fit(X)
-    whole = model.feature_contributions(average=False)
-    monkeypatch.setattr("mercer.expansion._GRADIENT_ENTRIES", 3 * 8)  # three rows at a time
-    assert_allclose(model.feature_contributions(average=False), whole, atol=1e-14)
+    whole, parts = model.feature_contributions(average=False), np.empty((50, 2, 4))
+
+    def put(run, gradients):
+        assert len(gradients) <= 3
+        parts[run] = gradients
+
+    model.expansion_.each_gradient(model.expansion_.new_points(X), 4, put, entries=3 * 2 * 4)
+    assert_allclose(parts, whole, atol=1e-14)
     assert_allclose(model.feature_contributions(), np.sqrt(np.mean(whole**2, axis=0)))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from mercer.plots.style import INK, Display, new_figure, palette, readable, tidy
-from mercer.quality.quality_report import Report
+from mercer.quality.quality_report import QualityReport
 from mercer.quality.score import Score
 
 _MARKERS = "osD^vP*X<>"
@@ -44,12 +44,12 @@ class QualityDisplay(Display):
         self.lines_ = [group for group in groups if group]
 
     @classmethod
-    def from_report(cls, report: Report, name: str = "map", *, ax: Any = None) -> QualityDisplay:
+    def from_report(cls, report: QualityReport, name: str = "map", *, ax: Any = None) -> QualityDisplay:
         """Draw the report of one map."""
         return cls.from_reports({name: report}, ax=ax)
 
     @classmethod
-    def from_reports(cls, reports: Mapping[str, Report], *, ax: Any = None) -> QualityDisplay:
+    def from_reports(cls, reports: Mapping[str, QualityReport], *, ax: Any = None) -> QualityDisplay:
         """Draw reports by the names of the maps."""
         return cls({name: report.scores for name, report in reports.items()}).plot(ax=ax)
 

@@ -20,12 +20,12 @@ from mercer.quality.agreement import neighborhood_overlap, procrustes_disparity
 from mercer.quality.divergence import kl_divergence
 from mercer.quality.neighborhoods import class_purity, continuity, neighbor_recall, trustworthiness
 from mercer.quality.pairs import shepard_correlation, triplet_accuracy
-from mercer.quality.quality_report import Report, report
+from mercer.quality.quality_report import QualityReport, report
 from mercer.quality.residual import residual_variance
 from mercer.quality.score import Score
 
 __all__ = [
-    "Report",
+    "QualityReport",
     "Score",
     "class_purity",
     "continuity",

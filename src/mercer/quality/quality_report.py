@@ -33,7 +33,7 @@ _SEEDS = 2**31
 
 
 @dataclass(frozen=True)
-class Report:
+class QualityReport:
     """The scores of a map.
 
     scores : in the order of the table
@@ -114,7 +114,7 @@ def report(
     sample: int | str | None = "auto",
     error: float = 0.005,
     random_state: Any = None,
-) -> Report:
+) -> QualityReport:
     """All scores of the map Y of X.
 
     Parameters
@@ -131,7 +131,7 @@ def report(
         gives the error that it has
     random_state : the seed of the samples; None is the seed 0
 
-    Returns a `Report`. Cost: about 10,000 rows against all n, whatever n is, and O(n) memory.
+    Returns a `QualityReport`. Cost: about 10,000 rows against all n, whatever n is, and O(n) memory.
 
     >>> X = np.random.default_rng(0).normal(size=(60, 4))
     >>> found = report(X, X[:, :2], n_neighbors=5, perplexity=10)
@@ -159,7 +159,7 @@ def report(
     scores.append(triplets(data, points, plan, seeds[1]))
     scores += [pairs.shepard(plan), pairs.residual(plan)]
     scores += _divergence(data, Y, perplexity, plan, seeds[3], notes)
-    return Report(scores, data.n, k, notes)
+    return QualityReport(scores, data.n, k, notes)
 
 
 def _lowered(k: Any, n: int, notes: list[str]) -> int:
