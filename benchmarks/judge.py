@@ -24,8 +24,8 @@ def rbf_residuals(
 ) -> np.ndarray:
     """‖HKHv − γv‖ / γ₁ for each pair, K the Gaussian kernel matrix of X and v made a unit vector.
 
-    Beyond `most` rows the norm is estimated from a `sample` of the rows of K: ‖r‖² ≈ n/m Σ rᵢ². With d = KHv − γv the residual is
-    d − mean(d) − γ mean(v), and d hardly varies where the residual is small, so a sample gives its mean well.
+    Beyond `most` rows the norm is estimated from a `sample` of the rows of K: ‖r‖² ≈ n/m Σ rᵢ². With d = KHv − γv the
+    residual is d − mean(d) − γ mean(v), and d hardly varies where the residual is small, so a sample gives its mean.
     """
     V = _unit(vectors)
     n = len(X)

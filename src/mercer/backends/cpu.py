@@ -154,7 +154,7 @@ def for_each(jobs: Iterable[Any], work: Callable[[Any, int], None], n_jobs: int 
     jobs = list(jobs)
     threads = min(workers(n_jobs), len(jobs))
     if threads <= 1 or getattr(_inside, "job", False):
-        # Kernel values may underflow to zero. Whether a product of them then raises NumPy's flag depends on the processor.
+        # Kernel values may underflow to zero. Whether NumPy then reports their product depends on the processor.
         with np.errstate(under="ignore"):
             for job in jobs:
                 work(job, 0)

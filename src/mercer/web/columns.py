@@ -39,7 +39,7 @@ def _unmasked(values: Any) -> np.ndarray:
     if values.dtype.kind == "f":
         return np.ma.filled(values, np.nan)
     if values.dtype.kind == "M":
-        return np.ma.filled(values, np.datetime64("NaT", np.datetime_data(values.dtype)[0]))
+        return values.filled(np.array("NaT", values.dtype))
     array = values.data.astype(object)
     array[np.ma.getmaskarray(values)] = None
     return array
