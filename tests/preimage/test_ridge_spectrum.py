@@ -5,6 +5,7 @@ import pytest
 from bordered_ridge import by_definition, gram
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose
 
 from mercer.preimage.ridge_spectrum import best_penalty, ridge_spectrum
 
@@ -32,5 +33,21 @@ def test_wide_targets_are_judged_by_a_sketch_that_chooses_as_well():
     values, U = np.linalg.eigh(H @ gram(Z, Z, 0.5) @ H)
     spectrum = ridge_spectrum(np.maximum(values, 0), U, Y)
     chosen = best_penalty(np.maximum(values, 0), U, Y, 64)
-    best = min(spectrum.loo_error_and_spread(Y, a) for a in spectrum.penalties(64))
-    assert spectrum.loo_error(Y, chosen) <= 1.02 * sum(best)
+    errors, spreads = spectrum.loo_errors(Y, spectrum.penalties(64))
+    least = int(np.argmin(errors))
+    assert spectrum.loo_error(Y, chosen) <= 1.02 * (errors[least] + spreads[least])
+
+
+def test_all_penalties_at_once_are_each_by_itself():
+    rng = np.random.default_rng(0)
+    Z, Y = rng.standard_normal((50, 2)), rng.standard_normal((50, 3))
+    H = np.eye(50) - 1 / 50
+    values, U = np.linalg.eigh(H @ gram(Z, Z, 1.0) @ H)
+    spectrum = ridge_spectrum(np.maximum(values, 0), U, Y)
+    penalties = spectrum.penalties(64)[10:]  # with less penalty 1 − h is mostly rounding
+    errors, spreads = spectrum.loo_errors(Y, penalties)
+    assert_allclose(errors, [spectrum.loo_error(Y, a) for a in penalties], rtol=1e-9)
+    for alpha, error, spread in zip(penalties[::5], errors[::5], spreads[::5], strict=True):
+        hat = 1 / 50 + U @ np.diag(np.maximum(values, 0) / (np.maximum(values, 0) + alpha)) @ U.T
+        lengths = (((Y - hat @ Y) / (1 - np.diag(hat))[:, None]) ** 2).sum(axis=1)
+        assert_allclose([error, spread], [lengths.mean(), lengths.std() / np.sqrt(50)], rtol=1e-6)

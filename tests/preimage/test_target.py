@@ -70,3 +70,16 @@ def test_neighbours_are_the_nearest_in_feature_space():
     D = np.array([model.preimage_.fitted.error(np.tile(z, (len(X), 1)), X) for z in Z])
     assert_allclose(squares, np.sort(D, axis=1)[:, :7], atol=1e-10)
     assert_allclose(np.take_along_axis(D, places, axis=1), squares, atol=1e-10)
+
+
+@pytest.mark.parametrize("solver", ["auto", "rpcholesky"])
+def test_the_first_components_alone_are_those_of_a_smaller_fit(solver):
+    options = {"kernel": RBF(0.3), "fit_inverse_transform": True, "inverse_method": LocalMDS(), "random_state": 0}
+    large, small = (KernelPCA(k, eigen_solver=solver, rank=50, **options).fit(X) for k in (5, 2))
+    cut, alone = large.preimage_.fitted.truncated(2), small.preimage_.fitted
+    Z = np.abs(small.transform(NEW))  # the same for either sign of a component
+    sign = np.sign((cut.Z * alone.Z).sum(axis=0))
+    assert_allclose(cut.Z * sign, alone.Z, atol=1e-7)
+    assert_allclose(cut.error(Z * sign, NEW), alone.error(Z, NEW), rtol=1e-6)
+    assert_allclose(large.way_back(X, 2)(Z * sign), small.inverse_transform(Z), atol=1e-6)
+    assert large.preimage_.fitted.truncated(9) is large.preimage_.fitted

@@ -201,3 +201,28 @@ def test_criteria_of_vectors_refuse_the_rest(criterion):
 def test_memory_is_asked_for():
     with pytest.raises(MemoryLimitError):
         select_kernel(WINE, CULTIVAR, ["rbf"], criterion="loo", memory_limit=1000)
+
+
+@pytest.mark.parametrize("rows", [WINE, RINGS, WINE[:, :3]], ids=["wine", "rings", "few columns"])
+def test_candidates_that_cannot_win_are_left_early_and_the_choice_stays(rows):
+    """The best has all permutations and the score of the function; the others' scores are upper bounds of theirs."""
+    found = select_kernel(rows, n_permutations=12)
+    exact = {entry.name: parallel_analysis(entry.kernel, rows, n_permutations=12) for entry in found.ranking}
+    best = found.ranking[0]
+    assert best.details["permutations"] == 12
+    assert best.score == pytest.approx(exact[best.name].share, abs=1e-9)
+    assert best.score == pytest.approx(max(one.share for one in exact.values()), abs=1e-9)
+    assert best.n_components == exact[best.name].n_components
+    for entry in found.ranking:
+        assert entry.score >= exact[entry.name].share - 1e-9
+        assert entry.details["permutations"] in (4, 12)
+
+
+@pytest.mark.parametrize("criterion", ["parallel", "alignment"])
+def test_progress_is_told_only_when_asked(criterion, capsys):
+    candidates = ["linear", ("rbf", {"gamma": 0.1})]
+    select_kernel(WINE, CULTIVAR, candidates, criterion=criterion, n_permutations=2)
+    assert capsys.readouterr().err == ""
+    select_kernel(WINE, CULTIVAR, candidates, criterion=criterion, n_permutations=2, verbose=True)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines and all(line.startswith("select_kernel: ") for line in lines)

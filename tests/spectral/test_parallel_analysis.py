@@ -10,7 +10,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from mercer import KernelPCA
 from mercer.exceptions import DegenerateDataWarning, MemoryLimitError
 from mercer.kernels import RBF, Laplacian, Linear, Polynomial, Spectrum
-from mercer.spectral.parallel_analysis import parallel_analysis, permuted_columns
+from mercer.spectral.parallel_analysis import parallel_analyses, parallel_analysis, permuted_columns
 
 RINGS = make_circles(300, factor=0.3, noise=0.04, random_state=0)[0]
 
@@ -83,7 +83,32 @@ def test_the_kernel_sees_what_pca_does_not():
 def test_more_components_than_are_computed_at_first():
     X = factors(20, n=300, copies=3, noise=0.2)
     found = parallel_analysis(Linear(), X, n_permutations=5)
-    assert found.n_components == 20 and len(found.null) == 32
+    assert found.n_components == 20 and len(found.null) == len(found.eigenvalues) == 40
+
+
+def test_several_kernels_share_permutations_and_each_gets_its_own_answer():
+    X = factors(3, n=150)
+    kernels = [RBF(0.5), Linear(), Polynomial(300, 1.0), Laplacian(0.05), RBF(0.01)]  # the third overflows
+    found = parallel_analyses(kernels, X, n_permutations=6, random_state=2)
+    assert isinstance(found[2], ValueError) and "overflows" in str(found[2])
+    for kernel, one in zip(kernels, found, strict=True):
+        if not isinstance(one, ValueError):
+            alone = parallel_analysis(kernel, X, n_permutations=6, random_state=2)
+            assert one.n_components == alone.n_components
+            assert_allclose(one.null_draws, alone.null_draws, rtol=1e-9, atol=1e-9 * one.trace)
+
+
+def test_threads_change_nothing():
+    X = factors(3, n=150)
+    one, two = (parallel_analysis(RBF(0.5), X, n_jobs=jobs) for jobs in (1, 2))
+    assert one.n_components == two.n_components
+    assert_allclose(one.null_draws, two.null_draws, rtol=1e-9, atol=1e-9 * one.trace)
+
+
+def test_progress_is_told():
+    told = []
+    parallel_analyses([Linear(), RBF(0.1)], factors(2, n=60), n_permutations=3, report=told.append)
+    assert len(told) == 4 and sum("data" in line for line in told) == 1
 
 
 def test_order_of_rows_and_columns_matters_no_more_than_the_draws():

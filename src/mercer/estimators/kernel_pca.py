@@ -43,7 +43,7 @@ from mercer.models.fields import (
 )
 from mercer.planning import Plan, limit_of
 from mercer.preimage import METHODS, FittedComponents, InverseRequest, Method, resolve_method
-from mercer.preimage.inverse_method import refuse_without_rows, scores_like
+from mercer.preimage.inverse_method import PreImage, refuse_without_rows, scores_like
 from mercer.preimage.ridge import RidgeMap
 from mercer.spectral.components import Components, Settings, exact_components, factor_components
 from mercer.spectral.contributions import feature_contributions
@@ -525,10 +525,18 @@ class KernelPCA(KernelEstimator):
         low_rank, given = self.eigen_solver == "rpcholesky", self.memory_limit is not None
         return InverseRequest(self.alpha, limit, low_rank, self.random_state, self.n_jobs, given)
 
+    def way_back(self, X, n_components: int) -> PreImage:
+        """A map from the first `n_components` scores to rows, by `inverse_method`; X must be the rows that were fitted.
+
+        The model stays as it is, so that numbers of components can be compared without another fit.
+        """
+        check_is_fitted(self)
+        fitted = FittedComponents(self.kernel_, X, self._scores(), self._with_mean, self._mean_norm)
+        return resolve_method(self.inverse_method).fit(fitted.truncated(n_components), self._request(X))
+
     def _fit_inverse(self, X) -> None:
         self.X_transformed_fit_ = self._scores()
-        fitted = FittedComponents(self.kernel_, X, self.X_transformed_fit_, self._with_mean, self._mean_norm)
-        self.preimage_ = resolve_method(self.inverse_method).fit(fitted, self._request(X))
+        self.preimage_ = self.way_back(X, self.X_transformed_fit_.shape[1])
         if isinstance(self.preimage_, RidgeMap):
             self.dual_coef_ = self.preimage_.dual_coef
 

@@ -108,10 +108,19 @@ class VectorKernel(Kernel):
                 K = backend.FUSED[self.fused](*rows, *self.fused_parameters(), out, A.all_told * Q.all_told)
             else:
                 t = self._read(backend, A, Q, direct, out)
-                mirror = B is None and type(self).profile is not VectorKernel.profile
-                profile = self._profile_of(A, Q, xp)
-                K = backend.mirrored(t, profile) if mirror else profile(t, slice(None), slice(None))
+                if B is None:
+                    return self.matrix_of_reading(t, A)
+                K = self._profile_of(A, Q, xp)(t, slice(None), slice(None))
         return backend.set_diagonal(K, self.diagonal(A)) if B is None else K
+
+    def matrix_of_reading(self, t: Any, A: Points) -> Any:
+        """k of all pairs of the points A from what was read off them, `reading(A, A)`. Overwrites t."""
+        backend = backend_of(A.rows)
+        profile = self._profile_of(A, A, namespace(A.rows))
+        with np.errstate(under="ignore"):
+            mirror = type(self).profile is not VectorKernel.profile
+            K = backend.mirrored(t, profile) if mirror else profile(t, slice(None), slice(None))
+        return backend.set_diagonal(K, self.diagonal(A))
 
     def fused_parameters(self) -> tuple[float, ...]:
         return ()

@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.backends import beside, is_foreign, namespace
+from mercer.backends import beside, is_foreign, namespace, to_numpy
 from mercer.linalg.inner import power_of_two
 
 PENALTIES = {64: 1e-10, 32: 1e-4}  # bits → smallest penalty tried, relative to λ₁: below it rounding is amplified
 _SKETCH = 64  # columns of the random projection that replaces wider targets while penalties are compared
-_RUN = 1024  # rows handled at a time: their residuals stay in the cache
+_RUN = 1024  # rows handled at a time, at most
+_ENTRIES = 2**18  # residuals handled at a time: they stay in the cache
 _FULL = 1e-10  # smallest 1 − h to divide by: below it a row is fitted by itself alone
 
 
@@ -53,24 +54,28 @@ class RidgeSpectrum:
 
     def loo_error(self, X: Any, alpha: float) -> float:
         """The mean over rows of the squared length of the leave-one-out residual."""
-        return self.loo_error_and_spread(X, alpha)[0]
+        return float(self.loo_errors(X, np.array([alpha]))[0][0])
 
-    def loo_error_and_spread(self, X: Any, alpha: float) -> tuple[float, float]:
-        """That mean and its standard error."""
-        xp, n = namespace(self.U), self.U.shape[0]
+    def loo_errors(self, X: Any, alphas: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """That mean for each penalty, and its standard error, (a,) both. Cost: one product of n · r · a · d."""
+        xp, (n, r), count = namespace(self.U), self.U.shape, len(alphas)
+        d = self.UX.shape[1]
         # Lengths are taken in units of this, because fourth powers of large data would overflow.
         unit = power_of_two(max(_largest(self.mean), _largest(self.UX)), 510)
-        weights, shrinkage = self.shrunk(alpha), _shrinkage(self.values, alpha, namespace(self.values))
-        total, squares = 0.0, 0.0
-        for i in range(0, n, _RUN):
-            run = slice(i, min(i + _RUN, n))
+        shrinkage = xp.stack([_shrinkage(self.values, float(alpha), xp) for alpha in alphas], axis=1)  # (r, a)
+        weights = xp.reshape(shrinkage[:, :, None] * self.UX[:, None, :], (r, count * d))
+        total, squares = np.zeros(count), np.zeros(count)
+        step = max(1, min(_RUN, _ENTRIES // max(1, count * d)))
+        for i in range(0, n, step):
+            run = slice(i, min(i + step, n))
             U = self.U[run, :]
             left = 1 - 1 / n - (U**2) @ shrinkage
-            rest = dense_rows(X, run, U) - self.mean - U @ weights
             left = xp.where(left > _FULL, left, xp.ones_like(left) * _FULL)
-            lengths = xp.sum((rest / unit) ** 2, axis=1) / left**2
-            total, squares = total + float(xp.sum(lengths)), squares + float(xp.sum(lengths**2))
-        spread = float(np.sqrt(max(squares / n - (total / n) ** 2, 0.0) / n))
+            rest = (dense_rows(X, run, U) - self.mean)[:, None, :] - xp.reshape(U @ weights, (U.shape[0], count, d))
+            lengths = xp.sum((rest / unit) ** 2, axis=2) / left**2
+            total = total + to_numpy(xp.sum(lengths, axis=0))
+            squares = squares + to_numpy(xp.sum(lengths**2, axis=0))
+        spread = np.sqrt(np.maximum(squares / n - (total / n) ** 2, 0.0) / n)
         return unit * unit * total / n, unit * unit * spread
 
 
@@ -85,8 +90,10 @@ def ridge_spectrum(values: Any, U: Any, X: Any) -> RidgeSpectrum:
     return RidgeSpectrum(values, U, mean, UX - xp.sum(U, axis=0)[:, None] * mean[None, :])
 
 
-def best_penalty(values: Any, U: Any, X: Any, bits: int) -> float:
+def best_penalty(values: Any, U: Any, X: Any, bits: int, step: int = 1) -> float:
     """The largest penalty whose leave-one-out error is within a standard error of the least.
+
+    step : try every penalty of the grid of half-decades, or every second one, and so on
 
     A row left out lies among the others, where hardly any smoothing is needed; beyond the data the same regression
     explodes, so the largest of the equally good penalties is safest. Targets with many columns are first multiplied by
@@ -95,8 +102,8 @@ def best_penalty(values: Any, U: Any, X: Any, bits: int) -> float:
     """
     Y = sketched(X, U)
     spectrum = ridge_spectrum(values, U, Y)
-    penalties = spectrum.penalties(bits)
-    errors, spreads = np.array([spectrum.loo_error_and_spread(Y, float(alpha)) for alpha in penalties]).T
+    penalties = spectrum.penalties(bits)[::step]
+    errors, spreads = spectrum.loo_errors(Y, penalties)
     least = int(np.argmin(errors))
     return float(penalties[np.flatnonzero(errors <= errors[least] + spreads[least])[-1]])
 

@@ -11,12 +11,12 @@ This form loses no digits to cancellation, and only its first part depends on z.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from mercer.backends import backend_of
+from mercer.backends import backend_of, namespace
 from mercer.expansion import KernelExpansion
 from mercer.kernels.kernel import Kernel
 from mercer.kernels.kernel_fields import bound_kernel
@@ -56,6 +56,18 @@ class FittedComponents:
     @property
     def k(self) -> int:
         return self.Z.shape[1]
+
+    def truncated(self, k: int) -> FittedComponents:
+        """The same with the first k components alone, as if no more had been fitted."""
+        if k >= self.k:
+            return self
+        old = self.expansion
+        kept = [*range(k), self.k]  # the last column is that of the mean
+        xp = namespace(old.coefs)
+        coefs = xp.stack([old.coefs[:, j] for j in kept], axis=1)
+        offset = xp.stack([old.offset[j] for j in kept])
+        expansion = KernelExpansion(old.kernel, old.anchors, coefs, offset, old.n_jobs)
+        return replace(self, Z=self.Z[:, :k], expansion=expansion)
 
     def coefficients(self, Z: np.ndarray) -> np.ndarray:
         """The coefficients c of P(z) = Σ c_l φ(a_l): one row for each row of Z, (m, anchors)."""

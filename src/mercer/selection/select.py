@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -22,7 +23,7 @@ from mercer.selection.kernel_ridge import leave_one_out
 from mercer.selection.ranking import KernelSelection, ScoredKernel
 from mercer.selection.reconstruction import read_folds, reconstruction_error
 from mercer.selection.samples import read_samples, read_target, refuse_constant
-from mercer.spectral.parallel_analysis import parallel_analysis, refuse_one_column
+from mercer.spectral.parallel_analysis import ParallelAnalysis, parallel_analyses, refuse_one_column
 
 EXACT_UP_TO = 2000  # samples up to which rank="auto" is exact: below, a factor would not be faster
 
@@ -41,6 +42,11 @@ class _Request:
     kernel_pca: dict[str, Any]
     options: dict[str, Any]  # random_state, n_jobs
     memory_limit: Any
+    report: Callable[[str], None]
+
+
+# The score of every kernel, or the ValueError that says why a kernel cannot be used on the data.
+_ScoreAll = Callable[[Sequence[Kernel], _Request], list[ScoredKernel | ValueError]]
 
 
 def _by_alignment(kernel: Kernel, asked: _Request) -> ScoredKernel:
@@ -65,16 +71,52 @@ def _by_reconstruction(kernel: Kernel, asked: _Request) -> ScoredKernel:
     return ScoredKernel(kernel, 1 - found.error, found.standard_error, found.n_components[found.best])
 
 
-def _by_parallel(kernel: Kernel, asked: _Request) -> ScoredKernel:
-    found = parallel_analysis(
-        kernel, asked.X, n_permutations=asked.n_permutations, max_rows=asked.X.shape[0], **asked.options
+def _one_by_one(score: Callable[[Kernel, _Request], ScoredKernel]) -> _ScoreAll:
+    """A criterion that scores each kernel by itself, as a criterion of all kernels."""
+
+    def score_all(kernels: Sequence[Kernel], asked: _Request) -> list[ScoredKernel | ValueError]:
+        found: list[ScoredKernel | ValueError] = []
+        for number, kernel in enumerate(kernels, 1):
+            asked.report(f"kernel {number} of {len(kernels)}: {kernel!r}")
+            try:
+                found.append(score(kernel, asked))
+            except MemoryLimitError:
+                raise
+            except ValueError as error:
+                found.append(error)
+        return found
+
+    return score_all
+
+
+def _by_parallel(kernels: Sequence[Kernel], asked: _Request) -> list[ScoredKernel | ValueError]:
+    """All kernels at once: they share the permutations, and the distances in them.
+
+    A kernel that cannot become the best is left with its first permutations: its score is then an upper bound.
+    """
+    found = parallel_analyses(
+        kernels,
+        asked.X,
+        n_permutations=asked.n_permutations,
+        max_rows=asked.X.shape[0],
+        best_only=True,
+        report=asked.report,
+        **asked.options,
     )
-    return ScoredKernel(kernel, found.share, n_components=found.n_components)
+    return [
+        one if isinstance(one, ValueError) else _by_share(kernel, one)
+        for kernel, one in zip(kernels, found, strict=True)
+    ]
+
+
+def _by_share(kernel: Kernel, found: ParallelAnalysis) -> ScoredKernel:
+    details = {"permutations": float(len(found.null_draws))}
+    return ScoredKernel(kernel, found.share, n_components=found.n_components, details=details)
 
 
 @dataclass(frozen=True)
 class _Criterion:
-    score: Callable[[Kernel, _Request], ScoredKernel]
+    score: _ScoreAll
     meaning: str
     needs_y: bool
     takes: tuple[str, ...]  # kinds of samples
@@ -83,10 +125,10 @@ class _Criterion:
 
 _ALL = ("vectors", "strings", "indices")
 _CRITERIA = {
-    "alignment": _Criterion(_by_alignment, "cosine between HKH and the target's kernel", True, _ALL, None),
-    "loo": _Criterion(_by_loo, "leave-one-out R² of kernel ridge regression", True, _ALL, None),
+    "alignment": _Criterion(_one_by_one(_by_alignment), "cosine between HKH and the target's kernel", True, _ALL, None),
+    "loo": _Criterion(_one_by_one(_by_loo), "leave-one-out R² of kernel ridge regression", True, _ALL, None),
     "reconstruction": _Criterion(
-        _by_reconstruction, "share of new rows' variance given back", False, ("vectors",), 1000
+        _one_by_one(_by_reconstruction), "share of new rows' variance given back", False, ("vectors",), 1000
     ),
     "parallel": _Criterion(_by_parallel, "share of variance above permuted columns", False, ("vectors",), 1000),
 }
@@ -109,6 +151,7 @@ def select_kernel(
     random_state: Any = None,
     n_jobs: int | None = None,
     memory_limit: Any = None,
+    verbose: bool = False,
 ) -> KernelSelection:
     """Rank kernels by a criterion and give the best, bound to the data.
 
@@ -134,6 +177,7 @@ def select_kernel(
         for the others
     random_state : None, a seed or a generator, of which one seed is drawn: every candidate sees the same sample,
         folds and permutations
+    verbose : say on standard error what is being done
 
     Returns
     -------
@@ -142,7 +186,9 @@ def select_kernel(
         score exceeds zero.
 
     Cost: that of the criterion for each candidate; see `alignment`, `leave_one_out`, `reconstruction_error` and
-    `parallel_analysis`.
+    `parallel_analysis`. For "parallel" all candidates share the permutations, and the distances that they read; a
+    candidate that cannot become the best stays with its first four permutations (column `permutations`), so that its
+    score is an upper bound.
 
     >>> from sklearn.datasets import make_circles
     >>> X, ring = make_circles(200, factor=0.4, noise=0.05, random_state=0)
@@ -185,6 +231,7 @@ def select_kernel(
         kernel_pca=kernel_pca or {},
         options={"random_state": random_state, "n_jobs": n_jobs},
         memory_limit=memory_limit,
+        report=_say if verbose else _say_nothing,
     )
     return _ranked(criterion, chosen, kernels, asked)
 
@@ -226,15 +273,25 @@ def _sampled(X: Any, y: Any, rows: int | None, kernel: Kernel, random_state: Any
     return part, None if y is None else np.asarray(y)[index]
 
 
+def _say(line: str) -> None:
+    sys.stderr.write(f"select_kernel: {line}\n")
+
+
+def _say_nothing(line: str) -> None:
+    pass
+
+
 def _ranked(criterion: str, chosen: _Criterion, kernels: list[Kernel], asked: _Request) -> KernelSelection:
     entries, failed, reason = [], {}, None
-    for kernel in kernels:
-        try:
-            entries.append(chosen.score(kernel.bind(asked.X), asked))
-        except MemoryLimitError:
-            raise
-        except ValueError as error:
-            failed[repr(kernel)], reason = str(error), error
+    bound: list[Kernel | ValueError] = [_bound(kernel, asked.X) for kernel in kernels]
+    usable = [kernel for kernel in bound if isinstance(kernel, Kernel)]
+    scores = iter(chosen.score(usable, asked))
+    for kernel, ready in zip(kernels, bound, strict=True):
+        found = next(scores) if isinstance(ready, Kernel) else ready
+        if isinstance(found, ScoredKernel):
+            entries.append(found)
+        else:
+            failed[repr(kernel)], reason = str(found), found
     if not entries:
         raise ValueError(f"No candidate can be used on this data. {next(iter(failed.values()))}") from reason
     if failed:
@@ -251,3 +308,11 @@ def _ranked(criterion: str, chosen: _Criterion, kernels: list[Kernel], asked: _R
         )
     order = sorted(range(len(entries)), key=lambda i: -entries[i].score)
     return KernelSelection(criterion, chosen.meaning, tuple(entries[i] for i in order), failed)
+
+
+def _bound(kernel: Kernel, X: Any) -> Kernel | ValueError:
+    """The kernel with its widths as numbers, or why the data gives none."""
+    try:
+        return kernel.bind(X)
+    except ValueError as error:
+        return error

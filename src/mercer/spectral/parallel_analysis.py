@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import Any
@@ -9,18 +10,20 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.backends import is_foreign, namespace, placement, to_numpy
+from mercer.backends import backend_of, is_foreign, namespace, placement, to_numpy
 from mercer.exceptions import MemoryLimitError
-from mercer.features import refuse_overflow, rows_of
+from mercer.features import refuse_infinite, rows_of
 from mercer.kernels.kernel import Kernel
+from mercer.kernels.products import Linear, LinearAbout
+from mercer.kernels.shared_readings import SharedReadings, by_reading
 from mercer.linalg.eigen import DENSE_BELOW, top_eigenpairs
-from mercer.linalg.gram import Gram
 from mercer.linalg.operators import Centered
 from mercer.memory import available_bytes, format_bytes
 from mercer.random_state import generator_from
 
 MAX_ROWS = 1000  # of the data that are looked at, unless more are asked for
-_FIRST = 16  # eigenvalues computed at first; doubled until one falls below its null
+_FIRST = 16  # eigenvalues computed at first; more if all of them exceed their null
+_TRIAL = 4  # permutations after which it is decided whether more eigenvalues, and more permutations, are needed
 _COLUMNS = 256  # of a CSR matrix permuted at once
 
 
@@ -68,7 +71,8 @@ def parallel_analysis(
     dependence that the kernel sees. For Linear this is Horn's parallel analysis of the covariance. The kernel keeps its
     numbers. A variable of large variance raises the null, so scale the variables where their units differ. Beyond
     `max_rows` rows a random sample of them is looked at: fewer rows, a wider null and so, if anything, fewer
-    components. Cost: (n_permutations + 1) matrices of max_rows² entries and their first eigenvalues.
+    components. Cost: (n_permutations + 1) matrices of max_rows² entries and their first eigenvalues; all of them where
+    more than the first sixteen exceed their null. Permutations run on all cores.
 
     References: J. L. Horn, A rationale and test for the number of factors in factor analysis (1965); K. W. Jørgensen
     and L. K. Hansen, Model selection for Gaussian kernel PCA denoising (2012).
@@ -79,29 +83,168 @@ def parallel_analysis(
     >>> parallel_analysis(Linear(), X).n_components
     2
     """
-    refuse_no_columns(kernel)
+    found = parallel_analyses(
+        [kernel],
+        X,
+        n_permutations=n_permutations,
+        quantile=quantile,
+        max_rows=max_rows,
+        random_state=random_state,
+        n_jobs=n_jobs,
+    )[0]
+    if isinstance(found, ValueError):
+        raise found
+    return found
+
+
+def parallel_analyses(
+    kernels: Sequence[Kernel],
+    X: Any,
+    *,
+    n_permutations: int = 20,
+    quantile: float = 0.95,
+    max_rows: int = MAX_ROWS,
+    best_only: bool = False,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+    report: Callable[[str], None] | None = None,
+) -> list[ParallelAnalysis | ValueError]:
+    """`parallel_analysis` of several bound kernels on the same rows and permutations.
+
+    Each permutation is drawn once for all kernels, and kernels of the same distances share them. A kernel that cannot
+    be used on X gets the ValueError that says why. `report` is called with a line of progress, from any thread.
+
+    best_only : leave a kernel with the first permutations once its share cannot become the largest any more. More draws
+        can only raise a null, so what such a kernel gets are upper bounds of its share and its number of components.
+    """
+    for kernel in kernels:
+        refuse_no_columns(kernel)
     refuse_one_column(X)
     if n_permutations < 1 or not 0 <= quantile <= 1:
         raise ValueError(f"n_permutations={n_permutations} must be at least 1 and quantile={quantile} between 0 and 1.")
     if X.shape[0] < 2:
         raise ValueError("Parallel analysis compares eigenvalues of samples that differ; give at least 2 rows.")
-    _refuse_large(min(X.shape[0], max_rows))
+    threads = _affordable(min(X.shape[0], max_rows), min(backend_of(X).workers(n_jobs), n_permutations + 1))
     rng = generator_from(random_state)
     rows = X
     if X.shape[0] > max_rows:
         rows = rows_of(X, np.sort(rng.choice(X.shape[0], max_rows, replace=False)))
-    seeds = rng.integers(2**63, size=n_permutations)
-    k = min(_FIRST, rows.shape[0])
-    while True:
-        values, trace = _spectrum(kernel, rows, k, n_jobs)
-        draws = np.array([_spectrum(kernel, permuted_columns(rows, seed), k, n_jobs)[0] for seed in seeds])
-        null = _upper(draws, quantile)
+    seeds = [None, *rng.integers(2**63, size=n_permutations)]  # None: the rows as they are
+    compared = [_Comparison(kernels[i], quantile, min(_FIRST, rows.shape[0])) for i in by_reading(kernels)]
+    trial, rest = seeds[: 1 + _TRIAL], seeds[1 + _TRIAL :]
+    _measure(compared, trial, rows, threads, report)
+    contenders = compared
+    while rest and contenders:
+        if best_only:
+            contenders = _contenders(compared, n_permutations)
+        _measure(contenders, rest, rows, threads, report)
+        contenders = contenders if best_only else []
+    results = {id(one.kernel): one.result() for one in compared}
+    return [results[id(kernel)] for kernel in kernels]
+
+
+class _Comparison:
+    """The first k eigenvalues of one kernel on the data, under the seed None, and on permutations, by seed (final)."""
+
+    def __init__(self, kernel: Kernel, quantile: float, k: int) -> None:
+        self.kernel, self.quantile, self.k = kernel, quantile, k
+        self.seeds: list[Any] = []
+        self.spectra: dict[Any, np.ndarray] = {}
+        self.trace, self.n = 0.0, 0
+        self.error: ValueError | None = None
+
+    def lacks(self, seed: Any) -> bool:
+        return self.error is None and seed in self.seeds and len(self.spectra.get(seed, ())) < self.k
+
+    def measure(self, rows: SharedReadings, seed: Any) -> None:
+        try:
+            self.spectra[seed], trace = _spectrum(self.kernel, rows, self.k)
+        except MemoryLimitError:
+            raise
+        except ValueError as error:
+            self.error = error
+        else:
+            self.trace = trace if seed is None else self.trace
+
+    def draws(self) -> np.ndarray:
+        return np.array([self.spectra[seed] for seed in self.seeds if seed is not None])
+
+    def crossing(self, null: np.ndarray) -> int | None:
+        """The first place whose eigenvalue does not exceed its null; None if all do."""
+        values = self.spectra[None]
         noise = 1e-10 * max(float(values[0]), 0.0)  # two zeros differ by rounding: no component
         below = np.flatnonzero(values <= null + noise)
-        if below.size or k == rows.shape[0]:
-            count = int(below[0]) if below.size else k
-            return ParallelAnalysis(values, null, draws, count, trace, rows.shape[0])
-        k = min(2 * k, rows.shape[0])
+        return int(below[0]) if below.size else None
+
+    def widens(self, n: int) -> bool:
+        """Ask for more eigenvalues if all exceed their null so far; False if these are enough, or all there are."""
+        if self.error is not None or self.k == n or self.crossing(_upper(self.draws(), self.quantile)) is not None:
+            return False
+        self.k = _wider(self.k, n)
+        return True
+
+    def largest_share(self, p: int) -> float:
+        """What the share can be at most when p permutations are drawn; infinite if the draws so far cannot tell."""
+        draws = self.draws()
+        # The r-th smallest of p draws is at least the r-th smallest of t of them, counted without the p − t others.
+        rank = _rank(p, self.quantile) - (p - len(draws))
+        return self._analysis(np.sort(draws, axis=0)[rank - 1]).share if rank >= 1 else np.inf
+
+    def result(self) -> ParallelAnalysis | ValueError:
+        return self.error or self._analysis(_upper(self.draws(), self.quantile))
+
+    def _analysis(self, null: np.ndarray) -> ParallelAnalysis:
+        values, found, n = self.spectra[None], self.crossing(null), self.n
+        count = len(values) if found is None else found
+        k = max(_FIRST, 2 * count)  # as many nulls again as components: enough for a picture of both
+        return ParallelAnalysis(values[:k], null[:k], self.draws()[:, :k], count, self.trace, n)
+
+
+def _measure(
+    compared: list[_Comparison],
+    seeds: list[Any],
+    rows: Any,
+    threads: int,
+    report: Callable[[str], None] | None,
+) -> None:
+    """The spectra of the kernels for more seeds, as wide as they have to be."""
+    backend, n = backend_of(rows), rows.shape[0]
+
+    def work(seed: Any, slot: int) -> None:
+        shared = SharedReadings(rows if seed is None else permuted_columns(rows, seed), namespace(rows).float64)
+        which = [one for one in compared if one.lacks(seed)]
+        for one in which:
+            one.measure(shared, seed)
+        if report is not None:
+            report(f"eigenvalues of {len(which)} kernels on {'the data' if seed is None else 'a permutation'}")
+
+    for one in compared:
+        one.n, one.seeds = n, one.seeds + seeds
+    todo = compared
+    while todo:
+        jobs = [seed for seed in dict.fromkeys(todo[0].seeds) if any(one.lacks(seed) for one in todo)]
+        with backend.one_thread():  # BLAS too, so that the number of threads changes no bit
+            backend.for_each(jobs, work, threads)
+        todo = [one for one in todo if one.widens(n)]
+
+
+def _contenders(compared: list[_Comparison], p: int) -> list[_Comparison]:
+    """The two kernels of the largest possible shares, if these exceed the best share that is certain."""
+    usable = [one for one in compared if one.error is None]
+    done = [one for one in usable if len(one.seeds) == p + 1]
+    best = max((one.largest_share(p) for one in done), default=0.0)
+    left = [one for one in usable if len(one.seeds) <= p]
+    left.sort(key=lambda one: -one.largest_share(p))
+    chosen = [one for one in left[:2] if one.largest_share(p) > best or not done]
+    return [one for one in compared if one in chosen]  # in the order in which readings are shared
+
+
+def _wider(k: int, n: int) -> int:
+    """The next number of eigenvalues to compute: twice as many, or all once LAPACK is not much slower.
+
+    All eigenvalues of 1000 rows take LAPACK as long as the first 80 take Lanczos.
+    """
+    return n if 64 * k >= n else 2 * k
 
 
 def _upper(draws: np.ndarray, quantile: float) -> np.ndarray:
@@ -109,9 +252,11 @@ def _upper(draws: np.ndarray, quantile: float) -> np.ndarray:
 
     One more draw of the same kind exceeds it with a chance of 1 − r / (p + 1): with 20 draws and 0.95, of 1/21.
     """
-    p = len(draws)
-    r = min(p, max(1, ceil(quantile * (p + 1) - 1e-9)))
-    return np.sort(draws, axis=0)[r - 1]
+    return np.sort(draws, axis=0)[_rank(len(draws), quantile) - 1]
+
+
+def _rank(p: int, quantile: float) -> int:
+    return min(p, max(1, ceil(quantile * (p + 1) - 1e-9)))
 
 
 def refuse_no_columns(kernel: Kernel) -> None:
@@ -130,22 +275,28 @@ def refuse_one_column(X: Any) -> None:
         )
 
 
-def _refuse_large(rows: int) -> None:
-    need, free = 3 * 8 * rows * rows, available_bytes()  # a matrix, its rows on the way, and what a solver keeps
+def _affordable(rows: int, threads: int) -> int:
+    """How many threads fit into half of the free memory; MemoryLimitError if not even one does."""
+    # For each thread: what the kernels share, a matrix made from it, and what a solver keeps.
+    need, free = 3 * 8 * rows * rows, available_bytes()
     if need > free // 2:
         raise MemoryLimitError(
             f"Parallel analysis of {rows} rows needs {format_bytes(need)}, more than half of the {format_bytes(free)} "
             "that are free. Nothing was allocated. Try fewer max_rows."
         )
+    return min(threads, free // 2 // need)
 
 
-def _spectrum(kernel: Kernel, rows: Any, k: int, n_jobs: int | None) -> tuple[np.ndarray, float]:
-    gram = Gram(kernel.centered_form(rows), rows, precision=namespace(rows).float64, n_jobs=n_jobs)
-    refuse_overflow(gram, kernel)
-    A = Centered.consuming(gram.to_dense())
-    # Lanczos is slow to tell zeros apart, and there are many where a kernel of few columns has that small a rank.
-    solver = "dense" if A.n <= DENSE_BELOW else "krylov" if rows.shape[1] <= k else "auto"
-    return top_eigenpairs(A, k, tol=1e-8, solver=solver).values, A.trace()
+def _spectrum(kernel: Kernel, rows: SharedReadings, k: int) -> tuple[np.ndarray, float]:
+    """The first k eigenvalues of HKH, and its trace."""
+    kernel, X = kernel.centered_form(rows.X), rows.X
+    refuse_infinite(kernel.diagonal(kernel.points(X, rows.dtype)), kernel)
+    A = Centered.consuming(rows.matrix(kernel))
+    if (k == A.n or A.n <= DENSE_BELOW) and not is_foreign(X):
+        return np.linalg.eigvalsh(A.to_dense())[::-1][:k], A.trace()
+    # Lanczos is slow to tell zeros apart. A linear kernel has many: its rank is the number of columns at most.
+    low_rank = isinstance(kernel, (Linear, LinearAbout)) and X.shape[1] <= k
+    return top_eigenpairs(A, k, tol=1e-8, solver="krylov" if low_rank else "auto").values, A.trace()
 
 
 def permuted_columns(X: Any, seed: int) -> Any:
