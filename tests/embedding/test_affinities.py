@@ -137,3 +137,12 @@ def test_of_rows_and_other_weights_for_them():
         Affinities.of(X, neighbors="annoy")
     with pytest.raises(ValueError, match="only affinities were given"):
         given_affinities(found.P).reweighted(5)
+
+
+def test_distances_that_overflow_are_refused():
+    """Rows so far apart that their difference is infinite: P would be wrong, and the map with it."""
+    far = np.where(X > 0, np.finfo(float).max, -np.finfo(float).max)
+    with pytest.raises(ValueError, match="Divide the data"):
+        Affinities.of(far, 10)
+    with pytest.raises(ValueError, match="Divide the data"):
+        Affinities.of(X * 1e307, 10).to_new(-np.finfo(float).max * np.ones((1, 4)))

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import sklearn
 from sklearn.utils.validation import validate_data
 
-from mercer import KernelPCA
+from mercer import PCA, TSNE, KernelPCA
 from mercer.estimators import base
 from mercer.estimators.base import FLOATS
 
@@ -84,3 +85,12 @@ def test_names_of_an_earlier_fit_are_forgotten_and_missed():
     with pytest.warns(UserWarning, match="does not have valid feature names"):
         model.transform(X)
     assert not hasattr(model.fit(X), "feature_names_in_")
+
+
+def test_containers_are_refused_with_the_part_to_pass():
+    with pytest.raises(TypeError, match=r"LazyFrame.*X\.collect\(\)"):
+        PCA(2).fit(pl.LazyFrame({"a": [1.0, 2.0], "b": [3.0, 5.0]}))
+    AnnData = type("AnnData", (), {"__module__": "anndata._core.anndata", "shape": (9, 3)})
+    for estimator in (PCA(2), KernelPCA(2), TSNE(perplexity=2)):
+        with pytest.raises(TypeError, match=r"AnnData.*X_pca"):
+            estimator.fit(AnnData())

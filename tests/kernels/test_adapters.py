@@ -153,3 +153,29 @@ def test_what_a_function_gives_stays_its_own(n):
 
     model = KernelPCA(2, kernel=remembered).fit(rows)
     np.testing.assert_allclose(model.eigenvalues_, KernelPCA(2, kernel="rbf", gamma=1.0).fit(rows).eigenvalues_)
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda a, b: np.ones(3), r"array of shape \(3,\) for two rows"),
+        (lambda a, b: a @ b.T + np.ones((7, 7)), r"array of shape \(7, 7\)"),
+        (lambda a, b: None, "NoneType for two rows"),
+        (lambda a, b: "much", "str for two rows"),
+    ],
+)
+def test_a_function_of_the_wrong_shape(function, message):
+    with pytest.raises(TypeError, match=message):
+        FunctionKernel(function)(X)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.parametrize("takes", ["rows", "matrices"])
+def test_a_function_that_is_not_finite(takes, bad):
+    def kernel(a, b):
+        return bad if a.ndim == 1 else np.full((len(a), len(b)), bad)
+
+    with pytest.raises(ValueError, match="NaN or infinity"):
+        FunctionKernel(kernel, takes)(X)
+    with pytest.raises(ValueError, match="NaN or infinity"):
+        KernelPCA(2, kernel=kernel).fit(X)

@@ -2,18 +2,23 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mercer import KernelPCA, load
 from mercer.kernels import (
     RBF,
     ArcCosine,
+    Chi2,
     Cosine,
     Laplacian,
     Linear,
     Matern,
+    Polynomial,
     RationalQuadratic,
 )
+from mercer.testing import check_kernel
 
 
 @pytest.mark.parametrize("kernel", [RBF(gamma=5.0), Matern(), RationalQuadratic()], ids=repr)
@@ -42,3 +47,68 @@ def test_rotation_invariance(seed, kernel):
     rng = np.random.default_rng(seed)
     A, Q = rng.standard_normal((6, 3)), np.linalg.qr(rng.standard_normal((3, 3)))[0]
     np.testing.assert_allclose(kernel(A @ Q), kernel(A), atol=1e-10)
+
+
+ROWS, WIDTHS = np.random.default_rng(0).standard_normal((30, 3)), np.array([2.0, 0.3, 1.0])
+
+
+def by_columns(kernel, rows):
+    """The kernel with a width per column, by its formula."""
+    difference = rows[:, None] - rows[None]
+    if isinstance(kernel, Laplacian):
+        return np.exp(-(WIDTHS * np.abs(difference)).sum(axis=2))
+    if isinstance(kernel, RBF):
+        return np.exp(-(WIDTHS * difference**2).sum(axis=2))
+    d = np.sqrt(((difference / WIDTHS) ** 2).sum(axis=2))
+    return (1 + np.sqrt(3) * d) * np.exp(-np.sqrt(3) * d) if isinstance(kernel, Matern) else 1 / (1 + d**2 / 2)
+
+
+COLUMNWISE = [
+    RBF(gamma=WIDTHS),
+    RBF(gamma=WIDTHS.tolist()),
+    Laplacian(gamma=tuple(WIDTHS)),
+    Matern(1.5, WIDTHS),
+    RationalQuadratic(WIDTHS),
+]
+
+
+@pytest.mark.parametrize("kernel", COLUMNWISE, ids=repr)
+def test_a_width_per_column(kernel):
+    np.testing.assert_allclose(kernel(ROWS), by_columns(kernel, ROWS), rtol=1e-12)
+    np.testing.assert_allclose(kernel(sp.csr_array(ROWS)), by_columns(kernel, ROWS), rtol=1e-12)
+    check_kernel(kernel, ROWS)
+
+
+def test_equal_widths_are_one_width():
+    np.testing.assert_allclose(RBF(gamma=[0.7] * 3)(ROWS), RBF(gamma=0.7)(ROWS), rtol=1e-12)
+    np.testing.assert_allclose(
+        KernelPCA(2, kernel="matern", gamma=[2.0] * 3).fit(ROWS).eigenvalues_,
+        KernelPCA(2, kernel="matern", gamma=2.0).fit(ROWS).eigenvalues_,
+        rtol=1e-9,
+    )
+
+
+def test_widths_per_column_travel_with_model_files(tmp_path):
+    model = KernelPCA(2, kernel=RBF(gamma=[0.7, 0.1, 2.0])).fit(ROWS)
+    model.save(tmp_path / "model.mercer")
+    again = load(tmp_path / "model.mercer")
+    np.testing.assert_array_equal(again.transform(ROWS), model.transform(ROWS))
+    assert again.kernel == model.kernel and model.gamma_ is None
+
+
+@pytest.mark.parametrize(
+    ("kernel", "message"),
+    [
+        (RBF(gamma=[1, 2]), "3 numbers, one per column"),
+        (RBF(gamma=[1, 2, -3]), "finite numbers ≥ 0"),
+        (RBF(gamma=[1, 2, np.nan]), "finite numbers ≥ 0"),
+        (RBF(gamma=["a", "b", "c"]), "3 numbers"),
+        (Matern(length_scale=[1, 2, 0]), "positive"),
+        (Chi2(gamma=[1, 2, 3]), "only RBF and Laplacian"),
+        (Polynomial(gamma=[1, 2, 3]), "only RBF and Laplacian"),
+    ],
+    ids=repr,
+)
+def test_widths_per_column_that_cannot_be(kernel, message):
+    with pytest.raises(ValueError, match=message):
+        kernel(np.abs(ROWS))

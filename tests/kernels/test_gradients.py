@@ -56,6 +56,8 @@ SMOOTH = [
     (Polynomial(degree=2, gamma=0.5) * RBF(gamma=0.4)).normalized() ** 2,
     (0.5 * ArcCosine(1).on([2, 0])).normalized() + Matern(1.5, 0.8).on(slice(1, None)),
     Linear().on([0, 0]),
+    RBF(gamma=0.4).weighted([2.0, 0.5, 1.0]) * Linear(),
+    Polynomial(degree=2, gamma=0.5).weighted([2.0, 0.5, 1.0]).normalized(),
 ]
 KINKED = [
     Laplacian(gamma=1.0),

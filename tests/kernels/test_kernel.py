@@ -1,14 +1,31 @@
 """The algebra of kernels, and their parameters as scikit-learn's tools see them."""
 
+from copy import copy
+
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
+import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.gaussian_process import kernels as gp
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
 
-from mercer import KernelPCA
-from mercer.kernels import RBF, Constant, Laplacian, Linear, Matern, Polynomial, RationalQuadratic, Sigmoid
+from mercer import TSNE, KernelPCA
+from mercer.kernels import (
+    RBF,
+    Constant,
+    FunctionKernel,
+    GaussianProcessKernel,
+    Laplacian,
+    Linear,
+    Matern,
+    Polynomial,
+    RationalQuadratic,
+    Sigmoid,
+)
 
 X = np.random.default_rng(0).standard_normal((15, 4))
 A, B = RBF(gamma=0.3), Polynomial(degree=2, gamma=1.0)
@@ -112,3 +129,52 @@ def test_points_remember_how_many_they_were_cut_from():
     part = points[100:200].take(np.arange(7))
     assert (len(points), points.all_told) == (2100, 2100)
     assert (len(part), part.all_told) == (7, 2100)
+
+
+def test_weights_of_columns_are_columns_multiplied():
+    w = np.array([2.0, 0.5, 0.0, 1.0])
+    for kernel in (A, B, A + 2 * B, Matern().normalized()):
+        np.testing.assert_allclose(kernel.weighted(w)(X), kernel(X * w), rtol=1e-12)
+    np.testing.assert_allclose(A.weighted(w)(sp.csr_array(X)), A(X * w), rtol=1e-12)
+    with pytest.raises(ValueError, match="4 columns"):
+        A.weighted([1.0, 2.0])(X)
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+def test_columns_by_name(frame):
+    data = frame(dict(zip("abcd", X.T, strict=True)))
+    kernel = A.on(["d", "b"]) + Polynomial(degree=2, gamma=1.0).on("a")
+    numbers = A.on([3, 1]) + Polynomial(degree=2, gamma=1.0).on([0])
+    np.testing.assert_array_equal(kernel(data), numbers(X))
+    model = KernelPCA(2, kernel=kernel).fit(data)
+    assert model.kernel_ == KernelPCA(2, kernel=numbers).fit(X).kernel_
+    np.testing.assert_array_equal(model.transform(data), KernelPCA(2, kernel=numbers).fit(X).transform(X))
+    assert TSNE(metric=A.on(["d", "b"]), perplexity=3, max_iter=0).fit(data).embedding_.shape == (15, 2)
+    with pytest.raises(ValueError, match=r"no column named 'age'.*a, b, c, d"):
+        KernelPCA(2, kernel=A.on(["age"])).fit(data)
+    with pytest.raises(ValueError, match="have none"):
+        KernelPCA(2, kernel=kernel).fit(X)
+
+
+KEYS = [
+    A,
+    A + B,
+    A.on([0, 2]),
+    A.on(slice(1, 3)),
+    RBF(gamma=[1.0, 2.0]),
+    A.weighted([1.0, 2.0]),
+    FunctionKernel(np.dot, "rows", {"out": None}),
+    Linear().centered_form(X),
+    GaussianProcessKernel(gp.RBF(2.0)),
+]
+
+
+@pytest.mark.parametrize("kernel", KEYS, ids=repr)
+def test_kernels_are_keys_and_show_themselves_in_notebooks(kernel):
+    assert hash(kernel) == hash(copy(kernel)) and {kernel: 1}[kernel] == 1
+    assert kernel._repr_html_().startswith("<code>") and "<lambda>" not in kernel._repr_html_()
+
+
+def test_equal_kernels_have_equal_hashes():
+    assert RBF(gamma=1) == RBF(gamma=1.0) and hash(RBF(gamma=1)) == hash(RBF(gamma=1.0))
+    assert len({RBF(0.5), RBF(0.5), RBF(0.6), Laplacian(0.5)}) == 3

@@ -101,7 +101,9 @@ class Affinities:
             raise ValueError("New rows need distances to the fitted ones, but only affinities were given.")
         weighting = self.weighting if perplexity is None else weighting_of(perplexity)
         weighting.check(self.index.n)
-        found = self.index.query(X, weighting.neighbors(self.index.n))
+        with np.errstate(over="ignore", invalid="ignore"):  # infinite distances are refused in the next line
+            found = self.index.query(X, weighting.neighbors(self.index.n))
+        _refuse_bad_distances(found.distances)
         return found, weighting.weights(found.distances, self.n_jobs).P
 
 
@@ -153,9 +155,9 @@ def affinities_of(
     everyone &= isinstance(weighting, Perplexity)  # the other weightings state how many neighbours they take
     k = n - 1 if everyone else weighting.neighbors(n - 1)
     _refuse_large(n, k, everyone, int(FREE_SHARE * available_bytes()) if memory_limit is None else memory_limit)
-    found = index.neighbors(k)
-    if found.distances.min(initial=0.0) < 0:
-        raise ValueError("All distances should be positive, the metric given is not correct")
+    with np.errstate(over="ignore", invalid="ignore"):  # infinite distances are refused in the next line
+        found = index.neighbors(k)
+    _refuse_bad_distances(found.distances)
     indices, recall = np.require(found.indices, np.int32, ["C", "W"]), found.recall
     P, widths = weighting.weights(found.distances, n_jobs)
     del found  # the distances take as much memory as P
@@ -225,6 +227,17 @@ def entropy_of(P: sp.csr_array) -> float:
         p = p[p > 0]
         total += float(np.dot(p, np.log(p)))
     return total
+
+
+def _refuse_bad_distances(distances: np.ndarray) -> None:
+    """ValueError for distances that no metric has, and for those between rows whose squares overflow."""
+    if distances.min(initial=0.0) < 0:
+        raise ValueError("All distances should be positive, the metric given is not correct")
+    if not np.isfinite(distances.max(initial=0.0)):
+        raise ValueError(
+            "Some distances are infinite or NaN: the differences between rows overflow. Divide the data by a constant, "
+            "which leaves the map as it is."
+        )
 
 
 def _heads(lengths: np.ndarray) -> np.ndarray:

@@ -84,6 +84,21 @@ def stand_in(X: Any) -> Any:
     return np.broadcast_to(np.float64(0), shape)
 
 
+def refuse_containers(X: Any) -> None:
+    """TypeError for objects that hold a matrix but are not one, with the part of them to pass."""
+    kind = type(X)
+    if (kind.__module__.partition(".")[0], kind.__name__) in _CONTAINERS:
+        part = _CONTAINERS[kind.__module__.partition(".")[0], kind.__name__]
+        raise TypeError(f"X is of the type {kind.__name__}, which is not a matrix. Pass {part} instead.")
+
+
+_CONTAINERS = {  # (package, class) → what to pass; nothing is imported to recognise them
+    ("anndata", "AnnData"): "X.X, or a layer of it such as X.obsm['X_pca'],",
+    ("mudata", "MuData"): "the matrix of one modality, such as X['rna'].X,",
+    ("polars", "LazyFrame"): "X.collect()",
+}
+
+
 def _are_strings(X: Any) -> bool:
     return isinstance(X, list | tuple) and bool(X) and isinstance(X[0], str)
 
@@ -128,6 +143,7 @@ class Estimator(Planned, Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         NumPy arrays, lists, data frames and sparse matrices go through scikit-learn's own validation, unless they are
         plainly fit for use; tensors and other array-API arrays stay where they live and are held to the same rules.
         """
+        refuse_containers(X)
         X, restore = adopt(X)
         if is_foreign(X):
             return self._check_foreign(X, reset=reset, **checks), restore

@@ -24,7 +24,7 @@ from mercer.planning import Footprint, Plan, code_bytes, limit_of
 # scikit-learn's declaration of valid values, for the parameters that every estimator with a kernel has.
 KERNEL_CONSTRAINTS: dict[str, list[Any]] = {
     "kernel": [StrOptions(set(KERNEL_NAMES)), callable],
-    "gamma": [Interval(Real, 0, None, closed="left"), StrOptions({"scale", "median"}), None],
+    "gamma": [Interval(Real, 0, None, closed="left"), StrOptions({"scale", "median"}), "array-like", None],
     "degree": [Interval(Real, 0, None, closed="left")],
     "coef0": [Interval(Real, None, None, closed="neither")],
     "kernel_params": [dict, None],
@@ -51,7 +51,8 @@ class KernelEstimator(Estimator):
     X_fit_: Any
 
     def _bind(self, X: Any) -> None:
-        self.kernel_ = unbound_kernel(self, self.n_features_in_).bind(X)
+        names = getattr(self, "feature_names_in_", ())  # of a data frame; a kernel may name its columns
+        self.kernel_ = unbound_kernel(self, self.n_features_in_).with_names(names).bind(X)
         gamma = getattr(self.kernel_, "gamma", None)
         self.gamma_ = gamma if isinstance(gamma, Real) else None  # the kernel's own number, where it has one
         self.X_fit_ = X

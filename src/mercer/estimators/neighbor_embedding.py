@@ -319,7 +319,7 @@ class NeighborEmbedding(Estimator):
         index = neighbor_search(
             X,
             self.neighbors,
-            self.metric,
+            self._metric(),
             self.metric_params,
             self.n_jobs,
             self.random_state,
@@ -336,6 +336,11 @@ class NeighborEmbedding(Estimator):
 
     def _weighting(self) -> Weighting:
         return weighting_of(self.affinities if isinstance(self.affinities, Weighting) else self.perplexity)
+
+    def _metric(self) -> Any:
+        """The metric; the columns that a kernel names have their numbers."""
+        names = getattr(self, "feature_names_in_", ())
+        return self.metric.with_names(names) if isinstance(self.metric, Kernel) else self.metric
 
     def _start(self, X: Any) -> Any:
         """`init`, with "auto" replaced: principal components of rows, and spectral coordinates where there are none."""
@@ -358,7 +363,11 @@ class NeighborEmbedding(Estimator):
             if isinstance(self.metric, Kernel):
                 solver = "rpcholesky" if X.shape[0] > _FACTORED_ABOVE else "auto"
                 model: Any = KernelPCA(
-                    min(c, X.shape[0]), kernel=self.metric, eigen_solver=solver, random_state=seed, n_jobs=self.n_jobs
+                    min(c, X.shape[0]),
+                    kernel=self._metric(),
+                    eigen_solver=solver,
+                    random_state=seed,
+                    n_jobs=self.n_jobs,
                 )
             elif most > 0:
                 model, X = PCA(most, random_state=seed), _in_range(X)

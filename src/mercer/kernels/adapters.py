@@ -63,19 +63,36 @@ class FunctionKernel(Kernel):
     def tile(self, A: Points, B: Points | None = None, out: Any = None) -> Any:
         other = A if B is None else B
         if self.takes != "rows":
-            return self._checked(self.function(A.rows, other.rows, **self.params), A, other)
-        return _like(self._pairs(A) if B is None else self._by_row(A, B), A.rows)
+            K = self._checked(self.function(A.rows, other.rows, **self.params), A, other)
+        else:
+            K = _like(self._pairs(A) if B is None else self._by_row(A, B), A.rows)
+        if not bool(namespace(K).all(namespace(K).isfinite(K))):
+            raise ValueError(f"{self!r} returned NaN or infinity for some pairs of rows. A kernel must be finite.")
+        return K
 
     def _by_row(self, A: Points, B: Points) -> np.ndarray:
         others = _row_list(B.rows)
-        return np.array([[float(self.function(a, b, **self.params)) for b in others] for a in _row_list(A.rows)])
+        return np.array([[self._number(a, b) for b in others] for a in _row_list(A.rows)])
+
+    def _number(self, a: Any, b: Any) -> float:
+        value = self.function(a, b, **self.params)
+        if getattr(value, "size", 1) == 1 or is_foreign(value):
+            try:
+                return float(value)
+            except (TypeError, ValueError):
+                pass
+        kind = f"an array of shape {tuple(value.shape)}" if hasattr(value, "shape") else type(value).__name__
+        raise TypeError(
+            f"The kernel function returned {kind} for two rows, where a number is needed. A function of two matrices, "
+            "(m, d) and (n, d), must return a matrix (m, n)."
+        )
 
     def _pairs(self, A: Points) -> np.ndarray:
         """k of all pairs of rows, each asked for once."""
         rows = _row_list(A.rows)
         K = np.empty((len(rows), len(rows)))
         for i, a in enumerate(rows):
-            K[i, i:] = K[i:, i] = [float(self.function(a, b, **self.params)) for b in rows[i:]]
+            K[i, i:] = K[i:, i] = [self._number(a, b) for b in rows[i:]]
         return K
 
     def _checked(self, K: Any, A: Points, B: Points) -> Any:
@@ -91,7 +108,7 @@ class FunctionKernel(Kernel):
 
     def diagonal(self, A: Points) -> Any:
         if self.takes == "rows":
-            return _like([float(self.function(a, a, **self.params)) for a in _row_list(A.rows)], A.rows)
+            return _like([self._number(a, a) for a in _row_list(A.rows)], A.rows)
         step = 64  # blocks on the diagonal: 64 times the work of the diagonal alone, and no n × n matrix
         xp = namespace(A.rows)
         blocks = [self.tile(A[i : min(i + step, len(A))]) for i in range(0, len(A), step)]
@@ -158,11 +175,14 @@ def from_gaussian_process(kernel: Any) -> Kernel:
         return Constant(float(kernel.constant_value))
     if type(kernel) is gp.DotProduct:
         return Linear() + float(kernel.sigma_0) ** 2
-    if np.ndim(getattr(kernel, "length_scale", 0.0)) == 0:
-        if type(kernel) is gp.RBF:
-            return RBF(gamma=0.5 / float(kernel.length_scale) ** 2)
-        if type(kernel) is gp.Matern and kernel.nu in (0.5, 1.5, 2.5, np.inf):
-            return Matern(nu=float(kernel.nu), length_scale=float(kernel.length_scale))
-        if type(kernel) is gp.RationalQuadratic:
-            return RationalQuadratic(length_scale=float(kernel.length_scale), alpha=float(kernel.alpha))
+    length = getattr(kernel, "length_scale", 1.0)
+    if type(kernel) is gp.RBF:
+        return (
+            RBF(gamma=0.5 / float(length) ** 2) if np.ndim(length) == 0 else RBF(0.5).weighted(1 / np.asarray(length))
+        )
+    if type(kernel) is gp.Matern and kernel.nu in (0.5, 1.5, 2.5, np.inf):
+        nu = float(kernel.nu)
+        return Matern(nu, float(length)) if np.ndim(length) == 0 else Matern(nu, 1.0).weighted(1 / np.asarray(length))
+    if type(kernel) is gp.RationalQuadratic:
+        return RationalQuadratic(length_scale=float(length), alpha=float(kernel.alpha))
     return GaussianProcessKernel(kernel)

@@ -1,4 +1,4 @@
-"""Turning gamma=None, "scale" or "median" into a number."""
+"""Turning gamma=None, "scale" or "median" into a number, and checking one width per column."""
 
 from __future__ import annotations
 
@@ -46,9 +46,26 @@ def resolve_gamma(gamma: Any, X: Any, distance: Callable[[Any], np.ndarray], def
         if gamma == "median":
             return 1.0 / median_distance(X, distance)
         raise ValueError(f"gamma={gamma!r} is not known; give a number, 'scale', 'median' or None.")
+    if np.ndim(gamma):
+        raise ValueError(
+            f"gamma={gamma!r} has a number per column, which only RBF and Laplacian take. Multiply the columns, "
+            "as kernel.weighted(weights) does."
+        )
     if not 0 <= gamma < float("inf"):
         raise ValueError(f"gamma={gamma!r} must be a finite number ≥ 0, 'scale', 'median' or None.")
     return float(gamma)
+
+
+def column_widths(name: str, values: Any, d: int) -> np.ndarray | None:
+    """Widths that are given per column, (d,); None if `values` is a single number or a rule."""
+    if isinstance(values, str) or not np.ndim(values):
+        return None
+    widths = np.asarray(values)
+    if widths.dtype.kind not in "iuf" or widths.shape != (d,):
+        raise ValueError(f"{name}={values!r} must be one number, or {d} numbers, one per column of the data.")
+    if not (np.isfinite(widths).all() and (widths >= 0).all()):
+        raise ValueError(f"{name}={values!r} must hold finite numbers ≥ 0.")
+    return widths.astype(np.float64)
 
 
 def median_distance(X: Any, distance: Callable[[Any], np.ndarray]) -> float:

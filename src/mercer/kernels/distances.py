@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer.backends import is_foreign
-from mercer.kernels.bandwidth import median_distance, resolve_gamma
+from mercer.kernels.bandwidth import column_widths, median_distance, resolve_gamma
 from mercer.kernels.kernel import Kernel
 from mercer.kernels.kernel_fields import WIDTH
 from mercer.kernels.vector import VectorKernel
@@ -20,8 +20,12 @@ from mercer.models.fields import SavedRecord, finite, number
 class RBF(VectorKernel):
     """k(x, y) = exp(−γ‖x − y‖²), the Gaussian; gamma is a number, "scale", "median" or None (1/d).
 
+    A gamma per column gives exp(−Σ γⱼ (xⱼ − yⱼ)²), with columns of large γⱼ mattering most.
+
     >>> RBF(gamma=0.5)
     RBF(gamma=0.5)
+    >>> RBF(gamma=[2.0, 0.0])([[0.0, 0.0], [0.0, 9.0]]).tolist()
+    [[1.0, 1.0], [1.0, 1.0]]
     """
 
     _saved = SavedRecord("kernel.RBF", {"gamma": WIDTH})
@@ -32,6 +36,9 @@ class RBF(VectorKernel):
     gamma: Any = None
 
     def bind(self, X: Any) -> Kernel:
+        widths = column_widths("gamma", self.gamma, X.shape[1])
+        if widths is not None:
+            return RBF(1.0).weighted(np.sqrt(widths))
         return RBF(self._bandwidth(X, self.gamma, 1.0 / X.shape[1]))
 
     def profile(self, d2: Any, xp: Any) -> Any:
@@ -53,7 +60,7 @@ class RBF(VectorKernel):
 
 @dataclass(repr=False)
 class Laplacian(VectorKernel):
-    """k(x, y) = exp(−γ‖x − y‖₁), as scikit-learn has it; gamma=None is 1/d."""
+    """k(x, y) = exp(−γ‖x − y‖₁), as scikit-learn has it; gamma=None is 1/d, and may differ between columns."""
 
     _saved = SavedRecord("kernel.Laplacian", {"gamma": WIDTH})
 
@@ -62,6 +69,9 @@ class Laplacian(VectorKernel):
     gamma: Any = None
 
     def bind(self, X: Any) -> Kernel:
+        widths = column_widths("gamma", self.gamma, X.shape[1])
+        if widths is not None:
+            return Laplacian(1.0).weighted(widths)
         return Laplacian(self._bandwidth(X, self.gamma, 1.0 / X.shape[1]))
 
     def profile(self, d1: Any, xp: Any) -> Any:
@@ -69,12 +79,17 @@ class Laplacian(VectorKernel):
 
 
 class _WithLength(VectorKernel):
-    """A profile of ‖x − y‖ / length_scale (abstract)."""
+    """A profile of ‖x − y‖ / length_scale, one length or one per column (abstract)."""
 
     length_scale: Any
 
     def bind(self, X: Any) -> Kernel:
         length = self.length_scale
+        lengths = column_widths("length_scale", length, X.shape[1])
+        if lengths is not None:
+            if not (lengths > 0).all():
+                raise ValueError(f"length_scale={length!r} must hold positive numbers.")
+            return replace(self, length_scale=1.0).weighted(1 / lengths)  # type: ignore[type-var]
         if length == "median":
             length = median_distance(X, self.pairwise)
             length = math.sqrt(length) if self.reads == "sqeuclidean" else length

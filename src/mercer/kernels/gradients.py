@@ -31,6 +31,7 @@ from mercer.kernels.kernel import (
     Product,
     Scaled,
     Sum,
+    WeightedColumns,
 )
 from mercer.kernels.vector import VectorKernel
 
@@ -159,6 +160,12 @@ def _(kernel: OnColumns, A: Points, B: Points, coefs: Any, d: int, weights: Any 
 
 
 @gradient_sum.register
+def _(kernel: WeightedColumns, A: Points, B: Points, coefs: Any, d: int, weights: Any = None) -> Any:
+    inner = gradient_sum(kernel.kernel, A.parts[0], B.parts[0], coefs, d, weights)
+    return inner * _weights_like(kernel, inner)
+
+
+@gradient_sum.register
 def _(kernel: Normalized, A: Points, B: Points, coefs: Any, d: int, weights: Any = None) -> Any:
     """∂(k/√(k(x,x) k(y,y)))/∂x = ∂k/∂x / √(k(x,x) k(y,y)) − ½ (k/√(k(x,x) k(y,y))) ∂k(x,x)/∂x / k(x,x)."""
     lengths = A.norms[:, None] * B.norms[None, :]
@@ -223,9 +230,19 @@ def _(kernel: OnColumns, A: Points, d: int) -> Any:
 
 
 @diagonal_gradient.register
+def _(kernel: WeightedColumns, A: Points, d: int) -> Any:
+    inner = diagonal_gradient(kernel.kernel, A.parts[0], d)
+    return inner * _weights_like(kernel, inner)
+
+
+@diagonal_gradient.register
 def _(kernel: Normalized, A: Points, d: int) -> Any:
     inner = diagonal_gradient(kernel.kernel, A.parts[0], d)
     return namespace(inner).zeros_like(inner)  # the diagonal is one everywhere
+
+
+def _weights_like(kernel: WeightedColumns, array: Any) -> Any:
+    return namespace(array).asarray(list(kernel.weights), dtype=array.dtype, **placement(array))
 
 
 def _column_numbers(kernel: OnColumns, d: int) -> np.ndarray:

@@ -12,7 +12,9 @@ on the GPU like every other.
 
 from __future__ import annotations
 
+import html
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -21,7 +23,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_array
 
 from mercer.backends import is_foreign, namespace, placement
-from mercer.kernels.kernel_fields import KERNEL
+from mercer.kernels.kernel_fields import KERNEL, per_column
 from mercer.models.fields import SavedRecord, anything, finite
 
 
@@ -77,6 +79,14 @@ class Kernel(ABC):
 
     accepts = "vectors"  # or "strings", or "indices" for a precomputed Gram matrix
 
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        cls.__hash__ = Kernel.__hash__  # type: ignore[method-assign]  # else @dataclass, which adds __eq__, removes it
+
+    def __hash__(self) -> int:
+        """By type and parameters. A kernel in a set or a dict must keep its parameters, like any key."""
+        return hash((type(self), tuple(_frozen(getattr(self, f.name)) for f in fields(self))))  # type: ignore[arg-type]
+
     @property
     def quick(self) -> bool:
         """Whether a tile takes little more than one product of matrices."""
@@ -90,6 +100,10 @@ class Kernel(ABC):
 
     def centered_form(self, X: Any) -> Kernel:
         """A kernel with the same HKH and less rounding, if one is known; otherwise this kernel."""
+        return self
+
+    def with_names(self, names: Sequence[Any]) -> Kernel:
+        """This kernel with names of columns, as `on(["age"])` has them, turned into their numbers."""
         return self
 
     def rounding(self, points: Points) -> float:
@@ -112,8 +126,9 @@ class Kernel(ABC):
 
     def __call__(self, X: Any, Y: Any = None) -> Any:
         """The whole matrix of k(x, y) over the rows of X and Y, for small data."""
+        names = getattr(X, "columns", None)
         X = self._plain(X)
-        kernel = self.bind(X)
+        kernel = (self if names is None else self.with_names(list(names))).bind(X)
         A = kernel.points(X)
         return kernel.tile(A, None if Y is None else kernel.points(self._plain(Y), like=A))
 
@@ -150,6 +165,9 @@ class Kernel(ABC):
         inside = ", ".join(f"{f.name}={getattr(self, f.name)!r}" for f in fields(self))  # type: ignore[arg-type]
         return f"{type(self).__name__}({inside})"
 
+    def _repr_html_(self) -> str:
+        return f"<code>{html.escape(repr(self))}</code>"
+
     def __add__(self, other: Kernel | float) -> Kernel:
         return Sum(self, as_operand(other))
 
@@ -164,12 +182,31 @@ class Kernel(ABC):
         return Power(self, exponent)
 
     def on(self, columns: Any) -> Kernel:
-        """This kernel on some columns only: k(x[columns], y[columns])."""
+        """This kernel on some columns only: k(x[columns], y[columns]). Columns of a data frame may be named."""
         return OnColumns(self, columns)
+
+    def weighted(self, weights: Any) -> Kernel:
+        """This kernel of rows whose columns are multiplied by weights: k(w∘x, w∘y)."""
+        return WeightedColumns(self, tuple(np.asarray(weights, np.float64).ravel().tolist()))
 
     def normalized(self) -> Kernel:
         """k(x, y) / √(k(x, x) k(y, y)): every point has length one in feature space."""
         return Normalized(self)
+
+
+def _frozen(value: Any) -> Any:
+    """Something hashable that is equal for equal values; the type of a value that has nothing better."""
+    if isinstance(value, list | tuple):
+        return tuple(map(_frozen, value))
+    if isinstance(value, dict):
+        return frozenset((key, _frozen(entry)) for key, entry in value.items())
+    if isinstance(value, slice):  # not hashable before Python 3.12
+        return value.start, value.stop, value.step
+    try:
+        hash(value)
+    except TypeError:
+        return type(value)
+    return value
 
 
 def simple_kernels(kernel: Kernel) -> list[Kernel]:
@@ -216,6 +253,14 @@ class Composite(Kernel):
             if isinstance(getattr(self, f.name), Kernel)
         }
         return replace(self, **bound)  # type: ignore[type-var]
+
+    def with_names(self, names: Sequence[Any]) -> Kernel:
+        named = {
+            f.name: getattr(self, f.name).with_names(names)
+            for f in fields(self)  # type: ignore[arg-type]
+            if isinstance(getattr(self, f.name), Kernel)
+        }
+        return replace(self, **named)  # type: ignore[type-var]
 
     def points(self, X: Any, dtype: Any = None, like: Points | None = None) -> Points:
         old = (None,) * len(self.inner_kernels()) if like is None else like.parts
@@ -355,7 +400,7 @@ class Normalized(Composite):
 
 @dataclass(repr=False)
 class OnColumns(Composite):
-    """k(x[columns], y[columns]): columns are a slice, whole numbers or a mask."""
+    """k(x[columns], y[columns]): columns are a slice, whole numbers, a mask, or names of columns of a data frame."""
 
     _saved = SavedRecord("kernel.OnColumns", {"kernel": KERNEL, "columns": anything})
 
@@ -368,6 +413,11 @@ class OnColumns(Composite):
         index = np.atleast_1d(np.asarray(self.columns))
         if index.dtype == bool:
             index = np.flatnonzero(index)
+        if index.dtype.kind in "UO":
+            raise ValueError(
+                f"columns={self.columns!r} are names, but the columns of the data have none. Fit to a data frame, or "
+                "give the numbers of the columns."
+            )
         if index.dtype.kind not in "iu" or index.size == 0:
             raise ValueError(f"columns={self.columns!r}: give a slice, whole numbers or a mask of the columns to use.")
         if index.max() >= X.shape[1] or index.min() < -X.shape[1]:
@@ -379,6 +429,18 @@ class OnColumns(Composite):
 
     def bind(self, X: Any) -> Kernel:
         return OnColumns(self.kernel.bind(self._cut(X)), self.columns)
+
+    def with_names(self, names: Sequence[Any]) -> Kernel:
+        wanted = [self.columns] if isinstance(self.columns, str) else self.columns
+        if isinstance(wanted, slice) or not all(isinstance(name, str) for name in np.asarray(wanted, object).ravel()):
+            return self
+        if not len(names):
+            return self
+        names = [str(name) for name in names]
+        missing = [name for name in wanted if name not in names]
+        if missing:
+            raise ValueError(f"The data has no column named {missing[0]!r}. Its columns are: {', '.join(names)}.")
+        return OnColumns(self.kernel, [names.index(name) for name in wanted])
 
     def centered_form(self, X: Any) -> Kernel:
         return OnColumns(self.kernel.centered_form(self._cut(X)), self.columns)
@@ -394,6 +456,41 @@ class OnColumns(Composite):
 
     def __repr__(self) -> str:
         return f"({self.kernel!r}).on({self.columns!r})"
+
+
+@dataclass(repr=False)
+class WeightedColumns(Composite):
+    """k(w∘x, w∘y): a weight per column, as widths that differ from column to column give it."""
+
+    _saved = SavedRecord("kernel.WeightedColumns", {"kernel": KERNEL, "weights": per_column})
+
+    kernel: Kernel
+    weights: tuple[float, ...]
+
+    def _weigh(self, X: Any) -> Any:
+        if len(self.weights) != X.shape[1]:
+            raise ValueError(f"There are {len(self.weights)} widths or weights of columns, but {X.shape[1]} columns.")
+        if sp.issparse(X):
+            return sp.csr_array(X @ sp.diags_array(np.asarray(self.weights, X.dtype)))
+        return X * namespace(X).asarray(list(self.weights), dtype=X.dtype, **placement(X))
+
+    def bind(self, X: Any) -> Kernel:
+        return WeightedColumns(self.kernel.bind(self._weigh(X)), self.weights)
+
+    def centered_form(self, X: Any) -> Kernel:
+        return WeightedColumns(self.kernel.centered_form(self._weigh(X)), self.weights)
+
+    def points(self, X: Any, dtype: Any = None, like: Points | None = None) -> Points:
+        return super().points(self._weigh(X), dtype, like)
+
+    def tile(self, A: Points, B: Points | None = None, out: Any = None) -> Any:
+        return self.inner_tiles(A, B)[0]
+
+    def diagonal(self, A: Points) -> Any:
+        return self.inner_diagonals(A)[0]
+
+    def __repr__(self) -> str:
+        return f"({self.kernel!r}).weighted({list(self.weights)!r})"
 
 
 @dataclass(repr=False)

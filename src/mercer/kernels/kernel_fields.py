@@ -8,10 +8,30 @@ from typing import Any
 
 import numpy as np
 
-from mercer.models.fields import Mismatch, Scope, declaration_of, either, instance_of, number, optional, text
+from mercer.models.fields import (
+    Mismatch,
+    Scope,
+    declaration_of,
+    either,
+    instance_of,
+    number,
+    optional,
+    require,
+    text,
+)
 
 KERNEL = instance_of("kernel")
-WIDTH = optional(either(number, text))  # gamma, length_scale: a number, or a rule that `bind` turns into one
+
+
+def per_column(value: Any, scope: Scope) -> None:
+    """A number for each column of the data."""
+    require(isinstance(value, list | tuple | np.ndarray), f"must be numbers, not {type(value).__name__}")
+    for entry in value:
+        number(entry, scope)
+
+
+# gamma, length_scale: a number, a rule that `bind` turns into one, or a number per column
+WIDTH = optional(either(number, text, per_column))
 _WIDTHS = ("gamma", "length_scale")
 _METRIC_PARAMETERS = ("p", "V", "VI", "w")
 

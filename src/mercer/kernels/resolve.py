@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from mercer.kernels.adapters import FunctionKernel, from_gaussian_process, is_gaussian_process_kernel
 from mercer.kernels.discrete import Precomputed, Spectrum
 from mercer.kernels.distances import RBF, Laplacian, Matern, RationalQuadratic
@@ -44,7 +46,9 @@ def _length(gamma: Any) -> Any:
         return 1.0
     if isinstance(gamma, str):
         return gamma
-    if not 0 < gamma < math.inf:
+    if np.ndim(gamma) and np.all(np.asarray(gamma) > 0):
+        return tuple((1 / np.sqrt(2 * np.asarray(gamma, np.float64))).tolist())
+    if np.ndim(gamma) or not 0 < gamma < math.inf:
         raise ValueError(f"gamma={gamma!r} must be positive and finite: for this kernel it is 1/(2 length_scale²).")
     return 1 / math.sqrt(2 * gamma)
 

@@ -48,6 +48,7 @@ MODULES: dict[str, tuple[str, ...]] = {
         "kernel.Power",
         "kernel.Normalized",
         "kernel.OnColumns",
+        "kernel.WeightedColumns",
         "kernel.Constant",
     ),
     "mercer.kernels.discrete": ("kernel.Spectrum", "kernel.Precomputed"),
