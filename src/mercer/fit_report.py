@@ -22,7 +22,8 @@ class Report:
     steps, ended : of a descent, and why it ended
     """
 
-    _saved = SavedRecord("SolverReport")  # the name that files have had from the beginning
+    # The name is what files have had from the beginning. Files hold no seconds: the same fit is then the same bytes.
+    _saved = SavedRecord("SolverReport", parts=lambda report: {**vars(report), "seconds": 0.0})
 
     name: str
     reason: str

@@ -2,10 +2,11 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from mercer.quality import report
-from mercer.tables.table import Choice, read_table
+from mercer.tables.table import Choice, read_table, write_table
 
 FLOWERS = ["flowers.csv", "--label", "species", "--id", "name"]
 
@@ -17,6 +18,27 @@ def test_scores_are_those_of_the_library(shell):
     scores = report(table.X, shell.coordinates("c.csv"), labels=table.labels, n_neighbors=7, random_state=0).scores
     assert {s["name"]: s["value"] for s in found["scores"]} == pytest.approx({s.name: s.value for s in scores})
     assert found["columns"] == ["kpca1", "kpca2"]
+
+
+@pytest.mark.parametrize("name", ["name", "id", "plant"])
+def test_rows_are_matched_by_an_id_that_both_files_have(shell, name):
+    """Without a word about ids, and with the rows of the map in another order."""
+    columns = shell.columns("flowers.csv")
+    columns = {name: columns.pop("name"), **columns}
+    write_table("table.csv", columns)
+    shell("fit", "table.csv", "--id", name, "--label", "species", "-m", "pca", "-o", "c.csv", "-q")
+    right = shell("evaluate", "table.csv", "c.csv", "--json").stdout
+    order = np.random.default_rng(0).permutation(90)
+    write_table("shuffled.csv", {key: values[order] for key, values in shell.columns("c.csv").items()})
+    options = ["--drop", "species", "--json"] if name == "id" else ["--label", "species", "--json"]
+    found = json.loads(shell("evaluate", "table.csv", "shuffled.csv", *options).stdout)["scores"]
+    values = {score["name"]: score["value"] for score in found}
+    assert values["trustworthiness"] == pytest.approx(json.loads(right)["scores"][0]["value"])
+
+
+def test_rows_that_are_matched_by_their_order_say_so(shell):
+    shell("fit", "flowers.csv", "--drop", "name", "--label", "species", "-m", "pca", "-o", "c.csv", "-q")
+    assert "matched by their order" in shell("evaluate", "flowers.csv", "c.csv").stderr
 
 
 def test_the_table_of_scores_explains_itself(shell):

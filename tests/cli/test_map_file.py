@@ -39,7 +39,7 @@ def test_coordinates_of_others_are_understood(shell):
         ({"a": np.arange(4.0)}, "has 90 rows"),
     ],
 )
-def test_coordinates_that_are_none(shell, columns, said):
+def test_files_without_coordinates(shell, columns, said):
     write_table("bad.csv", columns)
     assert said in shell("evaluate", "flowers.csv", "bad.csv", "--drop", "name,species", status=3).stderr
 

@@ -44,8 +44,31 @@ def test_a_record_replays_to_the_same_bytes(shell, method):
     assert (shell.folder / "again.csv").read_bytes() == first
     assert shell.record("again.run.json")["parameters"] == shell.record("c.run.json")["parameters"]
     (shell.folder / "c.csv").unlink()
-    shell("fit", "--config", "c.run.json")
+    shell("fit", "--config", "c.run.json", "--recorded-outputs")
     assert (shell.folder / "c.csv").read_bytes() == first
+
+
+@pytest.mark.parametrize("method", ["pca", "kpca", "kda", "isomap", "tsne"])
+def test_a_repeated_run_meets_every_hash_of_its_record(shell, method):
+    words = [*FLOWERS, "-m", method, *QUICK.get(method, []), "--scale", "standard"]
+    for name in ("one", "two"):
+        shell("fit", *words, "-o", f"{name}.csv", "--save", f"{name}.mercer", "--report", f"{name}.html", "-q")
+    first, second = (shell.record(f"{name}.run.json")["outputs"] for name in ("one", "two"))
+    assert [entry["what"] for entry in first] == ["coordinates", "model", "page"]
+    assert [entry["sha256"] for entry in first] == [entry["sha256"] for entry in second]
+
+
+def test_a_record_does_not_say_where_to_write_unless_it_is_asked(shell):
+    """A run.json may come from a stranger: it must not overwrite files of whoever repeats the run."""
+    shell("fit", *FLOWERS, "-m", "pca", "-o", "c.csv", "--save", "m.mercer", "-q")
+    record = shell.record("c.run.json")
+    (shell.folder / "mine.csv").write_text("precious")
+    record["outputs"] = [{"what": "coordinates", "path": "mine.csv"}, {"what": "page", "path": "page.html"}]
+    (shell.folder / "theirs.run.json").write_text(json.dumps(record))
+    assert shell("fit", "--config", "theirs.run.json", "-q").stdout == (shell.folder / "c.csv").read_text()
+    assert (shell.folder / "mine.csv").read_text() == "precious" and not (shell.folder / "page.html").exists()
+    shell("fit", "--config", "theirs.run.json", "--recorded-outputs", "-q")
+    assert (shell.folder / "mine.csv").read_text() == (shell.folder / "c.csv").read_text()
 
 
 def test_options_given_besides_a_record_win(shell):
@@ -87,7 +110,7 @@ def test_a_record_is_found_from_another_folder(shell, monkeypatch):
         "\0",
     ],
 )
-def test_a_record_that_is_none_is_one_line(shell, text):
+def test_a_file_that_is_not_a_record_is_refused_in_one_line(shell, text):
     (shell.folder / "bad.run.json").write_text(text)
     assert "bad.run.json" in shell("fit", "--config", "bad.run.json", status=3).stderr
 

@@ -15,7 +15,7 @@ from safetensors.numpy import load_file, save_file
 
 import mercer
 from mercer.exceptions import ModelFileError
-from mercer.models.container import DEPTH, parse_document
+from mercer.models.container import DEPTH, parse_document, write_container
 from mercer.models.model_file import save_model
 from mercer.models.registry import load_model
 
@@ -107,11 +107,11 @@ def test_what_goes_wrong_while_writing_leaves_the_old_file(fault, tmp_path, monk
     mercer.PCA(1).save(path)
     before = path.read_bytes()
 
-    def broken(tensors, filename, metadata):
-        Path(filename).write_bytes(b"half")
+    def broken(part, tensors, metadata):
+        part.write_bytes(b"half")
         raise fault
 
-    monkeypatch.setattr("safetensors.numpy.save_file", broken)
+    monkeypatch.setattr("mercer.models.container.write_safetensors", broken)
     with pytest.raises(fault if isinstance(fault, type) else type(fault)):
         mercer.PCA(2).save(path)
     assert path.read_bytes() == before
@@ -160,3 +160,23 @@ def test_saving_does_not_double_a_model(tmp_path):
     tracemalloc.stop()
     assert (tmp_path / "m.mercer").stat().st_size > X.nbytes
     assert peak < 0.1 * X.nbytes
+
+
+def test_the_same_contents_are_the_same_bytes_as_safetensors_reads_them(tmp_path):
+    from safetensors.numpy import load_file
+
+    tensors = {
+        "b": np.arange(3.0),
+        "a": np.array([[True, False]]),
+        "c": np.arange(4, dtype=np.int16),
+        "e": np.empty((0, 2)),
+    }
+    written = set()
+    for i in range(8):
+        path = tmp_path / f"{i}.mercer"
+        write_container(path, tensors, {"format": 1, "word": "γ"})
+        written.add(path.read_bytes())
+    assert len(written) == 1
+    found = load_file(path)
+    assert set(found) == set(tensors) and all(np.array_equal(found[name], tensors[name]) for name in tensors)
+    assert all(found[name].dtype == tensors[name].dtype for name in tensors)

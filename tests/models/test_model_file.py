@@ -1,7 +1,7 @@
 """Every estimator through a file: the same bits, the same parameters, and what it refuses to save."""
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -307,7 +307,7 @@ def test_classical_scaling_of_given_distances(tmp_path):
 def test_maps_of_neighbours_and_their_going_on(cls, params, tmp_path):
     model = cls(**({"perplexity": 5, "max_iter": 30} | params)).fit(X)
     loaded = assert_same(model, NEW, tmp_path, "transform")
-    assert str(loaded.report_) == str(model.report_)
+    assert loaded.report_ == replace(model.report_, seconds=0.0)  # files of the same fit are the same bytes
     assert [step for step, _ in loaded.snapshots_] == [step for step, _ in model.snapshots_]
     assert_array_equal(loaded.optimize(15).embedding_, model.optimize(15).embedding_)
 

@@ -165,3 +165,33 @@ def test_peak_memory_is_that_of_the_numbers(tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)
     assert float(done.stdout) < 2.5  # 32 MB of numbers; the blocks in work take tens of megabytes whatever the file
+
+
+@pytest.mark.parametrize(("cell", "line"), [('3,"4', 51), ('"3,4', 51)])
+@pytest.mark.parametrize("read", [read_columns, read_table])
+def test_a_quote_that_is_never_closed_is_found_with_its_line(table, cell, line, read):
+    rows = ["a,b", *(f"{i},{i * i}" for i in range(200))]
+    rows[line - 1] = cell
+    with pytest.raises(TableError, match=f"a quote that opens in line {line} is never closed"):
+        read(table("\n".join(rows)))
+
+
+def test_quotes_inside_of_cells_are_letters(table):
+    found = read_columns(table('size,n\n5" pipe,1\n6 inch,2\n'))
+    assert found["size"].tolist() == ['5" pipe', "6 inch"] and found["n"].tolist() == [1, 2]
+
+
+def test_arrow_s_threads_never_hold_a_function_of_python_s(table, monkeypatch):
+    """One that is freed by a thread while the interpreter ends aborts the process, after a correct error."""
+    from pyarrow import csv
+
+    seen, open_csv = [], csv.open_csv
+
+    def watched(file, read, parse, convert):
+        seen.append((read.use_threads, parse.invalid_row_handler is not None))
+        return open_csv(file, read, parse, convert)
+
+    monkeypatch.setattr(csv, "open_csv", watched)
+    with pytest.raises(TableError, match="row 2 has 1 cell"):
+        read_columns(table("a,b\n1,2\n3\n"))
+    assert set(seen) == {(True, False), (False, True)}

@@ -159,7 +159,13 @@ def _as_option(parameter: Parameter, section: str) -> click.Parameter:
 @json_option
 @seed_option("The same seed, data and machine give the same bytes.")
 @jobs_option
-@option("--config", "-c", metavar="RUN.JSON", help="Repeat the run of a run.json; other options override it.")
+@option(
+    "--config",
+    "-c",
+    metavar="RUN.JSON",
+    help="Repeat the run of a run.json: its input and parameters. Other options override it. Name the outputs.",
+)
+@option("--recorded-outputs", is_flag=True, help="With --config: write to the files that the run.json names.")
 @option("--strict", is_flag=True, help="With --config: fail if the data has changed.")
 @option(
     "--dry-run", is_flag=True, help="Tell what would be done, and the memory and work it would take. Write nothing."
@@ -243,7 +249,7 @@ def request_from(context: click.Context, options: dict[str, Any]) -> FitRequest:
     recorded = _recorded(options["config"], given) if options["config"] else {}
     if "table" not in given and "table" not in recorded:
         raise click.UsageError("A table is needed: a file, or - for csv on stdin.", context)
-    if any(name in given for name in OUTPUTS):
+    if not options["recorded_outputs"] or any(name in given for name in OUTPUTS):
         recorded = {name: value for name, value in recorded.items() if name not in OUTPUTS}
     merged = {"method": options["method"], "seed": options["seed"]} | recorded | given
     merged["parameters"] = recorded.get("parameters", {}) | parameters

@@ -12,7 +12,8 @@ from mercer.cli.console import Console
 from mercer.cli.errors import unsuitable
 from mercer.cli.methods import METHODS
 from mercer.cli.record import record_beside
-from mercer.cli.table_input import as_choice, common_rows, read, refuse_lengths, rows_of
+from mercer.cli.table_input import as_choice, columns_in, common_rows, read, refuse_lengths, rows_of
+from mercer.tables.row_names import all_different
 from mercer.tables.source import check_known, digest_of
 from mercer.tables.table import Table, read_columns
 
@@ -23,7 +24,7 @@ class MapFile:
 
     values : (n, k), finite
     names : (k,), the columns that are coordinates
-    ids, labels : (n,) or None; `label` names the column of labels
+    ids, labels : (n,) or None; `id` and `label` name their columns
     others : the remaining columns
     record : the run.json beside the file, if there is one
     """
@@ -33,9 +34,14 @@ class MapFile:
     names: list[str]
     ids: np.ndarray | None
     labels: np.ndarray | None
+    id: str | None
     label: str | None
     others: dict[str, np.ndarray]
     record: dict[str, Any] | None
+
+    def column(self, name: str) -> np.ndarray:
+        """The ids, or another column that is neither label nor coordinate."""
+        return self.ids if name == self.id and self.ids is not None else self.others[name]
 
     @property
     def choice(self) -> dict[str, Any]:
@@ -70,7 +76,7 @@ def read_map(path: str, *, coords: tuple[str, ...] = (), id: str | None = None, 
     values = _as_numbers(path, names, columns)
     others = {name: column for name, column in columns.items() if name not in (*names, id, label)}
     ids, labels = (None if name is None else columns[name] for name in (id, label))
-    return MapFile(path, values, names, ids, labels, label, others, record)
+    return MapFile(path, values, names, ids, labels, id, label, others, record)
 
 
 def _if_in(name: Any, columns: dict[str, np.ndarray]) -> str | None:
@@ -154,12 +160,28 @@ def table_of_map(
         from mercer.cli.transform import open_model, preparation_in
 
         preparation = preparation_in(open_model(model)[1], "preparation")
-    table = read(path, as_choice(found.choice | choice), console, preparation=preparation, originals=originals)
+    settings = found.choice | choice
+    if "id" not in settings:
+        shared = _shared_id(path, found)
+        settings |= {} if shared is None else {"id": shared}
+        found = found if shared is None else replace(found, ids=found.column(shared))
+    table = read(path, as_choice(settings), console, preparation=preparation, originals=originals)
     if table.ids is not None and found.ids is not None:
         mine, theirs = common_rows(table.ids, found.ids, (path, found.path))
         return rows_of(table, mine), found.rows(theirs)
     refuse_lengths(table.X.shape[0], len(found.values), (path, found.path))
+    console.note(f"Rows of {path} and {found.path} are matched by their order, as the files have no ids in common.")
     return table, found
+
+
+def _shared_id(path: str, found: MapFile) -> str | None:
+    """A column that both a table and its map have, with whole numbers or texts that are different in every row."""
+    mine = [name for name in (found.id, *found.others) if name is not None]
+    names = set() if path == "-" else columns_in(path)
+    for name in mine:
+        if name in names and all_different(found.column(name)) and all_different(read_columns(path)[name]):
+            return name
+    return None
 
 
 def _model_of(found: MapFile, console: Console) -> str | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.tables.row_names import all_different, names_rows
 from mercer.tables.screening import copies
 from mercer.tables.table import read_columns
 
@@ -23,7 +24,7 @@ def table_facts(path: str) -> dict[str, Any]:
         "rows": n,
         "columns": described,
         "duplicate_rows": duplicate_rows(columns),
-        "suggestions": suggestions(described, n),
+        "suggestions": suggestions(described, n, [name for name in columns if _is_id(name, columns[name])]),
     }
 
 
@@ -64,10 +65,13 @@ def _codes(values: np.ndarray) -> np.ndarray:
     return np.unique(values.astype(str), return_inverse=True)[1].astype(np.float64)
 
 
-def suggestions(columns: dict[str, dict[str, Any]], n: int) -> list[str]:
+def _is_id(name: str, values: np.ndarray) -> bool:
+    return names_rows(name, values) or (values.dtype.kind not in "iufb" and all_different(values))
+
+
+def suggestions(columns: dict[str, dict[str, Any]], n: int, ids: list[str]) -> list[str]:
     """Options of `mercer fit` that suit this table, each with its reason."""
     text = [name for name, facts in columns.items() if facts["kind"] == "text"]
-    ids = [name for name in text if columns[name]["distinct"] == n > 1]
     label = _label_in(columns, n, ids)
     other_text = [name for name in text if name not in ids and name != label]
     missing = [name for name, facts in columns.items() if facts["missing"] and facts["kind"] != "text"]

@@ -48,9 +48,6 @@ def most_named_bytes(tensors: dict[str, np.ndarray]) -> int:
 
 def write_container(path: str | os.PathLike[str], tensors: dict[str, np.ndarray], document: dict[str, Any]) -> None:
     """Write arrays, C-contiguous and little-endian, and the document; an old file stays until the new one is there."""
-    from safetensors import SafetensorError
-    from safetensors.numpy import save_file
-
     text = json.dumps(document, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     _refuse_deep(text)
     if len(tensors) > ARRAYS:
@@ -63,9 +60,31 @@ def write_container(path: str | os.PathLike[str], tensors: dict[str, np.ndarray]
     metadata = {"mercer": text, "sha256": digest(text, tensors)}
     with replacing(path) as temporary:
         try:
-            save_file(tensors, temporary, metadata=metadata)
-        except SafetensorError as error:
-            raise OSError(f"{path} could not be written: {one_line(error)}.") from error
+            write_safetensors(temporary, tensors, metadata)
+        except OSError as error:  # the temporary file's name would say nothing to anyone
+            raise OSError(error.errno, f"could not be written: {error.strerror}", str(path)) from error
+
+
+def write_safetensors(path: Path, tensors: dict[str, np.ndarray], metadata: dict[str, str]) -> None:
+    """Write the format: the length of the header, the header, the arrays.
+
+    The writer of the safetensors library puts the metadata in an order that changes from file to file. Here the same
+    model is the same bytes. As in the library, wide types come first, so that every array is aligned.
+    """
+    codes = {name: code for code, name in SAFETENSORS_DTYPES.items()}
+    names = sorted(tensors, key=lambda name: (-tensors[name].dtype.itemsize, name))
+    header: dict[str, Any] = {"__metadata__": metadata}
+    end = 0
+    for name in names:
+        array = tensors[name]
+        start, end = end, end + array.nbytes
+        header[name] = {"dtype": codes[array.dtype.name], "shape": list(array.shape), "data_offsets": [start, end]}
+    text = json.dumps(header, separators=(",", ":")).encode("ascii")
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        for name in names:
+            file.write(tensors[name].reshape(-1).view(np.uint8).data)
 
 
 def read_container(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str, Any], str]:

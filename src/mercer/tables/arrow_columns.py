@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mercer.tables.dialect import INERT, MISSING
+from mercer.tables.dialect import INERT, MISSING, ZERO_PADDED
 from mercer.tables.source import TableError
 
 _EXACT = 2**53  # up to here every whole number is a float64
@@ -136,7 +136,7 @@ def numbers_in_text(column: Column, floats: bool = True, decimal: str = ".") -> 
             return _whole(whole)
     except pa.ArrowInvalid:
         pass
-    if not floats or pc.any(pc.match_substring_regex(column, r"^\s*[+-]?0\d")).as_py():
+    if not floats or pc.any(pc.match_substring_regex(column, ZERO_PADDED)).as_py():
         return texts_in_text(given)
     try:
         return float_values(floats_in_text(column, decimal))

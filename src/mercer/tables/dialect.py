@@ -23,6 +23,7 @@ LONGEST_LINE = 1 << 28  # bytes; no table has longer lines, but a decompression 
 _SAMPLE = 1 << 20  # bytes at the start of the file from which the dialect is found
 _LETTERS = 200_000  # of the sample are split into cells: the sniffer splits them once per delimiter
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*|\s*[+-]?(inf|infinity)\s*", re.IGNORECASE)
+ZERO_PADDED = r"^\s*[+-]?0\d"  # 007 is a code: as a number it would lose its zeros
 _COMMA_NUMBER = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*")
 _COMMA = str.maketrans({",": ".", ".": "no"})  # with a decimal comma, a point makes the cell text
 _GZIP = b"\x1f\x8b"
@@ -37,6 +38,7 @@ class Scan:
     lines: int = 1  # an upper bound on the number of rows
     size: int = 0  # bytes of text, decompressed
     gzipped: bool = False
+    quotes: int = 0  # an odd number means that one is not closed, or stands inside a cell
 
 
 @dataclass
@@ -70,7 +72,7 @@ def scan(path: Path, longest_line: int = LONGEST_LINE) -> Scan:
                 watch(piece)
     else:
         digest = digest_of(path, watch)
-    return Scan(digest, watch.encoding(), watch.lines, watch.size, gzipped)
+    return Scan(digest, watch.encoding(), watch.lines, watch.size, gzipped, watch.quotes)
 
 
 class _Watch:
@@ -78,7 +80,7 @@ class _Watch:
 
     def __init__(self, path: Path, longest_line: int):
         self.path, self.longest_line = path, longest_line
-        self.lines, self.size, self.unbroken = 1, 0, 0
+        self.lines, self.size, self.unbroken, self.quotes = 1, 0, 0, 0
         self.start = b""
         self.decoder: codecs.IncrementalDecoder | None = codecs.getincrementaldecoder("utf-8")()
 
@@ -86,6 +88,7 @@ class _Watch:
         if not self.size:
             self.start = piece[:4]
         self.size += len(piece)
+        self.quotes += piece.count(b'"')
         feeds, returns = piece.count(b"\n"), piece.count(b"\r")
         self.lines += feeds + (returns - piece.count(b"\r\n") if returns else 0)  # old files end lines with \r alone
         last = max(piece.rfind(b"\n"), piece.rfind(b"\r") if returns else -1)
@@ -129,6 +132,25 @@ def look(path: Path, found: Scan) -> Dialect:
     dialect = _dialect(path, lines)
     dialect.line = max(len(line) for line in lines) * 2  # a letter may take two bytes
     return dialect
+
+
+def refuse_unclosed_quote(path: Path, found: Scan, dialect: Dialect) -> None:
+    """TableError with the line of a quote that is never closed: all rows after it would become one cell, in silence."""
+    if found.quotes % 2 == 0:
+        return
+    line = 1
+    encoding = "utf-8-sig" if found.encoding == "utf-8" else found.encoding
+    with open_bytes(path, found.gzipped) as file, io.TextIOWrapper(file, encoding, newline="") as text:
+        reader = csv.reader(text, delimiter=dialect.delimiter, strict=True)
+        try:
+            for _ in reader:
+                line = reader.line_num + 1
+        except csv.Error as error:
+            if "end of data" in str(error):
+                raise TableError(
+                    f"{path}: a quote that opens in line {line} is never closed, so all rows after it would be one "
+                    "cell. Close it or remove it."
+                ) from error
 
 
 def _has_two_lines(start: bytes) -> bool:

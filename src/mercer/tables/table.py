@@ -24,8 +24,9 @@ from scipy import sparse
 from mercer.tables import prepare
 from mercer.tables.preparation import Choice, Preparation
 from mercer.tables.roles import roles_again, roles_of
+from mercer.tables.row_names import likely_ids, take_out
 from mercer.tables.screening import notes_on
-from mercer.tables.source import Matrix, Raw, Role, Source, TableError
+from mercer.tables.source import Matrix, Raw, Role, Source, TableError, listed
 from mercer.tables.writing import write_table
 
 __all__ = ["Choice", "Preparation", "Table", "TableError", "open_source", "read_columns", "read_table", "write_table"]
@@ -107,6 +108,8 @@ def read_table(
     if preparation is None:
         roles, label, id_ = roles_of(source, choice)
         raw = _read(source, roles, choice)
+        if choice.columns is None and source.named:
+            id_ = _without_ids(raw, roles, id_, choice.encode != "drop", notes)
         start = Preparation(
             (),
             source.named,
@@ -141,6 +144,25 @@ def read_table(
     carried = {name: raw.carried[name] for name in raw.carried if choice.keep is None or name in choice.keep}
     shown = carried | raw.texts
     return Table(X, preparation.features, ids, labels, shown, images, preparation, source.digest, notes, as_given)
+
+
+def _without_ids(raw: Raw, roles: dict[str, Role], id_: str | None, texts_stay: bool, notes: list[str]) -> str | None:
+    """Take columns that look like ids out of the features, in place. Returns the name of the id, perhaps a new one."""
+    found, doubtful = likely_ids(raw, texts_stay)
+    if found:
+        taken = take_out(raw, found)
+        for name in found:
+            del roles[name]
+        if id_ is None:
+            id_ = found[0]
+            raw.carried[id_] = taken[id_]
+        notes.append(
+            f"Left out as ids, since all values are different: {listed(found)}. To fit such a column, name all columns "
+            "that are to be fitted (--columns)."
+        )
+    if doubtful:
+        notes.append(f"All values of {listed(doubtful)} are different whole numbers. If they name the rows, use --id.")
+    return id_
 
 
 def _copies(raw: Raw, most: int) -> dict[str, np.ndarray]:

@@ -7,10 +7,12 @@ sample, one pass finds the type of every column over all rows, and the array is 
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,7 +23,19 @@ import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
 from mercer.tables.arrow_columns import float_values, floats_in_text, numbers_in_text, texts_in_text, without
-from mercer.tables.dialect import FALSE, LONGEST_LINE, MISSING, TRUE, Dialect, Scan, is_number, look, scan
+from mercer.tables.dialect import (
+    FALSE,
+    LONGEST_LINE,
+    MISSING,
+    TRUE,
+    ZERO_PADDED,
+    Dialect,
+    Scan,
+    is_number,
+    look,
+    refuse_unclosed_quote,
+    scan,
+)
 from mercer.tables.source import Raw, Role, Source, TableError, check_room, check_text, counted, readable, shortened
 
 _BLOCK = 1 << 23  # bytes parsed at a time: enough for Arrow's threads, little beside the numbers
@@ -36,6 +50,7 @@ def open_text(path: Path, *, block: int | None = None, longest_line: int = LONGE
     with readable(path, "a table of text"):
         found = scan(path, longest_line)
         dialect = look(path, found)
+        refuse_unclosed_quote(path, found, dialect)
     latin = ["The file is not UTF-8; it was read as Latin-1."] if found.encoding == "latin-1" else []
     return TextSource(
         str(path),
@@ -100,7 +115,7 @@ class TextSource(Source):
         found = dict.fromkeys(self.names, pa.float64())
         for name, *cells in zip(self.names, *self.dialect.sample[:_SAMPLED_ROWS], strict=False):
             there = [cell for cell in cells if cell not in MISSING]
-            if not all(is_number(cell, self.dialect.decimal) for cell in there):
+            if not all(is_number(cell, self.dialect.decimal) and not re.match(ZERO_PADDED, cell) for cell in there):
                 found[name] = pa.bool_() if all(cell in TRUE + FALSE for cell in there) else pa.string()
         return {name: found[name] for name in features}
 
@@ -157,7 +172,8 @@ class TextSource(Source):
     ) -> Iterator[pa.RecordBatch]:
         """The rows, block by block."""
         try:
-            yield from self._reader(types, wanted, quoted)
+            with self._reader(types, wanted, quoted) as reader:
+                yield from reader
         except pa.ArrowInvalid as error:
             if "straddling" in str(error):
                 if self.block < min(_LARGEST_BLOCK, self.scan.size):
@@ -174,8 +190,9 @@ class TextSource(Source):
         """Say which row is the first with the wrong number of cells. Arrow numbers rows only without threads."""
         bad: list[Any] = []
         try:
-            for _ in self._reader({}, self.names[:1], True, bad):
-                pass
+            with self._reader({}, self.names[:1], True, bad) as reader:
+                for _ in reader:
+                    pass
         except pa.ArrowInvalid:
             pass
         if not bad:
@@ -187,31 +204,48 @@ class TextSource(Source):
             f"{shortened(row.text, 60)!r}. The delimiter is {self.dialect.delimiter!r}."
         )
 
+    @contextmanager
     def _reader(
         self,
         types: dict[str, pa.DataType],
         wanted: list[str],
         quoted: bool,
         bad: list[Any] | None = None,
-    ) -> Any:
-        """Arrow's reader of record batches. With `bad`, it collects rows of the wrong length there."""
-        dialect = self.dialect
+    ) -> Iterator[Any]:
+        """Arrow's reader of record batches, closed on every path. With `bad`, it collects rows of wrong length there.
+
+        Only then does Arrow get a function of Python's, and no threads: a thread that still holds one when the
+        interpreter ends would abort the process.
+        """
 
         def keep(row: Any) -> str:
-            if bad is not None:
-                bad.append(row)
+            bad.append(row)  # type: ignore[union-attr]
             return "error"
 
-        file = pa.OSFile(str(self.file))
+        with ExitStack() as opened:
+            file = opened.enter_context(pa.OSFile(str(self.file)))
+            if self.scan.gzipped:
+                file = opened.enter_context(pa.CompressedInputStream(file, "gzip"))
+            yield opened.enter_context(self._open_csv(file, types, wanted, quoted, None if bad is None else keep))
+
+    def _open_csv(
+        self,
+        file: Any,
+        types: dict[str, pa.DataType],
+        wanted: list[str],
+        quoted: bool,
+        keep: Callable[[Any], str] | None,
+    ) -> Any:
+        dialect = self.dialect
         return arrow_csv.open_csv(
-            pa.CompressedInputStream(file, "gzip") if self.scan.gzipped else file,
+            file,
             arrow_csv.ReadOptions(
                 block_size=self.block,
                 column_names=dialect.names,
                 skip_rows=dialect.lead,
                 skip_rows_after_names=dialect.header,
                 encoding=self.scan.encoding,
-                use_threads=bad is None,
+                use_threads=keep is None,
             ),
             arrow_csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=True, invalid_row_handler=keep),
             arrow_csv.ConvertOptions(
@@ -233,6 +267,8 @@ def _all_are(kind: pa.DataType, column: pa.Array, decimal: str) -> bool:
         return True
     if pa.types.is_boolean(kind):
         return bool(pc.all(pc.is_in(column.drop_null(), pa.array(TRUE + FALSE))).as_py())
+    if pc.any(pc.match_substring_regex(column, ZERO_PADDED)).as_py():
+        return False
     try:
         floats_in_text(column, decimal)
     except pa.ArrowInvalid:
