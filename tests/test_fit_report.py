@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
@@ -52,7 +54,7 @@ def test_a_fit_leaves_a_report_that_names_what_the_plan_announced(name, tmp_path
         assert report.name == plan.method
     assert report.reason and report.seconds > 0 and str(report)
     model.save(tmp_path / "model.mercer")
-    assert mercer.load(tmp_path / "model.mercer").report_ == report
+    assert mercer.load(tmp_path / "model.mercer").report_ == replace(report, seconds=0.0)
 
 
 @pytest.mark.parametrize("name", ["KernelPCA", "KernelDiscriminantAnalysis", "Isomap", "ClassicalMDS"])
