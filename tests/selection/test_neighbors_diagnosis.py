@@ -77,7 +77,12 @@ def test_share_and_growth_against_all_distances(roll):
 def test_residual_variance_is_that_of_isomap_by_landmarks(roll, found):
     X = roll[0]
     isomap = Isomap(n_neighbors=8, landmarks=200).fit(X)
-    assert_allclose(found.residual_variance[1], isomap.residual_variance_[1], rtol=1e-8)
+    alone = diagnose_neighbors(X, [8])
+    assert_allclose(alone.residual_variance[0], isomap.residual_variance_[1], rtol=1e-8)
+    # In a sweep all graphs are seen from the same sources, those of the first graph.
+    sources = Isomap(n_neighbors=COUNTS[0], landmarks=200).fit(X).landmarks_
+    same = Isomap(n_neighbors=8, landmarks=sources).fit(X)
+    assert_allclose(found.residual_variance[1], same.residual_variance_[1], rtol=1e-8)
     small = diagnose_neighbors(X[:150], [10], sources=500)
     assert_allclose(small.residual_variance[0], Isomap(n_neighbors=10).fit(X[:150]).residual_variance_[1], rtol=1e-6)
 
@@ -202,3 +207,16 @@ def test_any_metric(metric):
     """As if all distances had been given."""
     far = cdist(X, X, "cityblock") if metric == "manhattan" else np.sqrt(2 - 2 * np.exp(-cdist(X, X, "sqeuclidean")))
     same(diagnose_neighbors(X, [8, 20], metric=metric), diagnose_neighbors(far, [8, 20], metric="precomputed"))
+
+
+def test_progress_is_told_only_when_asked(roll, capsys):
+    diagnose_neighbors(roll[0][:200], [6, 8])
+    assert capsys.readouterr().err == ""
+    diagnose_neighbors(roll[0][:200], [6, 8], verbose=True)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 4 and all(line.startswith("diagnose_neighbors: ") for line in lines)
+
+
+def test_many_components_need_sources_that_are_named(roll):
+    with pytest.raises(ValueError, match="sources=1000"):
+        diagnose_neighbors(roll[0], [6], n_components=100)

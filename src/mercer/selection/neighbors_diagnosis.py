@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from dataclasses import replace
 from numbers import Integral, Real
@@ -28,6 +29,10 @@ from mercer.spectral.scaling import distance_settings, plan_unfolding, refuse_un
 COUNTS = range(4, 31, 2)
 _REFERENCE = 15  # fewest neighbours of the graph in which shortcuts are sought: a thinner graph has gaps
 _TOGETHER = 16  # sources whose distances are in memory at once: the lanes of one sweep
+_SOURCES = 200  # by default: enough for three digits of the residual variance
+# Beyond this many rows 200 sources lie too far apart to be followed side by side, and each costs a search of its own.
+# A third of them then gives the same recommendations in a third of the time.
+_MANY_ROWS, _FEWER_SOURCES = 12_800, 64
 
 
 def diagnose_neighbors(
@@ -39,9 +44,10 @@ def diagnose_neighbors(
     p: float = 2,
     metric_params: dict | None = None,
     detour: float = 5.0,
-    sources: int = 200,
+    sources: int | None = None,
     random_state: Any = None,
     n_jobs: int | None = None,
+    verbose: bool = False,
 ) -> NeighborsDiagnosis:
     """What each number of neighbours does to Isomap's graph, which to take, and why.
 
@@ -59,9 +65,11 @@ def diagnose_neighbors(
     metric, p, metric_params : as for Isomap
     detour : how many times its length the ends of an edge must be apart for it to be a shortcut
     sources : points from which distances are taken, for the residual variance (landmarks) and for what hangs on
-        shortcuts; chosen by max–min, all rows where n is smaller
+        shortcuts; chosen by max–min, the same for every k, all rows where n is smaller. None is 200, and 64 beyond
+        12,800 rows
     random_state : of the first source; None is the seed 0
     n_jobs : threads; None means all cores
+    verbose : say on standard error what is being done
 
     Cost: the neighbours once, for the largest k; a search for shortcuts, in which most edges need only a look at common
     neighbours; and for each k `sources` shortest-path trees of O(nk), three times as many where it has shortcuts.
@@ -83,24 +91,29 @@ def diagnose_neighbors(
     >>> bool(edge.detour > 9 and edge.share > 0.2 and edge.first <= 8)
     True
     """
-    detour, sources, n_components = _checked(detour, sources, n_components)
+    detour, n_components = _checked(detour, sources, n_components)
     precomputed = isinstance(metric, str) and metric == "precomputed"
     X = _rows(X, metric, precomputed)
     n, graph_given = X.shape[0], precomputed and sp.issparse(X)
     counts = _counts(n_neighbors, n)
+    sources = int(sources or (_SOURCES if n <= _MANY_ROWS else _FEWER_SOURCES))
+    say = _say if verbose else _say_nothing
     seed = seed_from(random_state)
     index = build_index(X, metric=metric, p=p, metric_params=metric_params, n_jobs=n_jobs, random_state=seed)
     most = counts[-1] if graph_given else min(max(counts[-1], _REFERENCE), n - 1)
+    say(f"{most} neighbours of {n} rows, by {index.method}")
     found = index.neighbors(most)
     _refuse_units(found.distances)
 
     edges = EdgeList.of(_first(found, most))
+    say(f"shortcuts among {len(edges.i)} edges")
     cut = shortcuts(edges, detour=detour, n_jobs=n_jobs)
     first = _first_at(found.indices, edges.i[cut], edges.j[cut])
     ways = _ways(edges, cut, sources, n_jobs)
     judge = _Judge(index, not graph_given, n_components, sources, seed, n_jobs, np.dtype(X.dtype))
     rows = []
     for k in counts:
+        say(f"the graph of {k} neighbours, from {sources} sources")
         seen = np.flatnonzero(first <= k)
         row, hanging = judge(_first(found, k), edges.i[cut[seen]], edges.j[cut[seen]])
         table = records(
@@ -126,18 +139,30 @@ def diagnose_neighbors(
 # --- the arguments -----------------------------------------------------------------------------------------
 
 
-def _checked(detour: Any, sources: Any, n_components: Any) -> tuple[float, int, int]:
+def _checked(detour: Any, sources: Any, n_components: Any) -> tuple[float, int]:
     if not isinstance(detour, Real) or not 1 < float(detour) < np.inf:
         raise ValueError(
             f"detour={detour!r} must be a number above 1: how many times longer a way round is than a shortcut."
         )
     if not isinstance(n_components, Integral) or n_components < 1:
         raise ValueError(f"n_components={n_components!r} must be a whole number ≥ 1.")
-    if not isinstance(sources, Integral) or sources <= n_components:
+    if sources is not None and (not isinstance(sources, Integral) or sources <= n_components):
         raise ValueError(
             f"sources={sources!r} must be a whole number above n_components={n_components}; some hundred is good."
         )
-    return float(detour), int(sources), int(n_components)
+    if sources is None and n_components >= _FEWER_SOURCES:
+        raise ValueError(
+            f"n_components={n_components} needs more sources than the default. Give sources={10 * n_components}."
+        )
+    return float(detour), int(n_components)
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"diagnose_neighbors: {line}\n")
+
+
+def _say_nothing(line: str) -> None:
+    pass
 
 
 def _rows(X: Any, metric: Any, precomputed: bool) -> Any:
@@ -232,6 +257,7 @@ class _Judge:
     ) -> None:
         self.index, self.measurable, self.n_components, self.sources = index, measurable, n_components, sources
         self.seed, self.n_jobs, self.dtype = seed, n_jobs, dtype
+        self._landmarks: np.ndarray | None = None  # of the graph of all rows
 
     def __call__(
         self, graph: sp.csr_array, i: np.ndarray, j: np.ndarray
@@ -241,13 +267,22 @@ class _Judge:
         graph, rows = self._whole(graph, count, labels)
         n = graph.shape[0]
         geodesics = Geodesics(graph, dtype=np.float64 if n <= SMALL else np.float32, n_jobs=self.n_jobs)
-        first = int(generator_from(self.seed).integers(n))
-        landmarks = geodesics.spread(min(self.sources, n), first)
+        landmarks = self._spread(geodesics, everyone=n == len(labels))
         variance = self._residual_variance(geodesics, landmarks)
         hanging = EdgeLoads(np.zeros(len(i)), 0.0, 0.0)
         if len(i):
             hanging = self._hanging(geodesics.graph, rows, i, j, landmarks)
         return (int(count), sizes, variance), hanging
+
+    def _spread(self, geodesics: Geodesics, everyone: bool) -> np.ndarray:
+        """Sources by max–min; the same for every graph of all rows, so that graphs are compared by the same pairs."""
+        if everyone and self._landmarks is not None:
+            return self._landmarks
+        first = int(generator_from(self.seed).integers(geodesics.n))
+        landmarks = geodesics.spread(min(self.sources, geodesics.n), first)
+        if everyone:
+            self._landmarks = landmarks
+        return landmarks
 
     def _whole(self, graph: sp.csr_array, count: int, labels: np.ndarray) -> tuple[sp.csr_array, np.ndarray]:
         """A connected graph: joined, or the largest part where rows of different parts have no distance."""
