@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.stats import ortho_group
 
 from mercer.estimators.pca import PCA
-from mercer.exceptions import DegenerateDataWarning
+from mercer.exceptions import DegenerateDataWarning, NotConvergedWarning
 from mercer.spectral.intrinsic_dimension import choose_dimension
 
 SOLVERS = ["auto", "full", "covariance_eigh", "arpack", "randomized"]
@@ -346,3 +346,22 @@ def test_bad_data_after_fitting():
 def test_too_many_components(solver):
     with pytest.raises(ValueError, match=r"n_components=7 must be between . and min.*=6"):
         PCA(7, svd_solver=solver).fit(X)
+
+
+@pytest.mark.parametrize("shape, k", [((700, 765), 20), ((900, 600), 10), ((300, 900), 30)])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_auto_is_accurate_on_spectra_without_gaps(shape, k, dtype):
+    """Noise, where random projections alone are several per cent off, and components are not the true ones."""
+    X = np.random.default_rng(0).standard_normal(shape).astype(dtype)
+    auto, exact = PCA(k).fit(X), PCA(k, svd_solver="full").fit(X.astype(np.float64))
+    assert auto.solver_ == "randomized"
+    np.testing.assert_allclose(auto.explained_variance_, exact.explained_variance_, rtol=1e-4)
+    assert np.all(auto.residuals_ <= 1e-3 * auto.explained_variance_)
+    few = PCA(k, svd_solver="randomized", iterated_power=2).fit(X)  # who sets the iterations gets these
+    assert np.max(few.residuals_ / few.explained_variance_) > 0.01
+
+
+def test_what_stays_inaccurate_is_said(monkeypatch):
+    monkeypatch.setattr("mercer.estimators.pca.accurate_svd", lambda A, found: found)
+    with pytest.warns(NotConvergedWarning, match="may be off by"):
+        PCA(20).fit(np.random.default_rng(0).standard_normal((700, 765)))

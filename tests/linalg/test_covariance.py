@@ -10,10 +10,13 @@ from hypothesis import strategies as st
 
 from mercer.backends import cpu
 from mercer.linalg.covariance import (
+    SETTLED,
+    accurate_svd,
     axes_of_covariance,
     axes_of_svd,
     each_centred,
     is_constant,
+    is_settled,
     moments,
     randomized_svd,
     with_fixed_signs,
@@ -171,3 +174,20 @@ def test_array_api_arrays_in_chunks():
     mean, S = moments(xp.asarray(X), 16)
     np.testing.assert_allclose(np.asarray(mean), X.mean(axis=0), rtol=1e-14)
     np.testing.assert_allclose(np.asarray(S), np.cov(X, rowvar=False), rtol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(300, 200), (200, 300), (2500, 2600)])
+def test_approximate_triplets_become_accurate_and_accurate_ones_stay(shape):
+    rng = np.random.default_rng(0)
+    U, V = (np.linalg.qr(rng.standard_normal((size, 12)))[0] for size in shape)
+    s = np.linspace(1.0, 0.9, 12)
+    A = (U * s) @ V.T
+    rough = np.linalg.qr(U[:, :5] + 0.05 * rng.standard_normal((shape[0], 5)))[0]
+    P, values, Qt = np.linalg.svd(rough.T @ A, full_matrices=False)
+    assert not is_settled(A, values, Qt)
+    left, found, right = accurate_svd(A, (rough @ P, values, Qt))
+    np.testing.assert_allclose(found, s[:5], rtol=SETTLED)
+    assert is_settled(A, found, right)
+    np.testing.assert_allclose(left.T @ left, np.eye(5), atol=1e-4)
+    again = accurate_svd(A, (left, found, right))
+    assert again[1] is found

@@ -15,6 +15,7 @@ d × d matrix.
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import sqrt
 from typing import Any, NamedTuple
 
 import array_api_compat
@@ -27,12 +28,17 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from mercer.backends import beside, column_signs, cpu, is_foreign, namespace
 from mercer.exceptions import warn
+from mercer.linalg.eigen import SMALL, default_tol, top_eigenpairs
+from mercer.linalg.operators import Dense, LowRank
 from mercer.memory import forget_pages
 
 _CHUNK_BYTES = 2**21  # stays in the cache, and is long enough for BLAS to run at full speed
 _PRODUCT_BYTES = 2**25  # a product with many features needs longer chunks, to outweigh adding up d² numbers
 ONE_MATRIX_ABOVE = 512  # features above which one product on all cores beats a product (and a matrix) a core
 _SAMPLED_ROWS = 256
+SETTLED = 1e-4  # residual of a triplet, relative to its own squared singular value, up to which it is accurate
+_GRAM_PER_VECTOR = 40  # rows of a Gram matrix per vector wanted, up to which forming it costs less than twenty passes
+_GRAM_COLUMNS = 4096  # columns of F in float64 at a time
 
 
 class Chunk(NamedTuple):
@@ -319,6 +325,60 @@ def randomized_svd(
     Q = xp.linalg.qr(A @ Q, mode="reduced")[0]
     U, s, Vt = xp.linalg.svd(Q.T @ A, full_matrices=False)
     return Q @ U[:, :k], s[:k], Vt[:k, :]
+
+
+def accurate_svd(A: Any, found: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+    """Triplets of A from approximate ones, `found`: the same if they are accurate, else solved for anew.
+
+    They are accurate if ‖AᵀAv − s²v‖ ≤ SETTLED · s² for each, so that no variance is further off than that share. On
+    spectra without gaps random projections are not. The eigenpairs of the smaller of AAᵀ and AᵀA then take over, by
+    LAPACK or Lanczos while that matrix is small, and by a block method on A beyond.
+
+    Cost: two products of A with k vectors; where these show a need, M m² flops for the smaller side m and the larger M,
+    or about ten passes over A.
+    """
+    U, s, Vt = found
+    xp, dtype = namespace(A), A.dtype
+    if is_settled(A, s, Vt):
+        return found
+    wide = A.shape[0] < A.shape[1]
+    F, start = (A, U) if wide else (A.T, Vt.T)  # F Fᵀ is the smaller of the two
+    m, k = F.shape[0], s.shape[0]
+    dense = m <= SMALL and m <= _GRAM_PER_VECTOR * (k + 10)
+    operator = Dense(_gram(F)) if dense else LowRank(F)
+    # Relative to the first eigenvalue, as the solvers take it; a tenth for safety.
+    tol = max(0.1 * SETTLED * float(s[-1] / s[0]) ** 2, default_tol(np.float32 if dtype == xp.float32 else np.float64))
+    pairs = top_eigenpairs(operator, k, tol=tol, solver="auto" if dense else "krylov", start=None if dense else start)
+    W = xp.astype(pairs.vectors, dtype, copy=False)
+    values = np.sqrt(np.maximum(pairs.values, 0.0))
+    lengths = beside(np.maximum(values, float(np.finfo(np.float64).tiny)), W)
+    other = xp.astype((F.T @ W) / lengths, dtype, copy=False)
+    s = beside(values, W)
+    return (W, s, other.T) if wide else (other, s, W.T)
+
+
+def is_settled(A: Any, s: Any, Vt: Any) -> bool:
+    """Whether every singular value above rounding is accurate by the residual of its right vector."""
+    xp = namespace(A)
+    top = float(s[0])
+    if not top > 0:
+        return True
+    V, relative = Vt.T, s / top
+    missed = (A.T @ (A @ V / top)) / top - V * relative**2
+    residuals = xp.sqrt(xp.vecdot(missed.T, missed.T))
+    # What rounding makes of a residual: singular values below its root are not known to more.
+    rounding = 10 * float(xp.finfo(s.dtype).eps) * sqrt(max(A.shape))
+    return bool(xp.all(residuals <= SETTLED * relative**2 + rounding))
+
+
+def _gram(F: Any) -> Any:
+    """F Fᵀ in float64, some columns of F at a time."""
+    xp = namespace(F)
+    total = xp.zeros((F.shape[0], F.shape[0]), dtype=wide_dtype(F), device=array_api_compat.device(F))
+    for start in range(0, F.shape[1], _GRAM_COLUMNS):
+        part = xp.astype(F[:, start : start + _GRAM_COLUMNS], total.dtype)
+        total += part @ part.T
+    return total
 
 
 def _normalizer(A: Any, name: str, steps: int) -> Callable[[Any], Any]:

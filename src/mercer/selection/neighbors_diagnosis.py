@@ -150,9 +150,9 @@ def _checked(detour: Any, sources: Any, n_components: Any) -> tuple[float, int]:
         raise ValueError(
             f"sources={sources!r} must be a whole number above n_components={n_components}; some hundred is good."
         )
-    if sources is None and n_components >= _FEWER_SOURCES:
+    if sources is None and int(n_components) >= _FEWER_SOURCES:
         raise ValueError(
-            f"n_components={n_components} needs more sources than the default. Give sources={10 * n_components}."
+            f"n_components={n_components} needs more sources than the default. Give sources={10 * int(n_components)}."
         )
     return float(detour), int(n_components)
 
