@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from benchmarks.data import PANEL
+
 MERCER, SKLEARN, DIRECT = "Mercer", "scikit-learn", "the direct eigenproblem"
 OPENTSNE = "openTSNE"
 PEERS = (SKLEARN, DIRECT)
@@ -27,6 +29,7 @@ GROUPS = {
     "solvers": "Eigensolvers on the same matrix",
     "neighbors": "Nearest neighbours",
     "embedding": "SNE and t-SNE",
+    "panel": "t-SNE on data of every kind",
     "quality": "Scores of maps",
     "faces": "Is it a face, and whose?",
     "tables": "Reading tables",
@@ -66,6 +69,7 @@ class Case:
     new_rows: int = 0
     rounds: int = 0  # where a fit takes milliseconds: how often all fit by turns in one process, to be timed
     settings: str = ""  # the case in words, for tables
+    panel: str = ""  # the set of `benchmarks.data.PANEL` whose rows are used; none: those of MNIST
 
 
 def all_cases() -> list[Case]:
@@ -84,6 +88,7 @@ def all_cases() -> list[Case]:
         *_solvers(10_000, (10, 50)),
         *_neighbors((70_000, 1_000_000), (15, 90)),
         *_embedding(10_000, 70_000, 1_000_000),
+        *_panel(10_000),
         *_quality(10_000, 70_000, 1_000_000),
         *_faces(quick=False),
         *_tables("csv-1gb", 1_020_000),
@@ -108,6 +113,7 @@ def quick_cases() -> list[Case]:
         *_solvers(3200, (5,)),
         *_neighbors((4000,), (15,)),
         *_embedding(1000, 1500, 2000),
+        *_panel(500),
         *_quality(1000, 5500, 6000),
         *_faces(quick=True),
         *_tables("csv-1gb", 4000),
@@ -391,6 +397,19 @@ def _embedding(small: int, middle: int, large: int) -> list[Case]:
             replace(few, id="embedding-sne", n=middle, competitors=sne),
             replace(few, id="embedding-large", n=large, competitors=mercer[:1]),
         )
+    ]
+
+
+def _panel(n: int) -> list[Case]:
+    """The same race on data of other kinds; a set with fewer rows takes all that it has."""
+    who = (
+        Competitor(f"{MERCER}, 1000 steps (its default)", MERCER, "mercer"),
+        Competitor(f"{OPENTSNE}, FFT, 750 steps (its default)", OPENTSNE, "openTSNE"),
+    )
+    few = Case("", "panel", "embedding", n, 0, 2, who)
+    return [
+        replace(few, id=f"panel-{name.replace(' ', '-').replace(',', '')}", panel=name, settings=f"{name}, n ≤ {n:,}")
+        for name in PANEL
     ]
 
 

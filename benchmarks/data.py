@@ -3,6 +3,9 @@
 MNIST's 60,000 training images, divided by 255, centred and, below 784 dimensions, projected on their principal axes.
 Beyond 60,000 rows they are drawn with replacement and a little Gaussian noise is added. The kernel's gamma is one
 over the median squared distance, a number that every competitor is given.
+
+`PANEL` has public data of other kinds, one builder per set, because a method that is fast on images may not be fast on
+tables, counts or strings. scripts/fetch_data.py fetches it.
 """
 
 from __future__ import annotations
@@ -10,11 +13,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.datasets import make_swiss_roll
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
 
 ROOT = Path(__file__).resolve().parents[1]
 IMAGES = ROOT / "data" / "mnist_train_images.npy"
@@ -95,6 +101,118 @@ def _class_file(part: str, index: np.ndarray, seed: int | None = None) -> Path:
 def _raw(part: str, what: str) -> np.ndarray:
     _images()  # fetches all of them where they are not there
     return np.load(IMAGES.with_name(f"mnist_{part}_{what}.npy"))
+
+
+# --- the panel -----------------------------------------------------------------------------------------------
+
+
+def panel(name: str, n: int) -> Path:
+    """The file of n rows of a set of `PANEL`, or of all if it has fewer: .npy, or .npz for CSR rows."""
+    found = list(FOLDER.glob(f"panel-{name}-{n}.np?"))
+    if found:
+        return found[0]
+    rows = PANEL[name](n)
+    path = FOLDER / f"panel-{name}-{n}.{'npz' if sp.issparse(rows) else 'npy'}"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"part-{path.name}")
+    sp.save_npz(part, rows) if sp.issparse(rows) else np.save(part, rows)
+    part.replace(path)
+    return path
+
+
+def panel_rows(path: Path) -> np.ndarray | sp.csr_array:
+    return sp.csr_array(sp.load_npz(path)) if path.suffix == ".npz" else np.load(path)
+
+
+def _digit_images(n: int) -> np.ndarray:
+    return _drawn(_images(), n).astype(np.float32) / 255
+
+
+def _diamonds(n: int) -> np.ndarray:
+    """Carats, proportions, prices and sizes in units of their deviation: some sizes are 30 deviations off."""
+    return _standardised(_drawn(np.load(_panel_file("diamonds.npy")), n))
+
+
+def _flights(n: int) -> np.ndarray:
+    """Delays in steps of ten minutes, distances in steps of 100 miles, hours: most rows have copies."""
+    return (_drawn(np.load(_panel_file("flights.npy")), n) // [10, 100, 1]).astype(np.float64)
+
+
+def _zipcodes(n: int) -> np.ndarray:
+    return _drawn(np.load(_panel_file("zipcodes.npy")), n)
+
+
+def _weather(n: int) -> np.ndarray:
+    """Every stretch of 24 hours of pressure, temperature and wind, 72 numbers."""
+    hours = _standardised(np.load(_panel_file("weather.npy")))
+    days = np.lib.stride_tricks.sliding_window_view(hours, 24, axis=0)
+    return _drawn(np.ascontiguousarray(days.reshape(len(days), -1)), n)
+
+
+def _cells(n: int) -> sp.csr_array:
+    """log(1 + counts per 10,000) of the 2,000 genes that vary most."""
+    counts = sp.csr_array(sp.load_npz(_panel_file("cells.npz")))
+    counts = _drawn(counts[np.asarray(counts.sum(axis=1)).ravel() > 0], n)
+    scaled = sp.diags_array(1e4 / np.asarray(counts.sum(axis=1)).ravel()) @ counts
+    logs = sp.csc_array(scaled.log1p())
+    means = np.asarray(logs.mean(axis=0)).ravel()
+    spread = np.asarray(logs.multiply(logs).mean(axis=0)).ravel() - means**2
+    return sp.csr_array(logs[:, np.sort(np.argsort(-spread)[:2000])], dtype=np.float32)
+
+
+def _glosses(n: int) -> sp.csr_array:
+    """How often each word stands in a definition; words of fewer than five definitions are left out."""
+    counts = CountVectorizer(min_df=5, dtype=np.float32).fit_transform(_lines("glosses.txt", n))
+    return sp.csr_array(counts)
+
+
+def _letters(n: int) -> sp.csr_array:
+    """How often each run of three to five letters stands in a definition, in 2¹⁸ columns."""
+    counts = HashingVectorizer(analyzer="char", ngram_range=(3, 5), n_features=2**18, dtype=np.float32)
+    return sp.csr_array(counts.transform(_lines("glosses.txt", n)))
+
+
+def _words(n: int) -> sp.csr_array:
+    """Strings as the spectrum kernel of length 2 sees them: how often each pair of letters stands in a noun."""
+    counts = CountVectorizer(analyzer="char", ngram_range=(2, 2), dtype=np.float32).fit_transform(
+        _lines("words.txt", n)
+    )
+    return sp.csr_array(counts)
+
+
+PANEL: dict[str, Callable[[int], np.ndarray | sp.csr_array]] = {
+    "images": _digit_images,
+    "table with outliers": _diamonds,
+    "integers with copies": _flights,
+    "single cells": _cells,
+    "text counts": _glosses,
+    "time series": _weather,
+    "two columns": _zipcodes,
+    "262,144 columns": _letters,
+    "strings": _words,
+}
+
+
+def _drawn(rows: np.ndarray | sp.csr_array, n: int) -> np.ndarray | sp.csr_array:
+    order = np.random.default_rng(0).permutation(rows.shape[0])[:n]
+    return rows[np.sort(order)]
+
+
+def _standardised(rows: np.ndarray) -> np.ndarray:
+    return (rows - rows.mean(axis=0)) / rows.std(axis=0)
+
+
+def _lines(name: str, n: int) -> list[str]:
+    return _drawn(np.array(_panel_file(name).read_text().splitlines(), object), n).tolist()
+
+
+def _panel_file(name: str) -> Path:
+    path = ROOT / "data" / "panel" / name
+    if not path.exists():
+        subprocess.run([sys.executable, str(ROOT / "scripts" / "fetch_data.py"), "panel"], check=False)
+    if not path.exists():
+        sys.exit(f"The panel needs {path.relative_to(ROOT)}, which is missing. Run scripts/fetch_data.py panel.")
+    return path
 
 
 def gamma_of(path: Path) -> float:

@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from benchmarks import neighbors
+from benchmarks.data import panel_rows
 
 PERPLEXITY = 30.0
 _WARM_ROWS = 6000  # enough for a grid, and for the points to be arranged
@@ -27,7 +29,7 @@ def embed(job: dict[str, Any]) -> dict[str, Any]:
     """The measurement, in a process of its own: rows to map."""
     from benchmarks.child import memory, timed
 
-    X, work = np.load(job["data"]), EMBEDDERS[job["what"]]
+    X, work = panel_rows(Path(job["data"])), EMBEDDERS[job["what"]]
     first = _first_call(lambda: work(X[:_WARM_ROWS], **{**job["params"], "steps": 300}))
     before = memory("VmRSS")
     seconds, Y = timed(lambda: work(X, **job["params"]))
@@ -48,7 +50,7 @@ def _first_call(work: Any) -> float:
 
 def verdict(path: Path, Y: np.ndarray, gaussian: bool) -> dict[str, float]:
     """How good a map is: its divergence where that can be afforded, and the neighbours that it keeps."""
-    found = {"map_recall": map_recall(np.load(path), Y)}
+    found = {"map_recall": map_recall(panel_rows(path), Y)}
     if len(Y) <= _KL_UP_TO:
         found["kl"] = divergence(path, Y, gaussian)
     return found
@@ -75,18 +77,16 @@ def _similarities(some: np.ndarray, Y: np.ndarray, gaussian: bool) -> float:
 
 @cache
 def _shared_affinities(path: str) -> Any:
-    from mercer.embedding.affinities import affinities_of
-    from mercer.embedding.weighting import Perplexity
-    from mercer.graph.nearest_neighbors import build_index
+    from mercer.embedding import Affinities
 
-    P = affinities_of(build_index(np.load(path), method="tiles"), Perplexity((PERPLEXITY,))).P
+    P = Affinities.of(panel_rows(Path(path)), PERPLEXITY, neighbors="exact").P
     P.eliminate_zeros()
     return P
 
 
-def map_recall(X: np.ndarray, Y: np.ndarray, k: int = 10) -> float:
+def map_recall(X: np.ndarray | sp.csr_array, Y: np.ndarray, k: int = 10) -> float:
     """The share of the k nearest rows that are among the k nearest points, on 1,000 rows."""
-    sample = np.random.default_rng(2).choice(len(X), min(_JUDGED, len(X)), replace=False)
+    sample = np.random.default_rng(2).choice(len(Y), min(_JUDGED, len(Y)), replace=False)
     hits = 0
     for run in np.array_split(sample, max(1, len(sample) // 50)):
         near, kept = (_nearest(points.astype(np.float64), run, k) for points in (X, Y))
@@ -94,9 +94,12 @@ def map_recall(X: np.ndarray, Y: np.ndarray, k: int = 10) -> float:
     return hits / (len(sample) * k)
 
 
-def _nearest(X: np.ndarray, run: np.ndarray, k: int) -> np.ndarray:
-    X = X - X.mean(axis=0)
-    D = np.einsum("ij,ij->i", X, X)[None, :] - 2 * X[run] @ X.T
+def _nearest(X: np.ndarray | sp.csr_array, run: np.ndarray, k: int) -> np.ndarray:
+    if sp.issparse(X):
+        D = np.asarray(X.multiply(X).sum(axis=1)).reshape(1, -1) - 2 * (X[run] @ X.T).toarray()
+    else:
+        X = X - X.mean(axis=0)
+        D = np.einsum("ij,ij->i", X, X)[None, :] - 2 * X[run] @ X.T
     D[np.arange(len(run)), run] = np.inf
     return np.argpartition(D, k - 1, axis=1)[:, :k]
 

@@ -216,6 +216,9 @@ class _Jobs:
         if case.kind == "scores":
             self.files = quality.files(case.n, case.d)
             return
+        if case.panel:
+            self.data = data.panel(case.panel, case.n)
+            return
         if case.kind in ("neighbors", "embedding"):
             self.data = neighbors.rows(case.n, case.d)
             return

@@ -198,6 +198,23 @@ def _map_as_good(name: str, library: str, times: float) -> Callable[[dict[str, F
     return verdict
 
 
+def _panel(worst: float, median: float, kl: float) -> Callable[[dict[str, Figures]], Verdict | None]:
+    """How many times as fast as openTSNE on the worst set and in the median, and the divergence on the worst."""
+
+    def verdict(cases: dict[str, Figures]) -> Verdict | None:
+        rows = [[row for row in case["rows"] if "error" not in row] for case in cases.values()]
+        pairs = [pair for pair in rows if [row["library"] for row in pair] == [MERCER, OPENTSNE]]
+        if not pairs:
+            return None
+        times = [other["seconds"] / mine["seconds"] for mine, other in pairs]
+        most = max(mine["kl"] / other["kl"] for mine, other in pairs)
+        middle = statistics.median(times)
+        text = f"{len(pairs)} sets: worst {min(times):.1f}×, median {middle:.1f}×, divergence at most {most:.3f}×"
+        return text, min(times) >= worst and middle >= median and most <= kl
+
+    return verdict
+
+
 def _sne_beside_tsne(cases: dict[str, Figures]) -> Verdict | None:
     rows = [mercer_row(cases[name]) for name in ("embedding-sne", "embedding-middle") if name in cases]
     if len(rows) < 2 or any(row is None or "error" in row for row in rows):
@@ -306,6 +323,9 @@ TARGETS = [
     Target("embedding", "a million rows: less than 720 s and 6 GB", _one("embedding-large", _within(720, 6, False))),
     Target("embedding", "SNE of 70,000 rows: at most twice the time of t-SNE", _sne_beside_tsne),
     Target("embedding", "the first call in a process takes at most 3 s more", _first_call(3.0)),
+    Target(
+        "panel", "at least 4× as fast as openTSNE on the worst set, 6× in the median, as good a map", _panel(4, 6, 1.01)
+    ),
     Target(
         "quality",
         "10,000 rows: scikit-learn's trustworthiness to 1e-12, never slower",

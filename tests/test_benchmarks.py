@@ -5,12 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.decomposition import PCA as SklearnPCA
 from sklearn.metrics.pairwise import rbf_kernel
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import embedding, faces, judge, neighbors, report, run, targets
+from benchmarks import data, embedding, faces, judge, neighbors, report, run, targets
 from benchmarks.cases import GROUPS, MERCER, SKLEARN, Competitor, all_cases, chosen, quick_cases
 
 
@@ -250,6 +251,33 @@ def test_maps_are_compared_in_time_divergence_and_neighbours(kl, met):
     case = figures(mine, other, group="embedding", tol=None)
     lines = [line for line in targets.scoreboard({"embedding-middle": case}) if line[1].startswith("70,000")]
     assert [line[3] for line in lines] == [met]
+
+
+def test_judge_of_maps_of_sparse_rows(tmp_path):
+    """CSR rows are judged as the same rows in full."""
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((150, 12)) < 0.4, rng.standard_normal((150, 12)), 0).astype(np.float32)
+    dense, sparse = tmp_path / "rows.npy", tmp_path / "rows.npz"
+    np.save(dense, X)
+    sp.save_npz(sparse, sp.csr_array(X))
+    Y = X[:, :2] + np.random.default_rng(1).standard_normal((150, 2))
+    for found, wanted in zip(*(embedding.verdict(path, Y, False).values() for path in (sparse, dense)), strict=True):
+        assert found == pytest.approx(wanted, rel=1e-5)
+
+
+@pytest.mark.parametrize(("slowest", "met"), [(9.0, "yes"), (3.5, "no")])
+def test_the_panel_is_judged_by_its_worst_and_its_median(slowest, met):
+    def case(times):
+        rows = (row(name, t, kl=1.0, map_recall=0.3) for name, t in ((MERCER, 1.0), ("openTSNE", times)))
+        return figures(*rows, group="panel", tol=None)
+
+    lines = targets.scoreboard({"panel-a": case(7.0), "panel-b": case(slowest), "panel-c": case(8.0)})
+    (line,) = [line for line in lines if line[0] == "panel"]
+    assert line[3] == met and f"worst {min(7.0, slowest):.1f}×" in line[2]
+
+
+def test_the_panel_names_sets_that_exist():
+    assert {case.panel for case in all_cases() if case.group == "panel"} == set(data.PANEL)
 
 
 # --- the page ------------------------------------------------------------------------------------------
