@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 
+import mercer
 from mercer.tables.table import write_table
 
 # Ctrl-C reaches a test's child even where the tests themselves run in the background, with SIGINT ignored.
@@ -18,7 +19,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 from mercer.cli.main import main
 main(prog_name="mercer")
 """
-PLAIN = os.environ | {"NO_COLOR": "1", "COLUMNS": "80"}
+SOURCES = os.path.dirname(os.path.dirname(mercer.__file__))  # absolute: the processes run in other folders
+PLAIN = os.environ | {"NO_COLOR": "1", "COLUMNS": "80", "PYTHONPATH": SOURCES}
 
 
 def start(*words, **settings):
@@ -77,7 +79,7 @@ def in_terminal(words, cwd, **environment):
 
     ours, theirs = pty.openpty()
     clean = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR")}
-    environment = clean | {"TERM": "xterm", "COLUMNS": "80"} | environment
+    environment = clean | {"TERM": "xterm", "COLUMNS": "80", "PYTHONPATH": SOURCES} | environment
     process = subprocess.Popen(
         [sys.executable, "-c", CODE, *words], cwd=cwd, stdout=theirs, stderr=theirs, env=environment
     )
@@ -132,3 +134,22 @@ def test_ctrl_c_keeps_the_map_so_far(folder):
     assert b"Interrupted after" in done.stderr and b"Traceback" not in done.stderr
     status, out, _ = run("transform", "m.mercer", "t.csv", cwd=folder)
     assert status == 0 and out.count("\n") == 401
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device that is always full")
+@pytest.mark.parametrize("words", ["--help", "inspect t.csv", "fit t.csv -m pca -q"])
+def test_a_full_disk_behind_stdout_is_one_line(folder, words):
+    code = f"from mercer.cli.main import main; main({words.split()!r}, prog_name='mercer')"
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([sys.executable, "-c", code], cwd=folder, stdout=full, stderr=subprocess.PIPE, env=PLAIN)
+    assert (done.returncode, done.stderr.decode()) == (5, "mercer: stdout: No space left on device\n")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="closing streams in a shell")
+@pytest.mark.parametrize(
+    ("words", "said"), [("fit - <&-", "stdin is empty"), ("inspect t.csv >&-", "stdout: it is closed")]
+)
+def test_closed_streams_are_one_line(folder, words, said):
+    command = f'"{sys.executable}" -c "from mercer.cli.main import main; main()" {words}'
+    done = subprocess.run(["bash", "-c", command], cwd=folder, stderr=subprocess.PIPE, env=PLAIN, timeout=120)
+    assert done.returncode in (1, 3) and said in done.stderr.decode() and done.stderr.count(b"\n") == 1

@@ -2,9 +2,13 @@
 
 import json
 
+import numpy as np
+import pytest
+
 import mercer
-from mercer.cli.compare import best_of
+from mercer.cli.compare import ScoredMap, best_of, print_side_by_side
 from mercer.quality import Score
+from mercer.tables.table import write_table
 
 FLOWERS = ["flowers.csv", "--label", "species", "--id", "name"]
 
@@ -44,6 +48,29 @@ def test_compare_shows_what_there_is_when_it_is_stopped(shell, monkeypatch):
     assert result.stderr.splitlines()[-1] == "mercer: stopped; compared only pca"
     assert sorted(path.name for path in (shell.folder / "maps").iterdir()) == ["pca.csv", "pca.run.json"]
     assert shell("compare", *FLOWERS, "--methods", "isomap", status=130).stdout == ""
+
+
+@pytest.mark.parametrize(("methods", "count"), [("pca,kpca,kda,isomap", 2), ("pca,kpca,kda", 1)])
+def test_every_method_has_the_same_number_of_dimensions(shell, methods, count):
+    """Ten classes have nine discriminants; a map of nine dimensions would win every comparison."""
+    many = np.array([f"c{i % 10}" for i in range(90)], object)
+    write_table("t.csv", {**shell.columns("flowers.csv"), "species": many})
+    words = ["t.csv", "--id", "name", "--label", "species", "--methods", methods, "-o", "maps", "-q"]
+    shell("compare", *words, "--n-components", str(count))
+    for name in methods.split(","):
+        assert len(shell.record(f"maps/{name}.run.json")["coordinates"]) == count
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_maps_that_do_not_fit_side_by_side_follow_below(capsys, width):
+    scores = [Score("trust", 0.5, 0.0123, 90, 1.0, ""), Score("a_long_name_of_a_score", 0.7, 0.001, 90, 1.0, "")]
+    maps = [ScoredMap(f"method{i}", np.zeros((3, 2)), [], scores, None) for i in range(7)]
+    print_side_by_side(maps, width)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= width
+    headings = [line.split() for line in lines if line.startswith("score")]
+    assert [name for heading in headings for name in heading[1:-1]] == [m.name for m in maps]
+    assert sum(line.count("±") for line in lines) == 14
 
 
 def test_compare_as_json(shell):

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from mercer.cli.console import spoken
 from mercer.tables.table import write_table
 
 
@@ -13,6 +14,48 @@ def test_names_and_values_cannot_write_on_the_terminal(shell):
     shell("fit", "evil.csv", "--label", "kind", "-m", "pca", "--n-components", "1", "-o", "c.csv")
     assert "\x1b" not in shell("inspect", "c.csv").output
     assert "\x1b" not in shell("evaluate", "evil.csv", "c.csv").output
+
+
+def test_times_are_told_as_people_read_them():
+    told = [spoken(s) for s in (0.00001, 0.083, 9.87, 59.7, 150, 7200, 5025)]
+    assert told == ["0.001 s", "0.083 s", "9.9 s", "1 min", "2 min 30 s", "2 h", "1 h 24 min"]
+
+
+def test_a_warning_never_shares_a_line_with_progress(tmp_path):
+    """What a terminal shows in the end: every warning stands in a line of its own."""
+    import os
+    import pty
+    import re
+    import subprocess
+    import sys
+
+    code = """
+import time, warnings
+from mercer.cli.console import Console, one_line_warnings
+with one_line_warnings():
+    with Console().working("fitting something") as update:
+        time.sleep(0.3)
+        warnings.warn("first trouble", UserWarning)
+        time.sleep(0.3)
+        warnings.warn("second trouble", UserWarning)
+"""
+    ours, theirs = pty.openpty()
+    environment = os.environ | {"TERM": "xterm", "COLUMNS": "80"}
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=theirs, stderr=theirs, env=environment)
+    os.close(theirs)
+    seen = b""
+    try:
+        while block := os.read(ours, 1 << 16):
+            seen += block
+    except OSError:
+        pass
+    os.close(ours)
+    assert process.wait(timeout=60) == 0
+    plain = re.sub(r"\x1b\[[\d;?]*[A-Za-z]", "", seen.decode())
+    lines = [re.split(r"\r", line.rstrip("\r"))[-1] for line in plain.split("\n")]
+    for word in ("first", "second"):
+        (line,) = [line for line in lines if f"{word} trouble" in line]
+        assert line.strip() == f"mercer: warning: {word} trouble"
 
 
 def test_warnings_are_one_line_each(shell):

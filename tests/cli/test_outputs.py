@@ -11,7 +11,7 @@ def test_a_failure_while_writing_leaves_the_old_files(shell, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("mercer.cli.fitted.save_model", full)
-    shell("fit", *FLOWERS, "-m", "kpca", "-o", "c.csv", "--save", "m.mercer", status=1)
+    shell("fit", *FLOWERS, "-m", "kpca", "-o", "c.csv", "--save", "m.mercer", status=5)
     assert {path.name: path.read_bytes() for path in shell.folder.iterdir()} == before
 
 

@@ -30,6 +30,13 @@ def test_the_residual_is_relative_to_the_largest_eigenvalue():
     assert summary.residual(model) == ("residual", "1.0e-09 of the largest eigenvalue")
 
 
+def test_a_bound_is_called_a_bound_and_one_above_its_eigenvalue_is_a_warning():
+    loose = KernelPCA(5, kernel="rbf", gamma=5.0, eigen_solver="rpcholesky", rank=8, random_state=0).fit(X)
+    assert summary.residual(loose)[0] == "bound" and "5 eigenvalues is larger" in summary.doubt(loose)
+    exact = KernelPCA(2, kernel="rbf", gamma="median").fit(X)
+    assert summary.residual(exact)[0] == "residual" and summary.doubt(exact) is None
+
+
 @pytest.mark.parametrize("values", [[], [0.0]])
 def test_without_a_positive_eigenvalue_there_is_no_residual(values):
     assert summary.residual(SimpleNamespace(eigenvalues_=values, residuals_=values)) is None

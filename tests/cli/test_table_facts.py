@@ -1,8 +1,10 @@
 """Tables are described column by column, and what is suggested works."""
 
 import json
+import shlex
 
 import numpy as np
+import pytest
 
 from mercer.tables.table import write_table
 
@@ -38,6 +40,40 @@ def test_suggestions_can_be_typed_and_are_not_to_drop_all(shell):
     assert "--drop 'a b,\"c,d\"': they are constant" in advice
     write_table("flat.csv", {"a": same, "b": same})
     assert json.loads(shell("inspect", "flat.csv", "--json").stdout)["suggestions"] == []
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_advice_works_when_it_is_followed(shell, seed):
+    """A table with every kind of trouble, some of it left out by chance; then all options that are suggested."""
+    rng = np.random.default_rng(seed)
+    n = 60
+    columns = {
+        "key": np.array([f"k{i}" for i in range(n)], object),
+        "other key": np.array([f"o-{i}" for i in range(n)], object),
+        "row": np.arange(n),
+        "zip": np.array([f"{i % 7:05d}" for i in range(n)], object),
+        "kind": np.array(["a", "b", None] * (n // 3), object),
+        "note, free": np.array([f"words {rng.integers(50)}" for _ in range(n)], object),
+        "gaps": np.where(rng.random(n) < 0.3, np.nan, rng.normal(size=n)),
+        "inf": np.where(rng.random(n) < 0.1, np.inf, rng.normal(size=n)),
+        "same": np.full(n, 3.0),
+        "empty": np.full(n, np.nan),
+        'a "b"': np.full(n, 1.0),
+        "huge": rng.normal(size=n) * 1e6,
+    }
+    kept = {name: values for name, values in columns.items() if rng.random() < 0.7}
+    write_table("t.csv", {**kept, "x": rng.normal(size=n), "y": rng.normal(size=n)})
+    about = json.loads(shell("inspect", "t.csv", "--json").stdout)
+    options = [advice.partition(": ")[0] for advice in about["suggestions"]]
+    words = [word for option in options for word in shlex.split(option)]
+    shell("fit", "t.csv", *words, "-m", "pca", "-o", "c.csv", "-q")
+
+
+def test_infinite_values_are_not_missing(shell):
+    write_table("t.csv", {"a": np.array([1.0, np.inf, 2, np.nan]), "b": np.arange(4.0) ** 2})
+    about = json.loads(shell("inspect", "t.csv", "--json").stdout)
+    assert about["columns"]["a"]["missing"] == 1 and about["columns"]["a"]["infinite"] == 1
+    assert "1 infinite" in shell("inspect", "t.csv").stdout
 
 
 def test_copies_of_rows_are_counted(shell):

@@ -32,7 +32,7 @@ def test_arrow_streams_dictionaries_nulls_dates_and_lists(tmp_path):
         path = tmp_path / f"t.{suffix}"
         with pytest.raises(TableError, match="3 of 6 columns hold text"):
             read_table(path)
-        with pytest.raises(TableError, match=r"1 of 1 columns hold dates.*'2019-04-14'"):
+        with pytest.raises(TableError, match=r"1 of 1 columns holds dates.*'2019-04-14'"):
             read_table(path, Choice(columns=("d",)))
         found = read_table(path, Choice(label="k", encode="drop", impute="zero"))
         assert found.X.tolist() == [[1.5, 1, 1.5], [0, 0, 2.25], [3, 0, 3]]

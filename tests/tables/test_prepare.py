@@ -77,13 +77,13 @@ def test_text_and_missing_values_that_nothing_was_said_about(path):
         TableError, match=r"2 of 5 columns hold text, not numbers: 'colour', 'label' \(row 1 of 'colour' is 'red'\)"
     ):
         read_table(path)
-    with pytest.raises(TableError, match=r'encode="onehot".*--encode onehot\|ordinal\|drop.*--drop colour'):
+    with pytest.raises(TableError, match=r"encode=.onehot.*drop='colour'"):
         read_table(path, Choice(label="label"))
     with pytest.raises(
         TableError, match=r"3 values are missing in 2 of 4 columns: 'number', 'colour' \(the first in row 4"
     ):
         read_table(path, Choice(label="label", encode="onehot"))
-    with pytest.raises(TableError, match=r'impute="mean".*--impute mean\|median\|zero\|drop.*--drop number'):
+    with pytest.raises(TableError, match=r"impute=.mean.*drop='number'"):
         read_table(path, Choice(label="label", encode="drop"))
 
 

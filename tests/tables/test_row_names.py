@@ -71,5 +71,5 @@ def test_zero_padded_numbers_are_text_for_every_reader(tmp_path):
     found = read_table(path)
     assert found.features == ["size", "wide"] and found.ids[7] == "0007"
     path = written(tmp_path / "zip.csv", [f"{i % 5:04d}" for i in range(30)])
-    with pytest.raises(TableError, match=r"1 of 3 columns hold text.*'0000'"):
+    with pytest.raises(TableError, match=r"1 of 3 columns holds text.*'0000'"):
         read_table(path)

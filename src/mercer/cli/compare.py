@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mercer.cli.console import Console, four_digits, print_json, print_table, print_text
+from mercer.cli.console import Console, amount, four_digits, print_json, print_table, print_text, terminal_width
 from mercer.cli.errors import STOPPED, Failure
 from mercer.cli.evaluate import sample_size
 from mercer.cli.methods import AUTO, METHODS
 from mercer.cli.options import (
     MAPS,
     OUTPUT,
+    WholeNumber,
     jobs_option,
     json_option,
     names_option,
@@ -47,6 +48,15 @@ COMPARED = [name for name, method in METHODS.items() if not method.takes_second]
 @click.argument("table")
 @click.argument("coordinates", nargs=-1)
 @names_option("--methods", "-m", section=MAPS, help=f"Fit these methods instead of reading maps: {','.join(COMPARED)}.")
+@option(
+    "--n-components",
+    type=WholeNumber(1),
+    metavar="INT",
+    default=2,
+    show_default=True,
+    section=MAPS,
+    help="With --methods: how many coordinates every map has, so that scores can be compared.",
+)
 @names_option("--coords", section=MAPS, help="Columns that are coordinates, in files without a run.json.")
 @score_options
 @table_options
@@ -67,6 +77,7 @@ def command(
     table: str,
     coordinates: tuple[str, ...],
     methods: tuple[str, ...],
+    n_components: int,
     coords: tuple[str, ...],
     neighbors: int,
     sample: str,
@@ -105,7 +116,9 @@ def command(
     written += [record_path(path) for path in written]
     refuse_bad_outputs([*map(str, written), *([report] if report else [])], [table, *coordinates])
     if methods:
-        request = FitRequest(table, AUTO, choice=choice, seed=seed, jobs=jobs, report=report)
+        request = FitRequest(
+            table, AUTO, parameters={"n_components": n_components}, choice=choice, seed=seed, jobs=jobs, report=report
+        )
         rows, maps = _fitted_maps(request, methods, output, settings, console)
     else:
         rows, maps = _read_maps(table, coordinates, coords, choice, settings, console, MOST_VALUES if report else 0)
@@ -116,7 +129,7 @@ def command(
         print_json({"table": table, "maps": {m.name: json_value(m.scores) for m in maps}, "agreement": pairs})
     else:
         n, d = rows.X.shape
-        print_text(f"{source_name(table)}: {n:,} rows, {d:,} columns", bold=True)
+        print_text(f"{source_name(table)}: {amount(n, 'row')}, {amount(d, 'column')}", bold=True)
         print_side_by_side(maps)
         print_agreement(pairs)
     if report is not None:
@@ -182,7 +195,11 @@ def _fit_one(request: FitRequest, rows: Table, settings: dict[str, Any], console
     from mercer.cli.fitted import fit_table
 
     method = METHODS[request.method]
-    fit = fit_table(method, "as requested", rows, None, {}, console, seed=request.seed, jobs=request.jobs)
+    wanted = request.parameters["n_components"]
+    given = {"n_components": method.most_components(wanted, rows)}
+    if given["n_components"] < wanted:
+        console.note(f"{method.title} of this table has only {amount(given['n_components'], 'component')}.")
+    fit = fit_table(method, "as requested", rows, None, given, console, seed=request.seed, jobs=request.jobs)
     seconds = {"fit": fit.seconds}
     record = fit.record(request, seconds)
     if request.output is not None:
@@ -252,16 +269,43 @@ def agreement(a: ScoredMap, b: ScoredMap, neighbors: int, seed: int = 0) -> dict
 # --- what is printed -----------------------------------------------------------------------------------------
 
 
-def print_side_by_side(maps: list[ScoredMap]) -> None:
-    """Print scores as rows and maps as columns, with a star for the best of each, ties included."""
+def print_side_by_side(maps: list[ScoredMap], width: int | None = None) -> None:
+    """Print scores as rows and maps as columns, with a star for the best of each, ties included.
+
+    Maps that do not fit side by side into `width`, the terminal's by default, follow in tables below.
+    """
     table = {m.name: {score.name: score for score in m.scores} for m in maps}
-    lines, marks = [], dict[tuple[int, int], str]()
-    for r, score in enumerate(maps[0].scores):
+    columns: list[list[str]] = [[m.name] for m in maps]
+    winners: list[list[int]] = []
+    for score in maps[0].scores:
         scores = [table[m.name].get(score.name) for m in maps]
-        best = best_of(scores)
-        lines.append([score.title, *(_cell(s, i in best) for i, s in enumerate(scores)), four_digits(score.best)])
-        marks |= {(r, i + 1): "bold green" for i in best}
-    print_table(["score", *(m.name for m in maps), "best"], lines, marks=marks)
+        winners.append(best_of(scores))
+        for i, found in enumerate(scores):
+            columns[i].append(_cell(found, i in winners[-1]))
+    titles = ["score", *(score.title for score in maps[0].scores)]
+    ideal = ["best", *(four_digits(score.best) for score in maps[0].scores)]
+    room = (width or terminal_width() or 10**6) - max(map(len, titles)) - max(map(len, ideal)) - 4
+    for place, run in enumerate(_runs([max(map(len, column)) + 2 for column in columns], room)):
+        if place:
+            print_text()
+        shown = [titles, *(columns[i] for i in run), ideal]
+        headings, *lines = [list(line) for line in zip(*shown, strict=True)]
+        marks = {(r, 1 + run.index(i)): "bold green" for r, won in enumerate(winners) for i in won if i in run}
+        print_table(headings, lines, marks=marks)
+
+
+def _runs(widths: list[int], room: int) -> list[list[int]]:
+    """Consecutive columns that fit into the room together, at least one in each run.
+
+    >>> _runs([10, 10, 10], 25)
+    [[0, 1], [2]]
+    """
+    runs: list[list[int]] = [[]]
+    for i, width in enumerate(widths):
+        if runs[-1] and sum(widths[j] for j in runs[-1]) + width > room:
+            runs.append([])
+        runs[-1].append(i)
+    return runs
 
 
 def best_of(scores: list[Any]) -> list[int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -13,6 +14,8 @@ from math import isfinite
 from typing import Any
 
 import click
+
+from mercer.cli.wording import in_options
 
 FAINT, WARN = "bright_black", "yellow"
 
@@ -36,7 +39,7 @@ class Console:
     def note(self, message: str) -> None:
         """Something worth knowing that is not a problem."""
         if not self.quiet:
-            _echo(f"mercer: note: {printable(message)}")
+            _echo(f"mercer: note: {printable(in_options(message))}")
 
     def field(self, name: str, value: str) -> None:
         """One line of a summary, with its name in a column of its own."""
@@ -73,7 +76,11 @@ def _progress_bar(what: str, total: int | None) -> Iterator[Callable[..., None]]
         columns += [TextColumn("[bright_black]left"), TimeRemainingColumn()]
     with Progress(*columns, console=Terminal(stderr=True), transient=True) as progress:
         task = progress.add_task(what, total=total, note="")
-        yield lambda done=None, note="": progress.update(task, completed=done, note=note)
+        _live.append(progress)
+        try:
+            yield lambda done=None, note="": progress.update(task, completed=done, note=note)
+        finally:
+            _live.remove(progress)
 
 
 def _wants_color(stream: Any) -> bool:
@@ -81,12 +88,20 @@ def _wants_color(stream: Any) -> bool:
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
+_live: list[Any] = []  # the progress bar that is drawn now, if any: a message must go above it, not into its line
+
+
 def _echo(message: str) -> None:
+    if _live:
+        from rich.text import Text
+
+        _live[-1].console.print(Text.from_ansi(message), soft_wrap=True)
+        return
     click.echo(message, err=True, color=None if _wants_color(sys.stderr) else False)
 
 
 def _warn(message: str) -> None:
-    _echo(f"mercer: {click.style('warning:', fg=WARN)} {printable(' '.join(str(message).split()))}")
+    _echo(f"mercer: {click.style('warning:', fg=WARN)} {printable(in_options(' '.join(str(message).split())))}")
 
 
 @contextmanager
@@ -171,6 +186,35 @@ def _least_width(headings: Any, rows: Any, left: Any) -> int:
     """The narrowest a table can be: numbers are never cut, text may fold down to 12 letters."""
     widths = [max(len(line[i]) for line in [headings, *rows]) for i in range(len(headings))]
     return sum(2 + (min(width, 12) if i in left else width) for i, width in enumerate(widths))
+
+
+def spoken(seconds: float) -> str:
+    """Seconds as people say them.
+
+    >>> spoken(0.0834), spoken(7.44), spoken(150), spoken(3900)
+    ('0.083 s', '7.4 s', '2 min 30 s', '1 h 5 min')
+    """
+    if seconds < 59.5:
+        return f"{seconds:.2g} s" if seconds >= 0.001 else "0.001 s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"{hours:,} h {minutes} min" if minutes else f"{hours:,} h"
+
+
+def amount(count: int, one: str, many: str | None = None) -> str:
+    """A count with its noun.
+
+    >>> amount(1, "row"), amount(1200, "row"), amount(2, "pass", "passes")
+    ('1 row', '1,200 rows', '2 passes')
+    """
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def terminal_width() -> int | None:
+    """The columns of the terminal that stdout is, or None if it is a file or a pipe."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def four_digits(value: float | None) -> str:

@@ -6,7 +6,7 @@ the processor and on what else runs there, and trial fits of a few rows were wro
 
 from __future__ import annotations
 
-from mercer.cli.console import print_json, print_pairs
+from mercer.cli.console import amount, print_json, print_pairs
 from mercer.cli.fit import FitRequest
 from mercer.cli.fitted import shown_parameters
 from mercer.cli.methods import FitMethod
@@ -49,10 +49,10 @@ def tell_plan(
             }
         )
         return
-    free = format_bytes(available_bytes())
+    free, size = format_bytes(available_bytes()), f"{amount(n, 'row')}, {amount(d, 'column')}"
     print_pairs(
         [
-            ("table", f"{source_name(request.table)}: {n:,} rows, {d:,} columns, {format_bytes(held)} in memory"),
+            ("table", f"{source_name(request.table)}: {size}, {format_bytes(held)} in memory"),
             ("method", f"{method.title}: {why}"),
             ("solver", f"{plan.method}: {plan.reason}"),
             ("memory", f"{format_bytes(plan.peak_bytes)} besides the table; {free} are free"),

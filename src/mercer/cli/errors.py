@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+
 import click
+
+from mercer.cli.wording import in_options
 
 EXIT_CODES = """\b
 Exit status:
@@ -11,10 +15,12 @@ Exit status:
   2    wrong usage: an option, a value or a name
   3    the input cannot be read, or does not suit the method
   4    not enough memory; nothing was allocated
-  5    a model file is damaged
+  5    a model file is damaged, or the disk is full
   130  stopped by Ctrl-C; SNE and t-SNE keep the map so far
 """
 FAILED, USAGE, INPUT, MEMORY, MODEL, STOPPED = 1, 2, 3, 4, 5, 130
+DISK = MODEL  # one status for files that are not whole, whichever end they are at
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 # Classes by name, so that looking one up imports nothing.
 _STATUS = {
@@ -32,15 +38,11 @@ _EXPECTED = (ValueError, TypeError, OSError, MemoryError, RuntimeError, Arithmet
 
 
 class Failure(click.ClickException):
-    """A failure and its exit status.
+    """A failure and its exit status."""
 
-    closed_pipe : whether the reader of stdout has gone. That is not a failure: no one is left to read a message.
-    """
-
-    def __init__(self, message: str, exit_code: int = FAILED, *, closed_pipe: bool = False) -> None:
+    def __init__(self, message: str, exit_code: int = FAILED) -> None:
         super().__init__(message)
         self.exit_code = exit_code  # type: ignore[misc]
-        self.closed_pipe = closed_pipe
 
 
 def unsuitable(message: str) -> Failure:
@@ -55,12 +57,14 @@ def explain(error: BaseException) -> Failure:
     if isinstance(error, click.ClickException):
         return Failure(_usage_message(error), error.exit_code)
     if isinstance(error, BrokenPipeError):
-        return Failure("", 0, closed_pipe=True)
+        return Failure("", 0)  # a closed pipe is not a failure: no one is left to read a message
     names = [kind.__name__ for kind in type(error).__mro__]
     status = next((_STATUS[name] for name in names if name in _STATUS), FAILED)
+    if isinstance(error, OSError) and error.errno in _FULL:
+        status = DISK
     if status == STOPPED:
         return Failure("stopped", status)
-    message = _os_message(error) if isinstance(error, OSError) else str(error)
+    message = _os_message(error) if isinstance(error, OSError) else in_options(str(error))
     if status == MEMORY and not message:
         message = "Out of memory. Try --dtype float32 or fewer rows; --dry-run tells how much is needed."
     if isinstance(error, _EXPECTED):
@@ -78,6 +82,7 @@ def _usage_message(error: click.ClickException) -> str:
 
 
 def _os_message(error: OSError) -> str:
-    if error.filename is None or error.strerror is None:
-        return error.strerror or str(error)
-    return f"{error.filename}: {error.strerror}"
+    if error.strerror is None:
+        return str(error)
+    name = "stdout" if error.filename is None and error.errno in _FULL else error.filename
+    return error.strerror if name is None else f"{name}: {error.strerror}"

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from mercer.cli.console import Console, four_digits, print_json, print_table, print_text
+from mercer.cli.console import Console, amount, four_digits, print_json, print_table, print_text
 from mercer.cli.options import (
     MAPS,
     SCORES,
@@ -87,7 +87,7 @@ def command(
         return
     method = f", {found.method}" if found.method else ""
     n, d = rows.X.shape
-    print_text(f"{coordinates}{method}: {n:,} rows, {d:,} columns as {len(found.names)}", bold=True)
+    print_text(f"{coordinates}{method}: {amount(n, 'row')}, {amount(d, 'column')} as {len(found.names)}", bold=True)
     print_scores(report.scores, explain=explain)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from mercer.cli.console import Console, print_json
+from mercer.cli.console import Console, amount, print_json, spoken
 from mercer.cli.errors import INPUT, STOPPED, Failure
 from mercer.cli.methods import AUTO, METHODS, FitMethod, choose_method
 from mercer.cli.options import (
@@ -32,7 +32,13 @@ from mercer.cli.options import (
     verb,
     with_page_columns,
 )
-from mercer.cli.outputs import STDOUT, refuse_bad_outputs, refuse_other_than_page, refuse_unwritable_table
+from mercer.cli.outputs import (
+    STDOUT,
+    refuse_bad_outputs,
+    refuse_other_than_model,
+    refuse_other_than_page,
+    refuse_unwritable_table,
+)
 from mercer.cli.parameters import Parameter, option_owners, parameters_of
 from mercer.cli.record import json_value, read_record, record_path
 
@@ -328,6 +334,7 @@ def run(request: FitRequest, console: Console, *, as_document: bool = False, dry
     refuse_bad_outputs(written, request.inputs)
     refuse_unwritable_table(request.output or STDOUT)
     refuse_other_than_page(request.report)
+    refuse_other_than_model(request.save)
     _refuse_parameters(request)
 
     from mercer.cli.fitted import carried_columns, fit_table
@@ -412,13 +419,16 @@ def _scores(fit: FittedTable, seed: int, console: Console) -> dict[str, Any]:
 
 def _summarize(fit: FittedTable, request: FitRequest, files: dict[str, str], console: Console) -> None:
     """Tell what was done, in a few lines on stderr."""
+    from mercer.cli.summary import doubt
     from mercer.cli.table_input import source_name
 
     n, d = fit.table.X.shape
-    console.field("table", f"{source_name(request.table)}: {n:,} rows, {d:,} columns")
+    console.field("table", f"{source_name(request.table)}: {amount(n, 'row')}, {amount(d, 'column')}")
     console.field("method", f"{fit.method.title}: {fit.why}")
     for name, value in fit.method.summarize(fit.estimator):
         console.field(name, value)
-    console.field("time", f"{fit.seconds:.2g} s")
+    console.field("time", spoken(fit.seconds))
+    if (warning := doubt(fit.estimator)) is not None:
+        console.warn(warning)
     for what, path in files.items():
         console.field(what, path)

@@ -8,11 +8,12 @@ from typing import Any
 
 import click
 
-from mercer.cli.console import Console, print_json, print_pairs, print_table, print_text
+from mercer.cli.console import Console, amount, print_json, print_pairs, print_table, print_text, spoken
 from mercer.cli.errors import unsuitable
 from mercer.cli.methods import HIDDEN
 from mercer.cli.options import json_option, run_options, verb
 from mercer.cli.record import fit_facts, json_value, read_record, record_beside
+from mercer.cli.summary import LOW_RANK
 
 MOST_COLUMNS = 40  # that are listed; --json has all
 MOST_PAIRS = 20  # of a spectrum
@@ -74,13 +75,15 @@ def print_facts(about: dict[str, Any]) -> None:
 
     columns = about["columns"]
     missing = sum(facts["missing"] for facts in columns.values())
-    print_text(f"{source_name(about['path'])}: {about['rows']:,} rows, {len(columns):,} columns", bold=True)
-    print_text(f"{missing:,} missing values, {about['duplicate_rows']:,} repeated rows")
+    print_text(
+        f"{source_name(about['path'])}: {amount(about['rows'], 'row')}, {amount(len(columns), 'column')}", bold=True
+    )
+    print_text(f"{amount(missing, 'missing value')}, {amount(about['duplicate_rows'], 'repeated row')}")
     print_text()
     rows = [_column_line(name, facts) for name, facts in list(columns.items())[:MOST_COLUMNS]]
     print_table(["column", "kind", "missing", "distinct", "range or most common values"], rows, left=(0, 1, 4))
     if len(columns) > MOST_COLUMNS:
-        print_text(f"and {len(columns) - MOST_COLUMNS:,} more columns; --json lists all")
+        print_text(f"and {amount(len(columns) - MOST_COLUMNS, 'more column')}; --json lists all")
     if "run" in about:
         print_text()
         print_record(about["run"])
@@ -100,6 +103,8 @@ def _column_line(name: str, facts: dict[str, Any]) -> list[str]:
         told = f"always {facts['least']:.6g}"
     else:
         told = f"{facts['least']:.4g} … {facts['median']:.4g} … {facts['most']:.4g}"
+    if facts.get("infinite"):
+        told += f"; {facts['infinite']:,} infinite"
     return [_short(name, 30), facts["kind"], f"{facts['missing']:,}", f"{facts['distinct']:,}", told]
 
 
@@ -149,13 +154,15 @@ def print_model(about: dict[str, Any]) -> None:
 def print_spectrum(facts: dict[str, Any]) -> None:
     """Print eigenvalues with their residuals, and the single numbers of a fit."""
     values = facts.get("eigenvalues") or facts.get("correlations") or facts.get("explained_variance_ratio")
+    solver = facts.get("solver") or facts.get("report")
+    bounded = isinstance(solver, dict) and solver.get("name") == LOW_RANK  # its residuals are bounds, told once
     columns = [
         (heading, facts[name], form)
         for heading, name, form in (
             ("eigenvalue", "eigenvalues", "{:.6g}"),
             ("correlation", "correlations", "{:.6g}"),
             ("share", "explained_variance_ratio", "{:.2%}"),
-            ("residual", "residuals", "{:.1e}"),
+            ("residual", "residuals" if not bounded else "", "{:.1e}"),
             ("error bound", "eigenvalue_error", "{:.1e}"),
         )
         if isinstance(facts.get(name), list) and values and len(facts[name]) == len(values)
@@ -167,7 +174,6 @@ def print_spectrum(facts: dict[str, Any]) -> None:
             [str(i + 1), *(form.format(v[i]) for _, v, form in columns)] for i in range(min(len(values), MOST_PAIRS))
         ]
         print_table(["#", *(heading for heading, _, _ in columns)], rows, left=())
-    solver = facts.get("solver") or facts.get("report")
     known = (solver if isinstance(solver, dict) else {}) | facts
     single = [[name, _value(value)] for name, value in known.items() if not isinstance(value, list | dict)]
     if single:
@@ -192,7 +198,7 @@ def print_record(record: dict[str, Any]) -> None:
     lines = [
         ("input", f"{source.get('path')}: {shape}, sha256 {str(source.get('sha256'))[:12]}…"),
         ("finished", str(record.get("finished", "-")) + (" (stopped)" if record.get("stopped") else "")),
-        ("time", ", ".join(f"{name} {seconds:.2g} s" for name, seconds in record.get("seconds", {}).items())),
+        ("time", ", ".join(f"{name} {spoken(seconds)}" for name, seconds in record.get("seconds", {}).items())),
         ("seed", str(record.get("seed", "-"))),
         ("versions", ", ".join(f"{name} {number}" for name, number in record.get("versions", {}).items())),
     ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import sys
 from contextlib import suppress
@@ -58,13 +60,15 @@ class Verbs(click.Group):
         run: Any = super().main
         if not standalone_mode:
             return run(*args, standalone_mode=False, **extra)
+        sys.stdin = sys.stdin or open(os.devnull)  # noqa: SIM115  closed by `<&-`: a table on it is empty
+        sys.stdout = sys.stdout or ClosedStdout()
         if hasattr(sys.stdout, "reconfigure"):
             sys.stdout.reconfigure(errors="replace")  # a terminal that cannot show γ shows a question mark
             sys.stderr.reconfigure(errors="replace")  # type: ignore[union-attr]
         try:
             status = run(*args, standalone_mode=False, **extra)
             sys.stdout.flush()
-        except (click.ClickException, click.Abort, KeyboardInterrupt, BrokenPipeError) as error:
+        except (click.ClickException, click.Abort, KeyboardInterrupt, OSError) as error:
             leave(explain(error))
         sys.exit(status if isinstance(status, int) else 0)
 
@@ -73,11 +77,20 @@ def leave(failure: Failure) -> None:
     """Print the message of a failure on one line and exit with its status."""
     if failure.message:
         click.echo(printable(f"mercer: {' '.join(failure.message.split())}"), err=True)
-    if failure.closed_pipe:
-        # Python flushes stdout at exit. A closed pipe would make that a traceback, so stdout is pointed elsewhere.
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        # Python flushes stdout at exit. A closed pipe or a full disk would make that a traceback.
         with suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(failure.exit_code)
+
+
+class ClosedStdout(io.StringIO):
+    """Stands for a stdout that was closed by `>&-`, and refuses what is printed there."""
+
+    def write(self, text: str) -> int:
+        raise OSError(errno.EBADF, "it is closed; name a file with -o", "stdout")
 
 
 @click.group(

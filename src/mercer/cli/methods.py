@@ -83,6 +83,10 @@ class FitMethod(ABC):
         settings |= {name: value for name, value in (("random_state", seed), ("n_jobs", jobs)) if name in known}
         return kind(**settings)
 
+    def most_components(self, wanted: int, table: Table) -> int:
+        """How many of the wanted components a fit of this table can have."""
+        return min(wanted, *table.X.shape) if self.limited_by_shape else wanted
+
     def consistent(self, parameters: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
         """Parameters in which one that was given switches off the one that it replaces."""
         off = {
@@ -147,6 +151,9 @@ class OneTable(FitMethod):
 
 class LabelledTable(FitMethod):
     """A method of one table whose rows have classes."""
+
+    def most_components(self, wanted: int, table: Table) -> int:
+        return max(1, min(wanted, len(set(as_classes(table.labels).tolist())) - 1))
 
     def missing(self, *, label: bool, second: bool) -> str | None:
         return None if label else f"Method {self.name} separates classes. Name the column of classes with --label."

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 STDOUT = "-"
+_TABLES = (".csv", ".tsv", ".parquet", ".arrow", ".feather", ".npy", ".npz")
 
 
 def refuse_bad_outputs(outputs: list[str], inputs: list[str]) -> None:
@@ -34,6 +35,8 @@ def refuse_bad_outputs(outputs: list[str], inputs: list[str]) -> None:
 def _refuse_unwritable(path: Path) -> None:
     if path.is_dir():
         raise Failure(f"Cannot write {path}: it is a folder.")
+    if not path.parent.is_dir():
+        raise Failure(f"Cannot write {path}: there is no folder {path.parent}. Make it first.")
     try:
         _try_writing(path.parent)
     except OSError as error:
@@ -69,6 +72,15 @@ def ending(path: Path) -> str:
     return "".join(path.suffixes[-2:] if path.suffix.lower() == ".gz" else path.suffixes[-1:])
 
 
+def refuse_other_than_model(name: str | None) -> None:
+    """Failure if a model has the suffix of something else: other programs would take it for that."""
+    suffix = "" if name is None else Path(name).suffix.lower()
+    if suffix in (*_TABLES, ".gz", ".html", ".htm", ".json", ".txt", ".h5ad", ".pkl", ".xlsx"):
+        raise Failure(
+            f"{name} would hold a model, not what its suffix says. Name it {Path(str(name)).stem}.mercer.", USAGE
+        )
+
+
 def refuse_other_than_page(name: str | None) -> None:
     """Failure if a page has another suffix: some other program would open it, or it may be someone's table."""
     if name is not None and Path(name).suffix.lower() not in (".html", ".htm"):
@@ -96,5 +108,8 @@ class OutputFiles(ExitStack):
         from mercer.atomic_write import replacing
 
         part = self.enter_context(replacing(path))
-        write(part)
+        try:
+            write(part)
+        except OSError as error:  # names the file that was asked for, not the one beside it
+            raise OSError(error.errno, error.strerror or str(error), str(path)) from error
         return part

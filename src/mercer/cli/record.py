@@ -149,8 +149,7 @@ def _is_complete(record: dict[str, Any]) -> bool:
 
 def record_beside(output: str | Path) -> dict[str, Any] | None:
     """The record of an output, if one stands beside it and lists that output."""
-    path = record_path(output)
-    if str(output) == "-" or not path.is_file():
+    if str(output) == "-" or not Path(output).is_file() or not (path := record_path(output)).is_file():
         return None
     record = read_record(path)
     names = {Path(str(entry.get("path", ""))).name for entry in record["outputs"] if isinstance(entry, dict)}

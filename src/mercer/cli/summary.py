@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 Line = tuple[str, str]  # a name and a value
+LOW_RANK = "rpcholesky"  # a solver that knows how far it can be off, but not how far it is
 
 
 def fitted_kernel(model: Any) -> Line | None:
@@ -34,7 +35,24 @@ def residual(model: Any) -> Line | None:
     values = getattr(model, "eigenvalues_", None)
     if values is None or not len(values) or not float(values[0]) > 0:
         return None
+    if getattr(getattr(model, "solver_", None), "name", "") == LOW_RANK:
+        share = float(max(model.eigenvalue_error_)) / float(values[0])
+        return "bound", f"eigenvalues are too small by at most {share:.2g} times the largest"
     return "residual", f"{float(max(model.residuals_)) / float(values[0]):.1e} of the largest eigenvalue"
+
+
+def doubt(model: Any) -> str | None:
+    """A warning if eigenvalues may be off by more than they are."""
+    values, errors = getattr(model, "eigenvalues_", None), getattr(model, "eigenvalue_error_", None)
+    if values is None or errors is None:
+        return None
+    bad = sum(float(error) > float(value) for value, error in zip(values, errors, strict=True))
+    if not bad:
+        return None
+    return (
+        f"The bound on the error of {bad} of {len(values)} eigenvalues is larger than the eigenvalue itself: they, and "
+        "the shares of the variance, may be far off. Raise `rank`, or leave it to the solver that is certified."
+    )
 
 
 def left_out(model: Any) -> Line:

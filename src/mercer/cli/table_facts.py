@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.tables.prepare import MOST_CATEGORIES
 from mercer.tables.row_names import all_different, names_rows
 from mercer.tables.screening import copies
 from mercer.tables.table import read_columns
@@ -32,14 +33,16 @@ def column_facts(values: np.ndarray) -> dict[str, Any]:
     """The kind of a column, its missing values, and its range or most common values."""
     if values.dtype.kind in "iufb":
         numbers = values.astype(np.float64)
-        missing = ~np.isfinite(numbers)
-        known = numbers[~missing]
+        missing = np.isnan(numbers)
+        known = numbers[np.isfinite(numbers)]
         whole = bool(known.size) and bool(np.all(known == np.floor(known)))
         facts: dict[str, Any] = {"kind": "yes/no" if values.dtype.kind == "b" else "whole" if whole else "number"}
         distinct = int(np.unique(known).size)
         if known.size:
             facts |= {"least": float(known.min()), "median": float(np.median(known)), "most": float(known.max())}
             facts |= {"deviation": float(known.std())}
+        if np.isinf(numbers).any():
+            facts["infinite"] = int(np.isinf(numbers).sum())
     else:
         missing = np.array([value is None or value == "" or value != value for value in values.tolist()], bool)
         texts = np.array([str(value) for value in values[~missing].tolist()], dtype=object)
@@ -74,7 +77,7 @@ def suggestions(columns: dict[str, dict[str, Any]], n: int, ids: list[str]) -> l
     text = [name for name, facts in columns.items() if facts["kind"] == "text"]
     label = _label_in(columns, n, ids)
     other_text = [name for name in text if name not in ids and name != label]
-    missing = [name for name, facts in columns.items() if facts["missing"] and facts["kind"] != "text"]
+    missing = [name for name, facts in columns.items() if facts["missing"] and name != label]
     constant = [name for name, facts in columns.items() if facts["distinct"] <= 1] if n > 1 else []
     deviations = sorted(facts["deviation"] for facts in columns.values() if facts.get("deviation"))
     found = []
@@ -82,8 +85,15 @@ def suggestions(columns: dict[str, dict[str, Any]], n: int, ids: list[str]) -> l
         found.append(f"--id {shlex.quote(ids[0])}: its values are all different")
     if label is not None:
         found.append(f"--label {shlex.quote(label)}: {columns[label]['distinct']} different values")
-    if other_text:
-        found.append(f"--encode onehot, or --drop {as_typed(*other_text)}: text must become numbers or go")
+    wide = [name for name in text if name in ids[1:]]  # one column names the rows
+    wide += [name for name in other_text if columns[name]["distinct"] > min(MOST_CATEGORIES, max(20, n // 2))]
+    infinite = [name for name, facts in columns.items() if facts.get("infinite")]
+    if wide:
+        found.append(f"--drop {as_typed(*wide)}: nearly every text is different, and text must become numbers or go")
+    if set(other_text) - set(wide):
+        found.append("--encode onehot: text must become numbers (--encode drop leaves it out)")
+    if infinite:
+        found.append(f"--drop {as_typed(*infinite)}: values are infinite; correct them, or leave the column out")
     if missing:
         shown = f"{', '.join(missing[:4])}{' …' if len(missing) > 4 else ''}"
         found.append(f"--impute median: values are missing in {shown}")
@@ -107,12 +117,10 @@ def _label_in(columns: dict[str, dict[str, Any]], n: int, ids: list[str]) -> str
 
 
 def as_typed(*names: str) -> str:
-    """Names of columns as one types them after --drop in a shell; only the first few if there are many.
+    """Names of columns as one types them after --drop in a shell.
 
-    >>> as_typed("a", "b"), as_typed("petal width"), as_typed(*"abcdefghi")
-    ('a,b', "'petal width'", 'a,b,c,d,e,f,… (9 columns)')
+    >>> as_typed("a", "b"), as_typed("petal width"), as_typed("size, cm", 'a"b')
+    ('a,b', "'petal width'", '\'"size, cm","a""b"\'')
     """
-    many = len(names) > 8
-    quoted = [f'"{name}"' if "," in name else name for name in names[: 6 if many else None]]
-    text = shlex.quote(",".join(quoted))
-    return f"{text},… ({len(names):,} columns)" if many else text
+    quoted = ['"' + name.replace('"', '""') + '"' if set(name) & set(',"') else name for name in names]
+    return shlex.quote(",".join(quoted))

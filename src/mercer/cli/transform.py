@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mercer.cli.console import Console, print_json
+from mercer.cli.console import Console, amount, print_json
 from mercer.cli.errors import unsuitable
 from mercer.cli.methods import METHODS
 from mercer.cli.options import OUTPUT, TABLE, inert_option, json_option, option, run_options, verb
@@ -98,7 +98,7 @@ def command(
         part = files.add(output, lambda path: write_table(path, columns, inert=inert))
         record["outputs"] = [{"what": "coordinates", "path": output, "sha256": digest_of(part)}]
         files.add(at, lambda path: write_record(record, path))
-    console.field("table", f"{source_name(table)}: {len(values):,} rows")
+    console.field("table", f"{source_name(table)}: {amount(len(values), 'row')}")
     console.field("model", f"{model}: {type(estimator).__name__}")
     console.field("coordinates", output)
     console.field("record", str(at))
@@ -146,7 +146,7 @@ def _placed(
     if not hasattr(estimator, "transform"):
         raise unsuitable(f"A model of {type(estimator).__name__} cannot place new rows.")
     if second is None:
-        with console.working(f"placing {rows.X.shape[0]:,} rows"):
+        with console.working(f"placing {amount(rows.X.shape[0], 'row')}"):
             return rows, np.asarray(estimator.transform(rows.X))
     if not hasattr(estimator, "transform_y"):
         raise unsuitable(f"--second is for models of kernel CCA, not of {type(estimator).__name__}.")

@@ -31,7 +31,7 @@ from mercer.tables.source import Matrix, Raw, TableError, check_room, counted, l
 MOST_CATEGORIES = 1000  # one-hot columns per column of text: more is a name or an id rather than a category
 _BLOCK = 1 << 20  # numbers that scikit-learn sees at once: its medians and quartiles copy them several times
 _UNIT = 2.0**600  # divides columns whose squares overflow: exactly, and the largest float64 becomes 10¹²⁷
-_IMPUTE = 'impute="mean", "median", "zero" or "drop" (--impute mean|median|zero|drop; drop removes the rows)'
+_IMPUTE = 'impute="mean", "median", "zero" or "drop" (the last removes their rows)'
 
 
 def fit(
@@ -52,7 +52,7 @@ def fit(
     found = screen(raw)
     _refuse_infinite(found, path, f"leave it empty and use {_IMPUTE}")
     if start.impute is None:
-        _refuse_missing(raw, found, path, f"Use {_IMPUTE}, or leave out the columns (--drop {{}})")
+        _refuse_missing(raw, found, path, f"Use {_IMPUTE}, or leave out the columns (drop={{}})")
     fills = _fit_fills(raw, found, start.impute, path)
     rules = tuple(Rule(name, _fit_categories(name, raw, start.encode), fills.get(name)) for name in order)
     preparation = replace(start, rules=rules)
@@ -195,7 +195,7 @@ def _fit_fills(raw: Raw, found: Findings, impute: str | None, path: str) -> dict
     if empty:
         raise TableError(
             f"{path}: {counted(len(empty), 'column')} without any value: {listed(empty)}. "
-            f"Leave them out (--drop {_argument(empty[0])})."
+            f"Leave them out (drop={_argument(empty[0])})."
         )
     from sklearn.impute import SimpleImputer
 
@@ -219,7 +219,7 @@ def _fit_categories(name: str, raw: Raw, encode: str | None) -> tuple[str, ...] 
     if encode == "onehot" and len(known) > MOST_CATEGORIES:
         raise TableError(
             f"Column {shortened(name)!r} has {len(known)} different texts, and onehot would make a column of each. "
-            f"Leave it out (--drop {_argument(name)}), make it the id, or use encode='ordinal'."
+            f"Leave it out (drop={_argument(name)}), make it the `id`, or use encode='ordinal'."
         )
     return tuple(known)
 
@@ -247,7 +247,7 @@ def _encoded(raw: Raw, preparation: Preparation, path: str, notes: list[str]) ->
     place = {name: j for j, name in enumerate(raw.numbers)}
     if sparse.issparse(raw.matrix):
         if raw.texts:
-            raise TableError(f"{path}: text beside a sparse matrix cannot be encoded. Leave it out (--drop).")
+            raise TableError(f"{path}: text beside a sparse matrix cannot be encoded. Leave it out with `drop`.")
         return sparse.csr_array(raw.matrix[:, [place[name] for name in preparation.columns]])
     check_room(path, raw.rows, len(preparation.features), raw.matrix.itemsize)
     X = np.empty((raw.rows, len(preparation.features)), raw.matrix.dtype)
@@ -308,11 +308,12 @@ def _refuse_text(raw: Raw, path: str) -> None:
     name, values = next(iter(raw.texts.items()))
     row = _first_text(values, raw.decimal)
     kind = "dates" if raw.dated and raw.dated >= raw.texts.keys() else "text"
+    held = "holds" if len(raw.texts) == 1 else "hold"
     raise TableError(
-        f"{path}: {len(raw.texts)} of {len(raw.texts) + len(raw.numbers)} columns hold {kind}, not numbers: "
+        f"{path}: {len(raw.texts)} of {len(raw.texts) + len(raw.numbers)} columns {held} {kind}, not numbers: "
         f"{listed(raw.texts)} (row {row + 1} of {shortened(name)!r} is {shortened(values[row])!r}). "
-        'Use encode="onehot", "ordinal" or "drop" (--encode onehot|ordinal|drop), '
-        f"make one the label or the id, or leave them out (--drop {_argument(name)})."
+        'Use encode="onehot", "ordinal" or "drop", '
+        f"make one the `label` or the `id`, or leave them out (drop={_argument(name)})."
     )
 
 
@@ -322,5 +323,5 @@ def _first_text(values: np.ndarray, decimal: str) -> int:
 
 
 def _argument(name: str) -> str:
-    """A column's name as an argument of the command."""
-    return shortened(name) if name.isidentifier() else repr(shortened(name))
+    """A column's name as an argument."""
+    return repr(shortened(name))

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from mercer.memory import forget_pages
-from mercer.tables.source import Matrix, Raw, listed
+from mercer.tables.source import Matrix, Raw, counted, listed
 
 _BLOCK = 1 << 18  # numbers per block: they fit in a core's cache
 _WIDE = 1000  # ratio of spans above which one column drowns another: its share of a squared distance is below 10⁻⁶
@@ -115,7 +115,8 @@ def notes_on(X: Matrix, features: list[str], scaled: bool) -> list[str]:
         return []
     least, most = extremes(X)
     names = [features[j] for j in np.flatnonzero(least == most)]
-    constant = [f"{len(names)} of {X.shape[1]} columns are constant: {listed(names)}."] if names else []
+    are = "is" if len(names) == 1 else "are"
+    constant = [f"{len(names)} of {counted(X.shape[1], 'column')} {are} constant: {listed(names)}."] if names else []
     comparable = not scaled and not sparse.issparse(X)
     return [*constant, *(_note_on_scales(least, most, features) if comparable else []), *_note_on_copies(X)]
 
@@ -131,7 +132,7 @@ def _note_on_scales(least: np.ndarray, most: np.ndarray, features: list[str]) ->
     return [
         f"Column {features[large]!r} spans {2 * spans[large]:.3g} and {features[small]!r} spans "
         f"{2 * spans[small]:.3g}, so the first dominates every distance. "
-        'Use scale="standard" (--scale standard) to give all columns the same weight.'
+        'Use scale="standard" to give all columns the same weight.'
     ]
 
 

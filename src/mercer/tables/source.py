@@ -141,7 +141,7 @@ def unique_names(names: list[str]) -> tuple[list[str], list[str]]:
             copies.append(given)
         seen.add(name)
         made.append(name)
-    notes = [f"{empty} unnamed columns were named after their place: x1, x2, …"] if empty else []
+    notes = [f"{counted(empty, 'unnamed column')} got a name from the place: x1, x2, …"] if empty else []
     if copies:
         notes.append(f"Repeated column names were told apart with _2, _3, …: {listed(dict.fromkeys(copies))}.")
     return made, notes
@@ -172,10 +172,10 @@ def shortened(text: Any, most: int = 40) -> str:
 def counted(count: int, noun: str) -> str:
     """A count with its noun.
 
-    >>> counted(1, "value"), counted(3, "value")
-    ('1 value', '3 values')
+    >>> counted(1, "value"), counted(3000, "value")
+    ('1 value', '3,000 values')
     """
-    return f"{count} {noun}{'' if count == 1 else 's'}"
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def check_known(asked: Iterable[str], names: Iterable[str], what: str) -> None:

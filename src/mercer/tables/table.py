@@ -158,10 +158,12 @@ def _without_ids(raw: Raw, roles: dict[str, Role], id_: str | None, texts_stay: 
             raw.carried[id_] = taken[id_]
         notes.append(
             f"Left out as ids, since all values are different: {listed(found)}. To fit such a column, name all columns "
-            "that are to be fitted (--columns)."
+            "that are to be fitted in `columns`."
         )
     if doubtful:
-        notes.append(f"All values of {listed(doubtful)} are different whole numbers. If they name the rows, use --id.")
+        notes.append(
+            f"All values of {listed(doubtful)} are different whole numbers. If they name the rows, make one the `id`."
+        )
     return id_
 
 

@@ -107,7 +107,7 @@ def _whole_file(path: Path) -> Iterator[BinaryIO]:
         with replacing(path) as part, open(part, "wb") as file:
             yield file
     except OSError as error:
-        raise TableError(f"{path} cannot be written: {error.strerror or error}.") from error
+        raise OSError(error.errno, f"cannot be written: {error.strerror or error}", str(path)) from error
 
 
 def _to_stdout(columns: Columns) -> None:

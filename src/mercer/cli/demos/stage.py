@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from PIL import Image
 
-from mercer.cli.console import Console, print_table, print_text
+from mercer.cli.console import Console, amount, print_table, print_text, spoken
 from mercer.cli.outputs import OutputFiles
 from mercer.plots import INK
 
@@ -74,7 +74,7 @@ class Stage:
         self.say(f"kernel  {kpca.kernel}, gamma = {kpca.gamma_:.4g}{rule}")
         for line in wrap(f"solver  {report.name}: {report.reason}", 78, subsequent_indent=" " * 8):
             self.say(line)
-        self.say(f"time    {report.seconds:.2g} s, {report.passes} passes over the kernel matrix")
+        self.say(f"time    {spoken(report.seconds)}, {amount(report.passes, 'pass', 'passes')} over the kernel matrix")
 
 
 def title(ax: Axes, text: str) -> None:

@@ -1,0 +1,73 @@
+"""Messages of the library in the language of the command: `--n-neighbors 10`, not `n_neighbors=10`."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from functools import cache
+
+_TABLE = ("label", "id", "drop", "columns", "keep", "impute", "encode", "scale", "dtype")
+_SIZES = dict.fromkeys(("n_samples_fit", "n_samples"), "the number of rows") | {"n_features": "the number of columns"}
+_VALUE = r"""(?:'[^']*'|"[^"]*"|-?\d[\w.+-]*|[A-Za-z_]\w*)"""
+_QUOTED = r"""(?:'[^']*'|"[^"]*")"""
+_OBJECTS = ("a callable", "an instance of", "an array-like", "an object")  # which nobody types in a shell
+_CONSTRAINT = re.compile(r"The '(\w+)' parameter of \w+ must be (.*)\. Got (.*) instead\.", re.DOTALL)
+
+
+@cache
+def _options() -> dict[str, str]:
+    """Parameter → option."""
+    from mercer.cli.methods import METHODS
+    from mercer.cli.parameters import parameters_of
+
+    known = {each.name: each.option for method in METHODS for each in parameters_of(method)}
+    return known | {name: f"--{name}" for name in _TABLE}
+
+
+def in_options(message: str) -> str:
+    """A message with options for parameters, and words that can be typed in a shell.
+
+    >>> in_options("Raise n_neighbors, or set disconnected='largest'.")
+    'Raise --n-neighbors, or set --disconnected largest.'
+    >>> in_options("Use impute='mean' or 'median', or drop='petal width'.")
+    "Use --impute mean or median, or --drop 'petal width'."
+    """
+    if not re.search(r"[=_`']|^\w+:", message):
+        return message
+    names = "|".join(sorted(_options(), key=len, reverse=True))
+    message = _CONSTRAINT.sub(_constraint, message)
+    message = re.sub(rf"\b({names})=({_VALUE})((?:(?:, | or ){_QUOTED})*)", _assignment, message)
+    message = re.sub(rf"`({names})`|^({names})(?=: )", lambda m: _options()[m[1] or m[2]], message)
+    message = re.sub(rf"(?<![\w-])({names})(?= \(\d| = )", lambda m: _options()[m[1]], message)
+    bare = "|".join(name for name in _options() if "_" in name)  # other names are also words
+    message = re.sub(rf"(?<![\w-])({bare})(?!\w)", lambda m: _options()[m[1]], message)
+    message = re.sub(r"\bn_samples=(\d+)", r"\1 rows", re.sub(r"\bn_features=(\d+)", r"\1 columns", message))
+    return re.sub(rf"\b({'|'.join(_SIZES)})\b", lambda m: _SIZES[m[1]], message)
+
+
+def _assignment(found: re.Match[str]) -> str:
+    option = _options()[found[1]]
+    if found[2] in ("True", "False"):
+        return option if found[2] == "True" else f"--no-{option[2:]}"
+    others = re.sub(_QUOTED, lambda word: _typed(word[0]), found[3])
+    return f"{option} {_typed(found[2])}{others}"
+
+
+def _typed(value: str) -> str:
+    """A Python literal as one types it."""
+    return "none" if value == "None" else shlex.quote(value.strip("'\""))
+
+
+def _constraint(found: re.Match[str]) -> str:
+    """scikit-learn's message for a parameter out of range."""
+    option = _options().get(found[1], found[1])
+    outside = r"(?![^{\[(]*[}\])])"  # of a set or a range
+    kinds = [kind for kind in re.split(rf"(?:, | or ){outside}", found[2]) if not kind.startswith(_OBJECTS)]
+    wanted = ", or ".join(filter(None, [", ".join(kinds[:-1]), kinds[-1] if kinds else "something else"]))
+    wanted = re.sub(r"a str among \{([^}]*)\}", lambda m: "one of " + ", ".join(sorted(_words(m[1]))), wanted)
+    wanted = wanted.replace("a float in", "a number in").replace("an int in", "a whole number in")
+    return f"{option} must be {wanted.replace('None', 'none')}, not {_typed(found[3])}."
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip(" '\"") for word in text.split(",")]

@@ -1,0 +1,41 @@
+"""Messages speak the command's language."""
+
+import pytest
+
+from mercer.cli.wording import in_options
+
+
+@pytest.mark.parametrize(
+    ("library", "command"),
+    [
+        ("Lower n_components=9.", "Lower --n-components 9."),
+        ("Raise n_neighbors or radius, or set disconnected='largest'.", None),
+        ("more than the memory_limit of 1 kB", "more than the --memory-limit of 1 kB"),
+        ('Use encode="onehot", "ordinal" or "drop".', "Use --encode onehot, ordinal or drop."),
+        ("leave it out (drop='petal width')", "leave it out (--drop 'petal width')"),
+        ("set whiten=False", "set --no-whiten"),
+        ("rank=None is exact", "--rank none is exact"),
+        ("make it the `id`", "make it the --id"),
+        ("label: the table has no column 'x'", "--label: the table has no column 'x'"),
+        ("perplexity (500) must be less than n_samples (150)", None),
+        ("the kernel of the method keeps its label", "the kernel of the method keeps its label"),
+        ("my_label=3 stays", "my_label=3 stays"),
+    ],
+)
+def test_parameters_become_options(library, command):
+    found = in_options(library)
+    assert found == command if command else ("--" in found and "_" not in found and "=" not in found)
+
+
+def test_the_values_that_scikit_learn_wants_are_listed_sorted():
+    message = (
+        "The 'kernel' parameter of KernelPCA must be a str among {'rbf', 'cosine', 'linear'}, an instance of "
+        "'mercer.kernels.kernel.Kernel' or a callable. Got 'rfb' instead."
+    )
+    assert in_options(message) == "--kernel must be one of cosine, linear, rbf, not rfb."
+    message = (
+        "The 'gamma' parameter of KernelPCA must be a float in the range [0.0, inf), a str among {'scale', 'median'} "
+        "or None. Got -1.0 instead."
+    )
+    wanted = "a number in the range [0.0, inf), one of median, scale, or none"
+    assert in_options(message) == f"--gamma must be {wanted}, not -1.0."
