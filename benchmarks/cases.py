@@ -258,8 +258,8 @@ def _kcca(n: int, rank: int, linear_n: int) -> list[Case]:
         Competitor(MERCER, MERCER, "mercer.KernelCCA", {"n_components": 10, "kernel": "linear", "reg": 0, "rank": 392}),
         Competitor(f"{SKLEARN} CCA", SKLEARN, "sklearn.cross_decomposition.CCA", {"n_components": 10}),
     )
-    words = f"n = {n:,}, 392 pixels a view, k = 10, rank {rank}"
-    small = f"n = {linear_n:,}, 392 pixels a view, k = 10, linear, float64, no penalty"
+    words = f"n = {n:,}, 392 pixels per view, k = 10, rank {rank}"
+    small = f"n = {linear_n:,}, 392 pixels per view, k = 10, linear, float64, no penalty"
     return [
         *(
             Case(f"kcca-{dtype}", "kcca", "kcca", n, 784, 10, who, dtype=dtype, settings=f"{words}, {dtype}")

@@ -152,13 +152,13 @@ class KernelExpansion:
         """The i-th coordinate as a function of its own."""
         k = self.coefs.shape[1]
         if not -k <= i < k:
-            raise IndexError(f"There are {k} functions; {i} is none of them.")
+            raise IndexError(f"There are {k} functions, so {i} is out of range.")
         return Eigenfunction(self.columns(slice(i % k, i % k + 1)))
 
 
 @dataclass(frozen=True)
 class Eigenfunction:
-    """One coordinate of an expansion: rows in, a number a row out."""
+    """One coordinate of an expansion: rows in, a number per row out."""
 
     expansion: KernelExpansion
 

@@ -74,7 +74,7 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
         The length of the directions: wᵀ(S_W/n + λI)w = 1, so that a class has about unit spread, or ‖w‖² = aᵀKa = 1.
     rank : int, "auto" or None
         None uses all of K: one Cholesky factor up to 2048 samples, conjugate gradients over streamed tiles beyond.
-        A number works on a factor F Fᵀ ≈ K of so many columns; "auto" chooses it.
+        A number m works on a factor F Fᵀ ≈ K with m columns; "auto" chooses m.
     tol : float
         The largest relative residual of the linear system beyond 2048 samples; 0 is 1e-10, and 1e-6 for float32.
     max_iter : int
@@ -352,7 +352,7 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
 def _checked_priors(priors: Any, C: int) -> np.ndarray:
     priors = np.asarray(priors, dtype=np.float64)
     if priors.shape != (C,) or not np.all(np.isfinite(priors)) or np.any(priors <= 0):
-        raise ValueError(f"priors must be {C} positive numbers, one a class, got {priors.tolist()}.")
+        raise ValueError(f"priors must be {C} positive numbers, one per class, got {priors.tolist()}.")
     if not np.isclose(priors.sum(), 1.0):
         warn("The priors do not sum to 1. Renormalizing", UserWarning)
     return priors / priors.sum()

@@ -118,7 +118,7 @@ class KernelPCA(KernelEstimator):
     total_variance_ : float, tr(HKH)/n, exact for every solver but "rpcholesky", which gives an upper bound
     report_ : Report, what ran and why, passes over K, bytes, tolerance, seconds; `solver_` is another name for it
     kernel_ : the kernel with all its numbers; gamma_ its gamma, None where it has none
-    eigenfunctions_ : tuple of callables, one a component
+    eigenfunctions_ : tuple of callables, one per component
     null_eigenvalues_ : with n_components="parallel", the eigenvalues that components had to exceed, for n rows
     landmarks_ : (rank,), the rows that "rpcholesky" compares new ones with; None for the other solvers
     preimage_ : the way back, where it was asked for: a callable, with what it chose

@@ -109,7 +109,7 @@ class PCA(Estimator):
 
     Notes
     -----
-    Cost: "covariance_eigh" n d² + d³ operations and d² numbers a thread; "full" n d min(n, d) and a copy of
+    Cost: "covariance_eigh" n d² + d³ operations and d² numbers per thread; "full" n d min(n, d) and a copy of
     X; "arpack" and "randomized" n d k an iteration and a copy of X (none when X is sparse).
 
     Examples

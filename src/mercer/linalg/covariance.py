@@ -86,7 +86,7 @@ def moments(X: Any, chunk_rows: int | None = None) -> Moments:
     NaN or infinity in X is a ValueError in scikit-learn's words; so are values whose squares overflow or
     vanish.
 
-    Cost: n d² multiplications, and d² numbers a thread beside one chunk of X.
+    Cost: n d² multiplications, and d² numbers per thread, next to one chunk of X.
 
     >>> X = np.array([[1.0, 2.0], [3.0, 2.0], [5.0, 5.0]])
     >>> moments(X).mean
@@ -181,7 +181,7 @@ def is_constant(X: Any) -> bool:
 
 
 def check_scale(total_variance: float, dtype: Any, is_constant: Callable[[], bool]) -> None:
-    """Refuse data whose variance is no number of its dtype any more, unless nothing varies at all."""
+    """Refuse data whose variance overflows or vanishes in its dtype, unless nothing varies at all."""
     limits = np.finfo(np.float32 if "float32" in str(dtype) else np.float64)
     if not np.isfinite(total_variance) or total_variance > limits.max:
         raise ValueError(

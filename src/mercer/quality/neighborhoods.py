@@ -153,7 +153,7 @@ def trustworthiness(
     error : the half-width of the 95 % interval (1.96 standard errors) that "auto" aims at
     random_state : the seed of the sample; None is the seed 0
 
-    Returns a `Score`. Cost: n distances of d coordinates a row, O(nk) memory. Agrees with scikit-learn's where no two
+    Returns a `Score`. Cost: n distances of d coordinates per row, O(nk) memory. Agrees with scikit-learn's where no two
     distances are equal; for ties see `mercer.quality.neighborhoods`.
 
     References

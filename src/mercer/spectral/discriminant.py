@@ -278,7 +278,7 @@ def _streamed(kernel: Kernel, X: Any, classes: Classes, settings: DiscriminantSe
     """By conjugate gradients, in float32 as far as that goes, then in float64, where the residuals are taken.
 
     The room of a row is what a factor of K leaves it, times the share of that which random vectors find to be left by
-    all of K, class by class: one number a class, and the factor's differences within it.
+    all of K, class by class: one number per class, and the factor's differences within it.
     """
     K = gram_of(kernel, X, keep_bytes=settings.keep_bytes, keep_from=1, tile=TILE, n_jobs=settings.n_jobs)
     coarse, A = _weighted(K.ladder(settings.tol)[0], classes), _weighted(K, classes)
