@@ -20,6 +20,21 @@ def test_two_tables_are_matched_by_id(shell):
     )
 
 
+def test_running_numbers_of_two_tables_match_rows_only_under_one_name(shell):
+    """One file counts from 0 and the other from 1: matched by number, every pair would be wrong."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(40, 2)), rng.normal(size=(40, 2))
+    write_table("a.csv", {"row": np.arange(40), "p": X[:, 0], "q": X[:, 1]})
+    write_table("b.csv", {"nr": np.arange(1, 41), "r": Y[:, 0], "s": Y[:, 1]})
+    shell("fit", "a.csv", "--second", "b.csv", "-o", "c.csv", "-q")
+    cca = mercer.KernelCCA(2, gamma="median", random_state=0).fit(X, Y)
+    np.testing.assert_allclose(shell.coordinates("c.csv"), np.hstack([cca.x_scores_, cca.y_scores_]), atol=1e-9)
+    shell("fit", "a.csv", "-m", "pca", "-o", "d.csv", "-q")
+    write_table("e.csv", {"id": np.arange(1, 41), "x": X[:, 0], "y": X[:, 1]})
+    said = shell("evaluate", "a.csv", "e.csv")
+    assert "matched by their order" in said.stderr and "40 rows" in said.stdout
+
+
 def test_two_tables_without_ids_need_as_many_rows(shell):
     write_table("short.csv", {"a": np.arange(5.0)})
     said = shell("fit", "flowers.csv", "--drop", "name,species", "--second", "short.csv", status=3).stderr

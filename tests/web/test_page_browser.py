@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mercer.web import Map, Page, page_bytes
+from mercer.web import AsFitted, Map, Page, page_bytes
 
 pytestmark = pytest.mark.browser
 
@@ -619,3 +619,28 @@ def test_without_scripts_there_is_a_text(browsers, clusters, tmp_path):
 def test_canvas_can_be_asked_for(opened, clusters):
     seen = opened(clusters, "webgl", fragment="#canvas")
     assert seen.page.evaluate("document.documentElement.dataset.drawn") == "canvas"
+
+
+def test_what_was_filled_in_and_scaled_is_told_beside_the_table_s_own_value(opened):
+    """The card has the value of the file, and below it what the method was given; a download has the value alone."""
+    price = np.array([5.336, np.nan, 2.5, 4.0])
+    page = Page(
+        "Prices",
+        [Map("PCA", np.eye(4)[:, :2] + np.arange(4)[:, None])],
+        ids=np.array(["=a", "b", "c", "d"]),
+        columns={"price": price},
+        fitted={"price": AsFitted(fill=4.0, centre=4.0, spread=2.0)},
+    )
+    seen = opened(page)
+    for row, told in ((0, "5.336\nfitted as 0.668"), (1, "missing\nfilled in: 4, fitted as 0")):
+        seen.page.mouse.click(*seen.place(row))
+        assert told in seen.page.locator(".card.pinned dd").first.inner_text()
+    seen.page.keyboard.press("Escape")
+    seen.page.locator(".surface").first.focus()
+    seen.page.keyboard.press("s")
+    with seen.page.expect_download() as download:
+        seen.page.get_by_role("button", name="Download CSV").click()
+    lines = Path(download.value.path()).read_text().splitlines()
+    assert [line.split(",")[:2] for line in lines] == [
+        ["id", "price"], ["'=a", "5.336"], ["b", ""], ["c", "2.5"], ["d", "4"],
+    ]  # fmt: skip

@@ -384,7 +384,7 @@ def _read_tables(request: FitRequest, console: Console) -> tuple[Table, Table | 
         return table, None
     second = read_second(request.second, choice, console)
     _compare_digest(request, "second", second, console)
-    return match(table, second, (request.table, request.second), console)
+    return match(table, second, (request.table, request.second), console, id=choice.id)
 
 
 def _compare_digest(request: FitRequest, name: str, table: Table, console: Console) -> None:

@@ -166,7 +166,9 @@ def table_of_map(
         settings |= {} if shared is None else {"id": shared}
         found = found if shared is None else replace(found, ids=found.column(shared))
     table = read(path, as_choice(settings), console, preparation=preparation, originals=originals)
-    if table.ids is not None and found.ids is not None:
+    # Ids that no one asked for match rows only under one name: running numbers of two files may start at 0 and at 1.
+    alike = "id" in settings or found.id == table.preparation.id
+    if table.ids is not None and found.ids is not None and alike:
         mine, theirs = common_rows(table.ids, found.ids, (path, found.path))
         return rows_of(table, mine), found.rows(theirs)
     refuse_lengths(table.X.shape[0], len(found.values), (path, found.path))

@@ -78,9 +78,15 @@ def rows_of(table: Table, rows: np.ndarray) -> Table:
     )
 
 
-def match(first: Table, second: Table, names: tuple[str, str], console: Console) -> tuple[Table, Table]:
-    """The rows of two tables that belong together: those with the same id, or in the same place if there are no ids."""
-    if first.ids is None or second.ids is None:
+def match(
+    first: Table, second: Table, names: tuple[str, str], console: Console, *, id: str | None = None
+) -> tuple[Table, Table]:
+    """The rows of two tables that belong together: those with the same id, or in the same place if there are no ids.
+
+    Ids that no one asked for, by `id`, match rows only under one name: running numbers may start at 0 and at 1.
+    """
+    alike = id is not None or first.preparation.id == second.preparation.id
+    if first.ids is None or second.ids is None or not alike:
         refuse_lengths(first.X.shape[0], second.X.shape[0], names)
         return first, second
     mine, theirs = common_rows(first.ids, second.ids, names)

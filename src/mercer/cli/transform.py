@@ -154,7 +154,7 @@ def _placed(
     from mercer.tables.table import Choice
 
     other = read(second, Choice(id=id), console, preparation=preparation_in(notes, "second"))
-    rows, other = match(rows, other, names, console)
+    rows, other = match(rows, other, names, console, id=id)
     return rows, np.hstack([estimator.transform(rows.X), estimator.transform_y(other.X)])
 
 
