@@ -3,9 +3,9 @@
 import numpy as np
 
 from mercer.cli.console import Console
-from mercer.cli.fit import FitRequest
 from mercer.cli.fitted import fit_table, map_columns, shown_parameters
 from mercer.cli.methods import HIDDEN, METHODS
+from mercer.cli.request import FitRequest
 from mercer.tables.table import Choice, Preparation, read_table
 
 CHOICE = {"label": "species", "id": "name"}

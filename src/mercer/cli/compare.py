@@ -34,11 +34,11 @@ from mercer.cli.options import (
 )
 from mercer.cli.outputs import OutputFiles, make_folder, refuse_bad_outputs, refuse_other_than_page
 from mercer.cli.record import json_value, record_path
+from mercer.cli.request import FitRequest
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from mercer.cli.fit import FitRequest
     from mercer.tables.table import Table
 
 COMPARED = [name for name, method in METHODS.items() if not method.takes_second]
@@ -101,7 +101,6 @@ def command(
     Score several maps of one table and mark the best of each score. Then tell how far the maps agree with one another,
     by the Procrustes disparity of their shapes (0 means the same shape) and the share of neighbours in common.
     """
-    from mercer.cli.fit import FitRequest
     from mercer.cli.pages import MOST_VALUES
     from mercer.cli.table_input import refuse_metric, source_name
 

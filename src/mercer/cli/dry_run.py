@@ -7,9 +7,9 @@ the processor and on what else runs there, and trial fits of a few rows were wro
 from __future__ import annotations
 
 from mercer.cli.console import amount, print_json, print_pairs
-from mercer.cli.fit import FitRequest
 from mercer.cli.fitted import shown_parameters
 from mercer.cli.methods import FitMethod
+from mercer.cli.request import FitRequest
 from mercer.cli.table_input import source_name
 from mercer.memory import available_bytes, format_bytes
 from mercer.tables.table import Table

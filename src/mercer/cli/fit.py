@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -26,11 +23,9 @@ from mercer.cli.options import (
     page_options,
     run_options,
     seed_option,
-    table_choice,
     table_options,
     unknown,
     verb,
-    with_page_columns,
 )
 from mercer.cli.outputs import (
     STDOUT,
@@ -41,13 +36,13 @@ from mercer.cli.outputs import (
 )
 from mercer.cli.parameters import Parameter, option_owners, parameters_of
 from mercer.cli.record import json_value, read_record, record_path
+from mercer.cli.request import FitRequest, request_from
 
 if TYPE_CHECKING:
     from mercer.cli.fitted import FittedTable
     from mercer.tables.table import Table
 
 FEWEST_SCORED = 4  # rows; `mercer.quality.report` refuses fewer
-OUTPUTS = {"output": "coordinates", "save": "model", "report": "page"}
 _PREFIX = "param_"  # keeps an estimator's parameters apart from options of the verb that have the same name
 _ANY_METHOD = Parameter("n_components", None, "int or None", "How many coordinates.")
 
@@ -191,7 +186,7 @@ def command(context: click.Context, **options: Any) -> None:
     Find coordinates for the rows of a table: a csv or tsv (also .gz), parquet, arrow, npy, npz or h5ad file, a folder
     of images, or - for csv on stdin. A run.json beside the output records all that is needed to repeat the run.
     """
-    request = request_from(context, options)
+    request = request_from(context, options, given_parameters(context))
     context.exit(run(request, options["console"], as_document=options["as_json"], dry=options["dry_run"]))
 
 
@@ -202,123 +197,6 @@ def given_parameters(context: click.Context) -> dict[str, Any]:
         for name, value in context.params.items()
         if name.startswith(_PREFIX) and context.get_parameter_source(name) == ParameterSource.COMMANDLINE
     }
-
-
-# --- what is asked for ---------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class FitRequest:
-    """What a fit was asked for.
-
-    parameters : those of the estimator that differ from the command's defaults
-    choice : fields of `mercer.tables.table.Choice`
-    inert : whether text that a spreadsheet would run is made harmless in a csv file
-    page_columns, page_record : what goes into the page; None stands for what is fitted or kept
-    expected : "table" and "second" -> the sha256 that the input of a recorded run had
-    """
-
-    table: str
-    method: str
-    second: str | None = None
-    parameters: dict[str, Any] = field(default_factory=dict)
-    choice: dict[str, Any] = field(default_factory=dict)
-    seed: int = 0
-    jobs: int | None = None
-    output: str | None = None
-    save: str | None = None
-    report: str | None = None
-    page_columns: tuple[str, ...] | None = None
-    page_record: bool = False
-    inert: bool = True
-    expected: dict[str, str] = field(default_factory=dict)
-    strict: bool = False
-
-    @property
-    def inputs(self) -> list[str]:
-        return [path for path in (self.table, self.second) if path is not None]
-
-    @property
-    def files(self) -> dict[str, str]:
-        """What is written -> its path."""
-        return {what: getattr(self, name) for name, what in OUTPUTS.items() if getattr(self, name) is not None}
-
-
-def request_from(context: click.Context, options: dict[str, Any]) -> FitRequest:
-    """The request of a command line. What it does not say comes from the run.json of --config, if there is one."""
-    parameters = given_parameters(context)
-    given = {
-        name: options[name]
-        for name in ("table", "second", "method", "seed", "jobs", "output", "save", "report", "strict")
-        if context.get_parameter_source(name) == ParameterSource.COMMANDLINE
-    }
-    recorded = _recorded(options["config"], given) if options["config"] else {}
-    if "table" not in given and "table" not in recorded:
-        raise click.UsageError("A table is needed: a file, or - for csv on stdin.", context)
-    if not options["recorded_outputs"] or any(name in given for name in OUTPUTS):
-        recorded = {name: value for name, value in recorded.items() if name not in OUTPUTS}
-    merged = {"method": options["method"], "seed": options["seed"]} | recorded | given
-    merged["parameters"] = recorded.get("parameters", {}) | parameters
-    if merged["method"] in METHODS:
-        merged["parameters"] = METHODS[merged["method"]].consistent(merged["parameters"], parameters)
-    merged["choice"] = with_page_columns(recorded.get("choice", {}) | table_choice(options), options["page_columns"])
-    merged |= {"page_columns": options["page_columns"] or None, "page_record": options["page_record"]}
-    merged["inert"] = options["inert"]
-    if not any(merged.get(name) for name in OUTPUTS):
-        merged["output"] = STDOUT
-    request = FitRequest(**merged)
-    _refuse(request, options["as_json"] and not options["dry_run"], context)
-    return request
-
-
-def _recorded(config: str, given: dict[str, Any]) -> dict[str, Any]:
-    """The fields of a request that a run.json has."""
-    record = read_record(config)
-    if record.get("verb", "fit") != "fit":
-        raise click.UsageError(f"{config} is the record of mercer {record['verb']}, not of a fit.")
-    found = {
-        "method": record["method"],
-        "seed": record.get("seed", 0),
-        "jobs": record.get("jobs"),
-        "choice": {
-            name: tuple(value) if isinstance(value, list) else value for name, value in record["choice"].items()
-        },
-        "table": _located(record["input"]["path"], config),
-        "expected": {},
-    }
-    if given.get("method", found["method"]) == found["method"]:
-        found["parameters"] = record["parameters"]
-    for entry, name in ((record["input"], "table"), (record.get("second"), "second")):
-        if entry:
-            found[name] = _located(entry["path"], config)
-            found["expected"][name] = entry["sha256"]
-    places = {what: name for name, what in OUTPUTS.items()}
-    found |= {places[entry["what"]]: entry["path"] for entry in record["outputs"] if entry["what"] in places}
-    return found
-
-
-def _located(path: str, config: str) -> str:
-    """A recorded path: relative to this folder, or else to the folder of the record."""
-    beside = Path(config).parent / path
-    return str(beside) if path != STDOUT and not Path(path).exists() and beside.exists() else path
-
-
-def _refuse(request: FitRequest, prints_record: bool, context: click.Context) -> None:
-    method = METHODS.get(request.method)
-    if method is not None:
-        if request.second is not None and not method.takes_second:
-            names = ", ".join(name for name, other in METHODS.items() if other.takes_second)
-            raise click.UsageError(f"--second is for --method {names}, not for {request.method}.", context)
-        missing = method.missing(label=bool(request.choice.get("label")), second=request.second is not None)
-        if missing:
-            raise click.UsageError(missing, context)
-    for name in ("save", "report"):
-        if getattr(request, name) == STDOUT:
-            raise click.UsageError(f"--{name} needs the name of a file; only coordinates can go to stdout.", context)
-    if prints_record and request.output == STDOUT:
-        raise click.UsageError("--json and coordinates cannot both go to stdout. Name a file with -o.", context)
-    if request.table == STDOUT and (request.second == STDOUT or sys.stdin.isatty()):
-        raise click.UsageError("- reads one csv table from stdin. Pipe it in, or name a file.", context)
 
 
 # --- the work ------------------------------------------------------------------------------------------------

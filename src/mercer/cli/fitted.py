@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,13 +14,11 @@ from mercer.cli.methods import HIDDEN, FitMethod
 from mercer.cli.outputs import STDOUT, OutputFiles
 from mercer.cli.pages import contents, page_of, run_shown, title_of
 from mercer.cli.record import fit_facts, input_entry, json_value, new_record, write_record
+from mercer.cli.request import FitRequest
 from mercer.models.model_file import save_model
 from mercer.tables.source import digest_of
 from mercer.tables.table import Table, write_table
 from mercer.web.page import Map, Page, write_page
-
-if TYPE_CHECKING:
-    from mercer.cli.fit import FitRequest
 
 
 @dataclass(frozen=True)
