@@ -72,6 +72,11 @@ def test_a_column_that_was_dropped_cannot_be_shown(people):
     assert "--page-columns: 'salary' cannot be shown" in said
 
 
+def test_a_column_that_does_not_exist_is_named_with_its_option(people):
+    said = people(*FIT, "--columns", "size,weight", "--page-columns", "salry", status=3).stderr
+    assert "--page-columns: the table has no column 'salry'. Did you mean 'salary'?" in said
+
+
 def test_other_pages_leave_out_the_same(people):
     words = ["--id", "who", "--label", "kind", "--columns", "size,weight"]
     people("compare", "people.csv", *words, "--methods", "pca,kpca", "-o", "maps", "--report", "both.html", "-q")
@@ -80,6 +85,11 @@ def test_other_pages_leave_out_the_same(people):
     assert shown() == ["kind", "size", "weight"]
     people("report", "maps/pca.csv", "--data", "people.csv", "--keep", "salary", "-o", "map.html", "-q")
     assert shown() == ["kind", "salary", "size", "weight"]
+    columns = people.columns("maps/pca.csv")
+    write_table("theirs.csv", {**columns, "cluster": np.array(["u", "v"] * 15, object)})
+    words = ["--coords", "pca1,pca2", "--id", "who", "--label", "kind", "--drop", "ssn", "--impute", "mean"]
+    people("report", "theirs.csv", "--data", "people.csv", *words, "--page-columns", "cluster,price", "-o", "map.html")
+    assert sorted(shown()) == ["cluster", "kind", "price"]
 
 
 def test_a_page_tells_nothing_of_the_machine_unless_asked(people):

@@ -210,7 +210,7 @@ def test_many_altered_files_neither_crash_nor_hang_nor_riddle():
 
 
 def test_the_fuzzer_sees_a_crash_and_a_hang(monkeypatch):
-    """A watch that cannot bark is none."""
+    """The fuzzer finds a defect that is there: a check that cannot fail proves nothing."""
     code = "import sys, os; print('ready', flush=True); sys.stdin.readline(); "
     for deed, said in (("os.abort()", "crash -6"), ("import time; time.sleep(99)", "hang")):
         turns = iter([code + deed])

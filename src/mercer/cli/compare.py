@@ -102,12 +102,13 @@ def command(
     by the Procrustes disparity of their shapes (0 means the same shape) and the share of neighbours in common.
     """
     from mercer.cli.pages import MOST_VALUES
-    from mercer.cli.table_input import refuse_metric, source_name
+    from mercer.cli.table_input import refuse_metric, refuse_page_columns, source_name
 
     choice = with_page_columns(table_choice(options), page_columns)
     _refuse(coordinates, methods, choice, output)
     settings = {"neighbors": neighbors, "sample": sample_size(sample), "seed": seed, "metric": metric}
     refuse_metric(metric)
+    refuse_page_columns(table, page_columns)
     refuse_other_than_page(report)
     written = [] if output is None else [Path(output) / f"{method}.csv" for method in methods]
     if output is not None:

@@ -253,8 +253,9 @@ def _refuse_parameters(request: FitRequest) -> None:
 
 def _read_tables(request: FitRequest, console: Console) -> tuple[Table, Table | None]:
     from mercer.cli.pages import MOST_VALUES
-    from mercer.cli.table_input import as_choice, match, read, read_second
+    from mercer.cli.table_input import as_choice, match, read, read_second, refuse_page_columns
 
+    refuse_page_columns(request.table, request.page_columns or ())
     choice = as_choice(request.choice)
     table = read(request.table, choice, console, originals=MOST_VALUES if request.report else 0)
     _compare_digest(request, "table", table, console)

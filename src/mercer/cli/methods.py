@@ -118,7 +118,7 @@ class FitMethod(ABC):
         return None
 
     def workload(self, estimator: Any, rows: int, columns: int) -> str:
-        """What a fit of so large a table goes through."""
+        """What a fit of a table of this size goes through."""
         sizes = {"rows": rows, "columns": columns, "pairs": rows * (rows - 1) // 2, "steps": self.steps(estimator) or 0}
         return self.work.format(**{name: f"{size:,}" for name, size in sizes.items()})
 

@@ -77,6 +77,7 @@ def command(
 
     from mercer.cli.map_file import map_names, matched, read_map, table_of_map
     from mercer.cli.pages import MOST_VALUES, as_fitted, contents, only, quality_report, run_shown, title_of
+    from mercer.cli.table_input import refuse_page_columns
     from mercer.web.page import Map, Page, write_page
 
     choice = table_choice(options)
@@ -84,8 +85,11 @@ def command(
     maps = matched([read_map(path, coords=coords, id=choice.get("id"), label=label) for path in coordinates])
     table = None
     if data is not None:
-        wanted = with_page_columns(choice, page_columns)
-        table, first = table_of_map(data, maps[0], wanted, console, originals=MOST_VALUES)
+        beside = {name for found in maps for name in (*found.others, found.label)}
+        wanted = tuple(name for name in page_columns if name not in beside)
+        refuse_page_columns(data, wanted)
+        chosen = with_page_columns(choice, wanted)
+        table, first = table_of_map(data, maps[0], chosen, console, originals=MOST_VALUES)
         maps = matched([first, *maps[1:]])
     drawn = []
     for name, found in zip(map_names(maps), maps, strict=True):

@@ -11,6 +11,7 @@ import numpy as np
 from mercer.cli.console import Console
 from mercer.cli.errors import unsuitable
 from mercer.cli.options import unknown
+from mercer.tables.source import check_known
 from mercer.tables.table import Choice, Table, open_source, read_table
 
 
@@ -25,7 +26,7 @@ def as_choice(given: dict[str, Any]) -> Choice:
 
 
 def read(path: str, choice: Choice, console: Console, *, preparation: Any = None, originals: int = 0) -> Table:
-    """Read a table and show its notes. A page needs the `originals`, at most so many values."""
+    """Read a table and show its notes. `originals`: how many values of the file to keep for a page, at most."""
     with console.working(f"reading {path}"):
         table = read_table(path, choice, preparation=preparation, originals=originals)
     for note in table.notes:
@@ -44,6 +45,12 @@ def columns_in(path: str) -> set[str]:
     """The names of the columns of a file, without reading its rows."""
     source = open_source(path)
     return {*source.names, *source.extras}
+
+
+def refuse_page_columns(path: str, wanted: tuple[str, ...]) -> None:
+    """TableError for columns of --page-columns that the table does not have. Stdin can be read only once."""
+    if path != "-" and wanted:
+        check_known([name for name in wanted if name != "none"], sorted(columns_in(path)), "page_columns")
 
 
 def source_name(path: str) -> str:

@@ -6,7 +6,7 @@ import re
 import shlex
 from functools import cache
 
-_TABLE = ("label", "id", "drop", "columns", "keep", "impute", "encode", "scale", "dtype")
+_TABLE = ("label", "id", "drop", "columns", "keep", "impute", "encode", "scale", "dtype", "page_columns")
 _SIZES = dict.fromkeys(("n_samples_fit", "n_samples"), "the number of rows") | {"n_features": "the number of columns"}
 _VALUE = r"""(?:'[^']*'|"[^"]*"|-?\d[\w.+-]*|[A-Za-z_]\w*)"""
 _QUOTED = r"""(?:'[^']*'|"[^"]*")"""
@@ -21,7 +21,7 @@ def _options() -> dict[str, str]:
     from mercer.cli.parameters import parameters_of
 
     known = {each.name: each.option for method in METHODS for each in parameters_of(method)}
-    return known | {name: f"--{name}" for name in _TABLE}
+    return known | {name: f"--{name.replace('_', '-')}" for name in _TABLE}
 
 
 def in_options(message: str) -> str:

@@ -32,7 +32,7 @@ def _check_named_once(choice: Choice) -> None:
             part = "drop" if name in choice.drop else "label" if name == choice.label else "id"
             raise TableError(f"Column {name!r} is named in both columns and {part}. Name it in one of them.")
     if len(set(choice.columns or ())) < len(choice.columns or ()):
-        raise TableError(f"columns names a column twice: {listed(choice.columns or ())}.")
+        raise TableError(f"columns: a column is named twice: {listed(choice.columns or ())}.")
 
 
 def _carry(source: Source, roles: dict[str, Role], label: str | None, id_: str | None, choice: Choice) -> None:
