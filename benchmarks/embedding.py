@@ -120,6 +120,8 @@ def _opentsne(X: np.ndarray, steps: int | None = None) -> np.ndarray:
 
     fewer = {} if steps is None else {"early_exaggeration_iter": steps // 2, "n_iter": steps // 2}
     given = {"perplexity": PERPLEXITY, "negative_gradient_method": "fft", "n_jobs": 2, "random_state": 0}
+    if sp.issparse(X):  # its approximate searches take no sparse rows, and no part of it takes sparse arrays
+        X, given = sp.csr_matrix(X), {**given, "neighbors": "exact"}
     return np.asarray(TSNE(**given, **fewer).fit(X), np.float32)
 
 

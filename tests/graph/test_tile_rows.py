@@ -25,12 +25,21 @@ def test_squared_distances_are_within_the_stated_rounding(scale, shift, dtype):
     assert np.all(np.abs(computed - true) <= 2 * e * (norms[:, None] + norms[None, :]) + slack)
 
 
-@pytest.mark.parametrize("density", [0.005, 0.3])
-def test_products_of_sparse_rows_are_those_of_dense_ones(density):
-    A = sp.random_array((20, 300), density=density, format="csr", rng=np.random.default_rng(0))
-    B = sp.random_array((31, 300), density=density, format="csr", rng=np.random.default_rng(1))
-    found = products(A, B, np.empty(20 * 31))
-    np.testing.assert_allclose(found, A.toarray() @ B.toarray().T, atol=1e-14)
+@pytest.mark.parametrize("density", [0.0, 0.005, 0.1, 0.3])
+@pytest.mark.parametrize("full", [0, 30], ids=["even columns", "full columns"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_products_of_sparse_rows_are_those_of_dense_ones(density, full, dtype):
+    """A sum of up to 300 products is within 300 units of rounding of |a| · |b|, in any order."""
+    dense = []
+    for m, seed in ((20, 0), (31, 1)):
+        rng = np.random.default_rng(seed)
+        rows = sp.random_array((m, 300), density=density, rng=rng).toarray()
+        rows[:, :full] = rng.standard_normal((m, full))
+        dense.append(rows.astype(dtype))
+    A, B = dense
+    found = products(sp.csr_array(A), sp.csr_array(B), np.full(20 * 31, np.nan, dtype))
+    rounding = 300 * np.finfo(dtype).eps * np.abs(A) @ np.abs(B).T
+    assert np.all(np.abs(found - A.astype(np.float64) @ B.T) <= rounding)
 
 
 def test_rows_very_far_out_get_a_unit_of_their_own():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from mercer.linalg.inner import power_of_two
 
 _SAMPLE = 1000  # rows whose median is the centre: enough for a rough one
 _FAR = 2.0**20  # units beyond which new rows get a unit of their own: float32 squares would overflow
-_DENSE_ABOVE = 0.02  # share of stored entries above which BLAS on dense tiles beats sparse products
+_DENSE_ABOVE = 0.02  # share of the products aⱼbⱼ that are not zero, above which BLAS on dense tiles takes less time
 _DENSE_MOST = 2**24  # entries of a run of rows that may be made dense for that: 64 MB of float32
 
 
@@ -134,10 +135,20 @@ def products(A: Any, B: Any, out: np.ndarray) -> np.ndarray:
     tile = out[: A.shape[0] * B.shape[0]].reshape(A.shape[0], B.shape[0])
     if not sp.issparse(A):
         return np.matmul(A, B.T, out=tile)
-    if B.nnz > _DENSE_ABOVE * B.shape[0] * B.shape[1] and B.shape[0] * B.shape[1] <= _DENSE_MOST:
+    d = A.shape[1]
+    may_be_dense = B.shape[0] * d <= _DENSE_MOST
+    if may_be_dense and A.nnz * B.nnz > _DENSE_ABOVE * tile.size * d * d:  # as if all columns were equally full
         return np.matmul(A.toarray(), B.toarray().T, out=tile)
-    tile[...] = (A @ B.T).toarray()
+    by_column = B.tocsc()
+    stored = np.dot(np.bincount(A.indices, minlength=d), np.diff(by_column.indptr))
+    if may_be_dense and stored > _DENSE_ABOVE * tile.size * d:
+        return np.matmul(A.toarray(), B.toarray().T, out=tile)
+    _compiled().sparse_products(A.indptr, A.indices, A.data, by_column.indptr, by_column.indices, by_column.data, tile)
     return tile
+
+
+def _compiled() -> Any:
+    return import_module("mercer.backends.compiled_neighbors")
 
 
 def _middle(X: np.ndarray) -> np.ndarray:
