@@ -6,20 +6,9 @@ import numpy as np
 import pytest
 
 import mercer
-from mercer.cli.compare import ScoredMap, best_of, print_side_by_side
-from mercer.quality import Score
 from mercer.tables.table import write_table
 
 FLOWERS = ["flowers.csv", "--label", "species", "--id", "name"]
-
-
-def test_the_best_is_nearest_to_the_ideal_and_ties_are_shared():
-    def scores(ideal, *values):
-        return [Score("s", value, 0.0, 10, ideal, "") for value in values]
-
-    assert best_of(scores(1.0, 0.9, 0.95, 0.95)) == [1, 2]
-    assert best_of(scores(0.0, 0.9, 0.1)) == [1]
-    assert best_of(scores(1.0, 0.5, 0.5)) == []
 
 
 def test_methods_are_fitted_written_and_compared(shell):
@@ -59,18 +48,6 @@ def test_every_method_has_the_same_number_of_dimensions(shell, methods, count):
     shell("compare", *words, "--n-components", str(count))
     for name in methods.split(","):
         assert len(shell.record(f"maps/{name}.run.json")["coordinates"]) == count
-
-
-@pytest.mark.parametrize("width", [60, 80, 120])
-def test_maps_that_do_not_fit_side_by_side_follow_below(capsys, width):
-    scores = [Score("trust", 0.5, 0.0123, 90, 1.0, ""), Score("a_long_name_of_a_score", 0.7, 0.001, 90, 1.0, "")]
-    maps = [ScoredMap(f"method{i}", np.zeros((3, 2)), [], scores, None) for i in range(7)]
-    print_side_by_side(maps, width)
-    lines = capsys.readouterr().out.splitlines()
-    assert max(map(len, lines)) <= width
-    headings = [line.split() for line in lines if line.startswith("score")]
-    assert [name for heading in headings for name in heading[1:-1]] == [m.name for m in maps]
-    assert sum(line.count("±") for line in lines) == 14
 
 
 def test_compare_as_json(shell):

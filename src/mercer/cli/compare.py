@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
-from math import inf, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from mercer.cli.console import Console, amount, four_digits, print_json, print_table, print_text, terminal_width
+from mercer.cli.console import Console, amount, print_json, print_text
 from mercer.cli.errors import STOPPED, Failure
 from mercer.cli.evaluate import sample_size
 from mercer.cli.methods import AUTO, METHODS
@@ -35,10 +34,9 @@ from mercer.cli.options import (
 from mercer.cli.outputs import OutputFiles, make_folder, refuse_bad_outputs, refuse_other_than_page
 from mercer.cli.record import json_value, record_path
 from mercer.cli.request import FitRequest
+from mercer.cli.scored_maps import ScoredMap, agreement, print_agreement, print_side_by_side
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from mercer.tables.table import Table
 
 COMPARED = [name for name, method in METHODS.items() if not method.takes_second]
@@ -136,18 +134,6 @@ def command(
         console.field("page", f"{report} ({held})")
     if methods and (len(maps) < len(methods) or maps[-1].stopped):
         raise Failure(f"stopped; compared only {', '.join(m.name for m in maps)}", STOPPED)
-
-
-@dataclass(frozen=True)
-class ScoredMap:
-    """A map with a name and its scores."""
-
-    name: str
-    values: np.ndarray  # (n, k)
-    axes: list[str]
-    scores: list[Any]
-    record: dict[str, Any] | None
-    stopped: bool = False
 
 
 def _refuse(coordinates: tuple[str, ...], methods: tuple[str, ...], choice: dict[str, Any], output: str | None) -> None:
@@ -251,88 +237,3 @@ def _write_page(
     page = page_of(f"{title_of(table)}: {', '.join(m.name for m in maps)}", drawn, rows, label, chosen)
     with OutputFiles() as files:
         return contents(page, files.add(path, lambda part: write_page(page, part)).stat().st_size)
-
-
-def agreement(a: ScoredMap, b: ScoredMap, neighbors: int, seed: int = 0) -> dict[str, Any]:
-    """How far two maps agree. The disparity is None if all points of a map coincide."""
-    from mercer.quality import neighborhood_overlap, procrustes_disparity
-
-    k = min(neighbors, len(a.values) - 1)
-    try:
-        disparity = procrustes_disparity(a.values, b.values).value
-    except ValueError:
-        disparity = None
-    overlap = neighborhood_overlap(a.values, b.values, n_neighbors=k, random_state=seed).value
-    return {"maps": [a.name, b.name], "disparity": disparity, "neighbor_overlap": overlap}
-
-
-# --- what is printed -----------------------------------------------------------------------------------------
-
-
-def print_side_by_side(maps: list[ScoredMap], width: int | None = None) -> None:
-    """Print scores as rows and maps as columns, with a star for the best of each, ties included.
-
-    Maps that do not fit side by side into `width`, the terminal's by default, follow in tables below.
-    """
-    table = {m.name: {score.name: score for score in m.scores} for m in maps}
-    columns: list[list[str]] = [[m.name] for m in maps]
-    winners: list[list[int]] = []
-    for score in maps[0].scores:
-        scores = [table[m.name].get(score.name) for m in maps]
-        winners.append(best_of(scores))
-        for i, found in enumerate(scores):
-            columns[i].append(_cell(found, i in winners[-1]))
-    titles = ["score", *(score.title for score in maps[0].scores)]
-    ideal = ["best", *(four_digits(score.best) for score in maps[0].scores)]
-    room = (width or terminal_width() or 10**6) - max(map(len, titles)) - max(map(len, ideal)) - 4
-    for place, run in enumerate(_runs([max(map(len, column)) + 2 for column in columns], room)):
-        if place:
-            print_text()
-        shown = [titles, *(columns[i] for i in run), ideal]
-        headings, *lines = [list(line) for line in zip(*shown, strict=True)]
-        marks = {(r, 1 + run.index(i)): "bold green" for r, won in enumerate(winners) for i in won if i in run}
-        print_table(headings, lines, marks=marks)
-
-
-def _runs(widths: list[int], room: int) -> list[list[int]]:
-    """Consecutive columns that fit into the room together, at least one in each run.
-
-    >>> _runs([10, 10, 10], 25)
-    [[0, 1], [2]]
-    """
-    runs: list[list[int]] = [[]]
-    for i, width in enumerate(widths):
-        if runs[-1] and sum(widths[j] for j in runs[-1]) + width > room:
-            runs.append([])
-        runs[-1].append(i)
-    return runs
-
-
-def best_of(scores: list[Any]) -> list[int]:
-    """The maps whose score is nearest to the best value, to the digits shown. Empty if all maps are equally near."""
-    gaps = [inf if s is None or not isfinite(s.value) else abs(s.value - s.best) for s in scores]
-    least = min(gaps)
-    # Four digits are shown: scores that differ by less than half of the last one look the same.
-    found = [i for i, gap in enumerate(gaps) if isfinite(gap) and gap - least < 5e-5]
-    return found if len(found) < len(scores) else []
-
-
-def _cell(score: Any, best: bool) -> str:
-    if score is None:
-        return "- "
-    spread = f" ± {score.error:.3f}" if score.error else ""
-    return f"{four_digits(score.value)}{spread}{'*' if best else ' '}"
-
-
-def print_agreement(pairs: list[dict[str, Any]]) -> None:
-    if pairs:
-        print_text()
-        rows = [
-            [
-                " – ".join(p["maps"]),
-                "-" if p["disparity"] is None else f"{p['disparity']:.4f}",
-                f"{p['neighbor_overlap']:.4f}",
-            ]
-            for p in pairs
-        ]
-        print_table(["maps", "Procrustes disparity", "shared neighbours"], rows)

@@ -10,9 +10,9 @@ from PIL import Image
 from sklearn.datasets import load_digits
 
 from mercer import TSNE, KernelPCA
-from mercer.cli.compare import ScoredMap, agreement, print_agreement, print_side_by_side
 from mercer.cli.demos.stage import Stage, title
 from mercer.cli.record import fit_facts, json_value
+from mercer.cli.scored_maps import ScoredMap, agreement, print_agreement, print_side_by_side
 from mercer.plots import INK, EmbeddingDisplay, ScreeDisplay, new_figure
 from mercer.quality import report
 from mercer.web.page import Map, Page, write_page
