@@ -48,33 +48,26 @@ CELLS = [
 CELLS += ["2020-02-30", "0x10", "1_000", "  ", "#", "true", "9" * 40, "a b", "\t"]
 VERBS = ["fit", "fit", "fit", "inspect", "compare", "evaluate", "report", "transform"]
 METHODS = ["pca", "kpca", "kda", "isomap", "tsne", "auto", "umap"]
-OPTIONS = [
+GOOD = [
+    *("--label kind", "--id nr", "--drop a", "--columns a,b", "--keep b", "--impute mean", "--impute drop"),
+    *("--encode onehot", "--encode drop", "--encode ordinal", "--scale standard", "--scale minmax", "--dtype float32"),
+    *("--seed 7", "--jobs 1", "--n-components 1", "--dry-run", "--page-columns none", "--report page.html"),
+    *("--save m.mercer", "-o c.parquet", "-o c.csv", "--quiet"),
+]
+BAD = [
+    *("--label none", "--drop a,b,c", "--columns a,a", "--impute guess", "--scale huge", "--dtype int", "--seed -1"),
     *(
-        "--label kind",
-        "--id nr",
-        "--label none",
-        "--drop a,b,c",
-        "--drop a",
-        "--columns a,b",
-        "--columns a,a",
-        "--keep kind",
+        "--jobs 0",
+        "--n-components 0",
+        "--n-components 99",
+        "--gamma -1",
+        "--gamma nan",
+        "--kernel rfb",
+        "--kernel poly",
     ),
-    *("--impute mean", "--impute drop", "--impute guess", "--encode onehot", "--encode drop", "--encode ordinal"),
-    *("--scale standard", "--scale minmax", "--scale huge", "--dtype float32", "--dtype int", "--seed -1", "--seed 7"),
-    *("--jobs 0", "--jobs 1", "--n-components 0", "--n-components 1", "--n-components 99", "--gamma -1", "--gamma nan"),
-    *("--kernel rfb", "--kernel poly", "--perplexity 900", "--perplexity 5", "--n-neighbors 900", "--n-neighbors 0"),
-    *("--memory-limit 1kB", "--memory-limit x", "--dry-run", "--json", "--page-columns none", "--page-columns zzz"),
-    *("--report page.html", "--report page.csv", "--save m.mercer", "--save m.csv", "-o nowhere/c.csv", "-o c.docx"),
-    *(
-        "-o c.parquet",
-        "-o t.csv",
-        "--config t.csv",
-        "--config run.json",
-        "--second t.csv",
-        "--nope",
-        "--strict",
-        "-o ''",
-    ),
+    *("--perplexity 900", "--perplexity 5", "--n-neighbors 900", "--n-neighbors 0", "--memory-limit 1kB", "--json"),
+    *("--memory-limit x", "--page-columns zzz", "--report page.csv", "--save m.csv", "-o nowhere/c.csv", "-o c.docx"),
+    *("-o t.csv", "--config t.csv", "--config run.json", "--second t.csv", "--nope", "--strict", "-o ''"),
 ]
 
 
@@ -106,7 +99,8 @@ def table(rng: random.Random) -> bytes:
 
 def words(rng: random.Random) -> list[str]:
     verb = rng.choice(VERBS)
-    given = shlex.split(" ".join(rng.sample(OPTIONS, rng.randint(0, 3))))
+    options = rng.sample(GOOD, rng.randint(0, 4)) + (rng.sample(BAD, 1) if rng.random() < 0.4 else [])
+    given = shlex.split(" ".join(options)) if verb != "inspect" or rng.random() < 0.1 else []
     files = {
         "compare": ["t.csv", "--methods", ",".join(rng.sample(METHODS[:4], 2))],
         "evaluate": ["t.csv", rng.choice(["t.csv", "none.csv", "."])],

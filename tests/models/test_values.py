@@ -197,7 +197,7 @@ def test_what_contains_itself_is_refused(tmp_path):
     ],
     ids=lambda node: str(node)[:60],
 )
-def test_nodes_that_are_none(node):
+def test_nodes_that_describe_nothing(node):
     with pytest.raises(Mismatch):
         Reader({"v": np.arange(3.0)}, find_declaration).value(node, "here")
 
