@@ -34,6 +34,7 @@ GROUPS = {
     "faces": "Is it a face, and whose?",
     "tables": "Reading tables",
     "page": "Pages in a browser",
+    "memory": "Memory: planned, allowed and taken",
     "gpu": "On a GPU",
 }
 
@@ -57,8 +58,8 @@ class Case:
 
     id: str
     group: str
-    # kpca, pca, transform, kda, kcca, isomap, solve, neighbors, embedding, scores, quality, table, page: how it is
-    # measured and judged
+    # kpca, pca, transform, kda, kcca, isomap, solve, neighbors, embedding, scores, quality, table, page, memory: how
+    # it is measured and judged
     kind: str
     n: int
     d: int
@@ -93,6 +94,7 @@ def all_cases() -> list[Case]:
         *_faces(quick=False),
         *_tables("csv-1gb", 1_020_000),
         *_page(1_000_000),
+        *_memory((2000, 10_000, 30_000)),
     ]
 
 
@@ -118,6 +120,7 @@ def quick_cases() -> list[Case]:
         *_faces(quick=True),
         *_tables("csv-1gb", 4000),
         *_page(5000),
+        *_memory((1000,)),
     ]
     return [replace(case, rounds=min(case.rounds, 3)) for case in cases]
 
@@ -459,3 +462,70 @@ def _page(n: int) -> list[Case]:
     )
     words = f"{n:,} points with ids, a column of ten classes and one of numbers; 1440 × 900 pixels"
     return [Case("page", "page", "page", n, 2, 1, who, settings=words)]
+
+
+def _memory(sizes: tuple[int, ...]) -> list[Case]:
+    """Every estimator that can be large, with each of its methods, on few and many columns, once on sparse rows."""
+    few, middle, many = {"d": 3}, {"d": 50}, {"d": 784}
+    single, texts = {"d": 50, "dtype": "float32"}, {"d": 2**16, "stored": 60}
+    labels, views = {"d": 50, "labels": True}, {"d": 50, "second": True}
+    kernel = {"kernel": "rbf", "gamma": "median"}
+    pca, lda, cca = "KernelPCA", "KernelDiscriminantAnalysis", "KernelCCA"
+
+    def fit(words: str, what: str, data: dict[str, Any], most: int = 10**9, **params: Any) -> tuple[int, Competitor]:
+        return most, Competitor(f"{what}, {words}", MERCER, what, {"data": data, **params})
+
+    fits = [
+        fit("k = 10, d = 50", pca, middle, n_components=10, **kernel),
+        fit("k = 10, d = 50, float32", pca, single, n_components=10, **kernel),
+        fit("k = 10, d = 784", pca, many, n_components=10, **kernel),
+        fit("k = 50, d = 3, tol = 1e-5", pca, few, n_components=50, tol=1e-5, **kernel),
+        fit("k = 10, sparse", pca, texts, n_components=10, kernel="cosine"),
+        fit("every component", pca, middle, 5000, kernel="rbf", gamma="median"),
+        fit("dense, k = 10", pca, middle, 5000, n_components=10, eigen_solver="dense", **kernel),
+        fit("randomized", pca, middle, n_components=10, eigen_solver="randomized", **kernel),
+        fit("arpack", pca, middle, 10_000, n_components=10, eigen_solver="arpack", **kernel),
+        fit("power", pca, middle, 10_000, n_components=2, eigen_solver="power", tol=1e-3, **kernel),
+        fit("rpcholesky, rank 500", pca, middle, n_components=10, eigen_solver="rpcholesky", rank=500, **kernel),
+        fit("exact", lda, labels, 20_000, **kernel),
+        fit("rank 1000", lda, labels, rank=1000, **kernel),
+        fit("rank auto", lda, labels, rank="auto", **kernel),
+        fit("exact", cca, views, 5000, rank=None, **kernel),
+        fit("rank 500", cca, views, rank=500, **kernel),
+        fit("rank 500", "KernelMap", middle, rank=500, **kernel),
+        fit("rank 500, float32", "KernelMap", single, rank=500, **kernel),
+        fit("Fourier, 1000", "KernelMap", middle, method="fourier", rank=1000, **kernel),
+        fit("ridge, rank 500", "Kernelized", labels, estimator="ridge", rank=500, **kernel),
+        fit(
+            "kernel PCA, k = 10",
+            "NoveltyDetector",
+            middle,
+            10_000,
+            estimator={"class": "KernelPCA", "n_components": 10, "kernel": "rbf", "gamma": "median"},
+        ),
+        fit("PCA, k = 10", "NoveltyDetector", middle, estimator={"class": "PCA", "n_components": 10}),
+        fit("exact, d = 3", "Isomap", few, n_neighbors=10),
+        fit("200 landmarks, d = 3", "Isomap", few, n_neighbors=10, landmarks=200),
+        fit("rows", "ClassicalMDS", middle, n_components=2),
+        fit("distances", "ClassicalMDS", {"d": 50, "distances": True}, 10_000, n_components=2, metric="precomputed"),
+        fit("d = 50", "SNE", middle, max_iter=300),
+        fit("d = 50", "TSNE", middle, max_iter=300),
+        fit("d = 784, float32", "TSNE", {"d": 784, "dtype": "float32"}, max_iter=300),
+        fit("d = 50", "PCA", middle, n_components=10),
+        fit("d = 784", "PCA", many, n_components=10),
+        fit("d = 784, full", "PCA", many, 10_000, n_components=10, svd_solver="full"),
+        fit("sparse", "PCA", texts, n_components=10),
+    ]
+    return [
+        Case(
+            f"memory-{n}",
+            "memory",
+            "memory",
+            n,
+            50,
+            10,
+            tuple(one for most, one in fits if n <= most),
+            settings=f"{n:,}",
+        )
+        for n in sizes
+    ]

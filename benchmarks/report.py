@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from benchmarks import memory
 from benchmarks.cases import GROUPS, PEERS, SKLEARN, SLACK, all_cases
 from benchmarks.targets import best_peer, memory_ratio, mercer_row, scoreboard, time_ratio
 
@@ -92,6 +93,10 @@ _NOTES = {
     "of its columns.",
     "page": "From the moment headless Chromium gets the file's address until it has drawn the points. The memory is "
     "that of all its processes together.",
+    "memory": "Each fit is the first in a fresh process. Planned is `plan(X).peak_bytes`. Taken is the peak of "
+    "resident memory during `plan` and `fit`, less what interpreter, imports and data held before. The least limit is "
+    "the smallest memory_limit that the plan accepts; another process fits under it. Rows are drawn around ten "
+    "centres, with a decaying spectrum; sparse rows have 60 of 65,536 columns.",
     "gpu": "Clusters with a decaying spectrum; the memory is that of the GPU. The residual is recomputed in float64 on"
     " the GPU. At 20,000 samples in float64 the eigenvalues are compared with those that the CPU finds.",
 }
@@ -165,6 +170,8 @@ def _section(group: str, title: str, cases: dict[str, Figures], machines: dict[s
     parts = [f"## {title}\n", f"`{group}`, machine {', '.join(where)}. {_NOTES.get(group, '')}".rstrip() + "\n"]
     if group == "faces":
         return "\n".join([*parts, _qualities(cases)])
+    if group == "memory":
+        return "\n".join([*parts, memory.section(cases, table)])
     if len(cases) > 2 and any(best_peer(case) for case in cases.values()):
         parts.append(_overview(cases))
     if len(cases) == 1:

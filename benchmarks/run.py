@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import data, embedding, faces, judge, neighbors, quality, tables
+from benchmarks import data, embedding, faces, judge, memory, neighbors, quality, tables
 from benchmarks.cases import AUTO_POWER, SLACK, Case, Competitor
 
 RESULTS = data.ROOT / "benchmarks" / "results"
@@ -44,6 +44,8 @@ def run_case(case: Case, repeats: int) -> dict[str, Any]:
     """The figures of a case: a row a competitor. Raw measurements go to results/<id>.jsonl as they come."""
     if case.kind == "quality":
         return faces.run_case(case, repeats)
+    if case.kind == "memory":
+        return memory.run_case(case)
     RESULTS.mkdir(exist_ok=True)
     log = RESULTS / f"{case.id}.jsonl"
     log.unlink(missing_ok=True)

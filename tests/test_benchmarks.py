@@ -11,8 +11,10 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import data, embedding, faces, judge, neighbors, report, run, targets
+from benchmarks import data, embedding, faces, judge, memory, neighbors, report, run, targets
 from benchmarks.cases import GROUPS, MERCER, SKLEARN, Competitor, all_cases, chosen, quick_cases
+
+from mercer import KernelPCA
 
 
 def row(library, seconds, **more):
@@ -326,6 +328,29 @@ def test_tables_are_rectangular():
 
 def test_the_page_is_the_rendering_of_the_figures():
     assert report.render(report.load()) == report.DOCS.read_text(), "run `python -m benchmarks --render`"
+
+
+# --- memory ----------------------------------------------------------------------------------------------
+
+
+def test_memory_is_compared_either_way_and_with_the_limit():
+    fits = [("a", 100e6, 125e6, {"limit_bytes": 50e6, "limited_bytes": 55e6}), ("b", 100e6, 50e6, {})]
+    rows = [
+        {"competitor": name, "library": MERCER, "planned_bytes": planned, "taken_bytes": taken, "seconds": 1.0, **more}
+        for name, planned, taken, more in fits
+    ]
+    page = report.render({"cases": {"memory-2000": figures(*rows, group="memory", tol=None)}})
+    assert "Off by 2.00× at worst and by 1.62× in the median" in page and "1.10× of it at worst" in page
+    assert "| a case | a | 100 MB | 125 MB | 1.25× | 50 MB | 1.10× | 1.0 s |" in page
+    assert "| a case | b | 100 MB | 50 MB | 0.50× | – | – | 1.0 s |" in page
+
+
+def test_the_least_limit_is_the_one_that_the_plan_accepts():
+    data = memory.rows_for({"d": 3}, 200)
+    model = KernelPCA(2, kernel="rbf")
+    least = memory.least_limit(model, data)
+    assert model.set_params(memory_limit=least).plan(*data).fits
+    assert not model.set_params(memory_limit=int(0.98 * least)).plan(*data).fits
 
 
 # --- neighbours ----------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mercer.memory import available_bytes, forget_pages, format_bytes, parse_bytes
+from mercer.memory import UNLIMITED, available_bytes, cgroup_bytes, forget_pages, format_bytes, parse_bytes
 
 
 @pytest.mark.parametrize(
@@ -74,3 +74,38 @@ def test_pages_of_a_file_are_given_back_and_nothing_is_lost(tmp_path):
     forget_pages(written[:5])
     assert (written[1] == -2.0).all() and (np.load(path)[1] == -2.0).all()
     forget_pages(np.ones(3))  # no map at all
+
+
+# --- limits of containers, jobs and processes ----------------------------------------------------------
+
+
+def group(folder, most, used, cached=0):
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "memory.max").write_text(f"{most}\n")
+    (folder / "memory.current").write_text(f"{used}\n")
+    (folder / "memory.stat").write_text(f"anon 1\ninactive_file {cached}\n")
+
+
+def test_the_tightest_of_the_groups_around_a_job_counts(tmp_path):
+    mine, root = tmp_path / "cgroup", tmp_path / "fs"
+    mine.write_text("0::/slurm/job_7/step_0\n")
+    group(root / "slurm" / "job_7" / "step_0", "max", 100)
+    group(root / "slurm" / "job_7", 4000, 3000, cached=500)
+    group(root / "slurm", 10**6, 5000)
+    assert cgroup_bytes(mine, root) == 1500
+
+
+def test_groups_of_the_first_version(tmp_path):
+    mine, folder = tmp_path / "cgroup", tmp_path / "fs" / "memory" / "job"
+    mine.write_text("5:cpu,cpuacct:/job\n4:memory:/job\n")
+    folder.mkdir(parents=True)
+    (folder / "memory.limit_in_bytes").write_text("900")
+    (folder / "memory.usage_in_bytes").write_text("200")
+    (folder / "memory.stat").write_text("inactive_file 50")
+    assert cgroup_bytes(mine, tmp_path / "fs") == 750
+
+
+def test_without_groups_nothing_is_limited(tmp_path):
+    assert cgroup_bytes(tmp_path / "none", tmp_path) == UNLIMITED
+    (tmp_path / "cgroup").write_text("0::/\nnonsense\n")
+    assert cgroup_bytes(tmp_path / "cgroup", tmp_path) == UNLIMITED

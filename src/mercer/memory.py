@@ -6,10 +6,12 @@ import mmap
 import os
 import re
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+UNLIMITED = 2**62  # more bytes than any machine has
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _BINARY = {"KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
 
@@ -61,19 +63,63 @@ def _ask_system() -> int:
         with open("/proc/meminfo") as lines:
             for line in lines:
                 if line.startswith("MemAvailable:"):
-                    return min(int(line.split()[1]) * 1024, _cgroup_bytes())
+                    return max(0, min(int(line.split()[1]) * 1024, cgroup_bytes(), address_bytes()))
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
     except (OSError, ValueError, AttributeError):
         return 4 * 10**9
 
 
-def _cgroup_bytes() -> int:
-    """What a container still allows; without a limit, more than any machine has."""
+def cgroup_bytes(cgroup: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cgroup")) -> int:
+    """What the container or the batch job of this process still allows; without a limit, more than any machine has.
+
+    A job lies in a group inside other groups, and the limit of each of them holds.
+    """
     try:
-        with open("/sys/fs/cgroup/memory.max") as limit, open("/sys/fs/cgroup/memory.current") as used:
-            return int(limit.read()) - int(used.read())
+        lines = [line.split(":", 2) for line in cgroup.read_text().splitlines()]
+    except OSError:
+        return UNLIMITED
+    groups = []
+    for _, controllers, path in (line for line in lines if len(line) == 3):
+        if controllers == "":
+            groups.append((root, path, "memory.max", "memory.current"))
+        elif "memory" in controllers.split(","):
+            groups.append((root / "memory", path, "memory.limit_in_bytes", "memory.usage_in_bytes"))
+    return min((_group_bytes(*group) for group in groups), default=UNLIMITED)
+
+
+def _group_bytes(base: Path, path: str, most: str, used: str) -> int:
+    """The least that the group at `path` and the groups around it leave free."""
+    free, folder = UNLIMITED, base / path.strip("/")
+    for group in [folder, *folder.parents]:
+        try:
+            left = int((group / most).read_text()) - int((group / used).read_text())
+            stat = (group / "memory.stat").read_text().split()
+            left += int(stat[stat.index("inactive_file") + 1])  # pages of files, which the system gives up at once
+            free = min(free, left)
+        except (OSError, ValueError):
+            pass  # this group has no limit, or lies outside what a container shows
+        if group == base:
+            break
+    return free
+
+
+def address_bytes() -> int:
+    """Half of the addresses that RLIMIT_AS (`ulimit -v`) leaves to this process; more than any machine has without it.
+
+    The other half is for what takes addresses and hardly any memory: stacks of threads, libraries, reserves of malloc.
+    """
+    try:
+        import resource
+    except ImportError:  # there is no such limit on Windows
+        return UNLIMITED
+    most = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if most == resource.RLIM_INFINITY:
+        return UNLIMITED
+    try:
+        taken = int(Path("/proc/self/statm").read_text().split()[0]) * mmap.PAGESIZE
     except (OSError, ValueError):
-        return 2**62
+        return UNLIMITED
+    return max(0, most - taken) // 2
 
 
 def numbers_per_row(X: Any) -> int:

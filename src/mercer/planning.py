@@ -11,15 +11,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mercer.exceptions import MemoryLimitError
-from mercer.memory import format_bytes, parse_bytes
+from mercer.memory import address_bytes, format_bytes, parse_bytes
 
 DEFAULT_SHARE = 0.5  # of the free memory, where no limit is given: the rest of the machine has work to do as well
-COMPILED_CODE = 90_000_000  # bytes that numba, LLVM and the compiled loops take, once in a process
-LIBRARIES = 3_500_000  # bytes that BLAS takes for the buffers of its threads, and Python for modules and objects
+# Tiles are kept to save time, and without a limit nobody has allowed the memory for it. Reading a kept tile back takes
+# half the time of computing it for 50 columns and a tenth for 800, but filling fresh memory costs as much as one to
+# three passes. So little is lost by keeping less, and a job of a batch queue seldom has less than 2 GB.
+KEPT_SHARE, KEPT_MOST = 0.25, 2 * 10**9  # of the free memory, and bytes
+COMPILED_CODE = 100_000_000  # bytes that numba, LLVM and the compiled loops take, once in a process
+LIBRARIES = 9_000_000  # bytes that BLAS takes for the buffers of its threads, and Python for modules and objects
 
 Parts = Mapping[str, int]
 
@@ -78,9 +82,9 @@ class Plan:
     footprint : the parts of the memory that the fit needs
     limit : bytes that the fit may take: `memory_limit`, or half of the free memory
     limit_given : whether the limit is the user's
-    keep_bytes : of tiles that the fit keeps between passes, because the limit allows it; fewer would only be slower
-    code_bytes : of libraries and compiled code that the first fit in a process loads. They stay, and no limit counts
-        them
+    keep_bytes : of tiles that the fit keeps between passes; fewer would only be slower. As many as the user's limit
+        allows; without one, at most a quarter of the free memory and 2 GB
+    code_bytes : of libraries and compiled code that the first fit in a process loads, and that stay
     tile : rows of a tile of the kernel matrix; 0 where there are none
     alternatives : changes that would fit, smallest change first; empty where the plan fits
     """
@@ -103,13 +107,13 @@ class Plan:
 
     @property
     def needed_bytes(self) -> int:
-        """The least that the fit works with. More than the limit is refused."""
-        return self.footprint.peak
+        """The least that the fit works with, new code included. More than the limit is refused."""
+        return self.footprint.peak + self.code_bytes
 
     @property
     def peak_bytes(self) -> int:
-        """What the fit will add to the process at most: what it needs, the tiles that it keeps, and new code."""
-        return self.needed_bytes + self.keep_bytes + self.code_bytes
+        """What the fit will add to the process at most: what it needs, and the tiles that it keeps."""
+        return self.needed_bytes + self.keep_bytes
 
     @property
     def room_bytes(self) -> int:
@@ -120,10 +124,21 @@ class Plan:
     def fits(self) -> bool:
         return self.needed_bytes <= self.limit
 
+    def keeping(self, wanted: int, free: int, most: int = KEPT_MOST) -> Plan:
+        """The plan with up to `wanted` bytes of kept tiles; without a limit, `most` and a share of `free` at most."""
+        allowed = self.room_bytes if self.limit_given else min(self.room_bytes, most, int(KEPT_SHARE * free))
+        return replace(self, keep_bytes=min(wanted, allowed))
+
     def refuse(self) -> None:
         """Raise MemoryLimitError where the plan does not fit."""
         if not self.fits:
             raise MemoryLimitError(self._refusal())
+        if self.needed_bytes > address_bytes():
+            raise MemoryLimitError(
+                f"{self.estimator} of {self.rows:,} rows by {self.method} needs {format_bytes(self.needed_bytes)}, "
+                f"more than the {format_bytes(address_bytes())} that the limit on addresses (RLIMIT_AS, `ulimit -v`) "
+                "leaves. Nothing was allocated. Raise that limit."
+            )
 
     def _refusal(self) -> str:
         tries = [str(alternative) for alternative in self.alternatives]

@@ -118,6 +118,7 @@ def test_equal_to_scikit_learn(solver, whiten, shape):
 def test_the_same_number_of_components(n_components):
     ours, theirs = (P(n_components).fit(X) for P in (PCA, sklearn.decomposition.PCA))
     assert ours.n_components_ == theirs.n_components_
+    assert type(ours.n_components_) is type(theirs.n_components_)  # programs format it
 
 
 def test_more_accurate_than_scikit_learn_far_from_the_origin():

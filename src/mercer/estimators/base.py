@@ -16,6 +16,7 @@ from sklearn.utils.validation import validate_data
 
 from mercer.backends import adopt, is_foreign, namespace
 from mercer.kernels.discrete import as_strings
+from mercer.numeric_input import refuse_not_numeric
 from mercer.planning import Alternative, Plan
 
 FLOATS = (np.float64, np.float32)
@@ -150,6 +151,7 @@ class Estimator(Planned, Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         if self._is_plain(X, reset=reset, **checks):
             self.n_features_in_ = X.shape[1]
             return X.copy(order="K") if checks.get("copy") else X, restore
+        refuse_not_numeric(X)
         checks = {"dtype": FLOATS, "accept_sparse": accept_sparse} | checks
         return validate_data(self, X, reset=reset, **checks), restore
 

@@ -130,7 +130,7 @@ class ClassicalMDS(Estimator):
         if self._precomputed():
             self._scale_matrix(X, plan, time.perf_counter())
         else:
-            self._scale_rows(X, plan.limit)
+            self._scale_rows(X)
         self._set_spectrum()
         return self.embedding_
 
@@ -146,7 +146,7 @@ class ClassicalMDS(Estimator):
     def _draft(self, X: Any, y: Any = None) -> Plan:
         n, k = X.shape[0], min(self.n_components, X.shape[0])
         if not self._precomputed():
-            return replace(self._kernel_pca(X, self.memory_limit)._draft(X), estimator=type(self).__name__)
+            return replace(self._kernel_pca(X)._draft(X), estimator=type(self).__name__)
         solver, reason = choose_solver(n, k) if self.eigen_solver == "auto" else (self.eigen_solver, "asked for")
         limit = limit_of(self.memory_limit, available_bytes())
         given = self.memory_limit is not None
@@ -156,19 +156,18 @@ class ClassicalMDS(Estimator):
     def _lighter(self, plan: Plan) -> list[dict[str, Any]]:
         return [{"eigen_solver": "krylov"}] if plan.method == "dense" else []
 
-    def _kernel_pca(self, X: Any, limit: Any) -> KernelPCA:
+    def _kernel_pca(self, X: Any) -> KernelPCA:
         return KernelPCA(
             n_components=min(self.n_components, X.shape[0]),
             kernel=self._kernel(),
-            memory_limit=limit,
+            memory_limit=self.memory_limit,
             copy_X=False,
             **self._given(),
         )
 
-    def _scale_rows(self, X: Any, limit: int) -> None:
-        self.kernel_pca_ = self._kernel_pca(X, limit)
+    def _scale_rows(self, X: Any) -> None:
+        self.kernel_pca_ = self._kernel_pca(X)
         self.embedding_ = self.kernel_pca_.fit_transform(X)
-        self.kernel_pca_.memory_limit = self.memory_limit
 
     def _scale_matrix(self, D: np.ndarray, plan: Plan, started: float) -> None:
         _refuse_no_distances(D)

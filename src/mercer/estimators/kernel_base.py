@@ -19,7 +19,8 @@ from mercer.kernels.discrete import Precomputed
 from mercer.kernels.kernel import simple_kernels
 from mercer.kernels.resolve import LENGTH_NAMES
 from mercer.linalg.eigen import SMALL
-from mercer.planning import Footprint, Plan, code_bytes, limit_of
+from mercer.memory import UNLIMITED, available_bytes
+from mercer.planning import KEPT_MOST, Footprint, Plan, code_bytes, limit_of
 
 # scikit-learn's declaration of valid values, for the parameters that every estimator with a kernel has.
 KERNEL_CONSTRAINTS: dict[str, list[Any]] = {
@@ -109,6 +110,12 @@ class KernelEstimator(Estimator):
         compiled = compiled and not is_foreign(X) and X.shape[0] > SMALL and needs_compiled_code(unbound_kernel(self))
         fields = {"limit": limit, "limit_given": self.memory_limit is not None, "code_bytes": code_bytes(compiled)}
         return Plan(type(self).__name__, X.shape[0], method, reason, footprint, **{**fields, **more})
+
+    def _keeping(self, X: Any, wanted: int, plan: Plan) -> Plan:
+        """The plan with up to `wanted` bytes of kept tiles. The memory of a device is all for what runs there."""
+        on_host = not is_foreign(X) or str(placement(X).get("device", "cpu")) == "cpu"
+        free = available_bytes() if on_host else UNLIMITED
+        return plan.keeping(wanted, free, most=KEPT_MOST if on_host else UNLIMITED)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

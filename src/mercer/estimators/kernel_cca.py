@@ -50,6 +50,7 @@ from mercer.models.fields import (
     tuple_of,
     whole,
 )
+from mercer.numeric_input import refuse_not_numeric
 from mercer.planning import Plan
 from mercer.random_state import generator_from
 from mercer.spectral.canonical import View, canonical_pairs
@@ -572,6 +573,7 @@ class SecondView(KernelEstimator):
         if is_foreign(Y):
             Y = namespace(Y).reshape(Y, (-1, 1)) if Y.ndim == 1 else Y
             return self._check_foreign(Y, reset=reset, **checks), restore
+        refuse_not_numeric(Y, "y")
         _check_feature_names(self, Y, reset=reset)
         checks = {"dtype": FLOATS, "accept_sparse": accept_sparse} | checks
         Y = check_array(_column(Y), input_name="y", estimator=self.owner, **checks)

@@ -84,7 +84,8 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
     n_jobs : int or None
         Threads; None is all cores.
     memory_limit : int, str or None
-        Bytes, or text such as "4GB"; None is half of what is free. A fit that needs more is refused before it starts.
+        Bytes that a fit may add to the process, or text such as "4GB". A fit that needs more is refused before it
+        starts. None: half of the free memory, of which at most 2 GB hold tiles that are kept between passes.
 
     Attributes
     ----------
@@ -208,8 +209,8 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
         self._forget("reg_path_")
         X, _ = self._samples(X, reset=True, copy=True)
         classes = self._classes(X, y)
-        self._bind(X)
         plan = self._checked(self._draft(X, y), X, y)
+        self._bind(X)
         tol = float(self.tol) or default_tol(answer_dtype(X))
         found = find_discriminants(
             self.kernel_.centered_form(X),
@@ -220,7 +221,7 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
                 self.rank,
                 tol,
                 self.max_iter,
-                plan.room_bytes,
+                plan.keep_bytes,
                 plan.limit,
                 self.random_state,
                 self.n_jobs,
@@ -247,7 +248,7 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
         plan = self._plan_of(X, "conjugate gradients", f"the matrix of {n:,} rows is streamed in tiles", footprint)
         tol = float(self.tol) or default_tol(answer_dtype(X))
         kept = kept_tiles(n, TILE, 4 if tol >= 2 * SINGLE_FLOOR else 8)
-        return replace(plan, keep_bytes=min(kept, plan.room_bytes), tile=TILE)
+        return self._keeping(X, kept, replace(plan, tile=TILE))
 
     def _lighter(self, plan: Plan) -> list[dict[str, Any]]:
         return [{"rank": rank} for rank in ("auto", 500, 100) if rank != self.rank]

@@ -101,7 +101,8 @@ class KernelPCA(KernelEstimator):
     n_jobs : int or None
         Threads; None is all cores.
     memory_limit : int, str or None
-        Bytes, or text such as "4GB"; None is half of what is free. A fit that needs more is refused before it starts.
+        Bytes that a fit may add to the process, or text such as "4GB". A fit that needs more is refused before it
+        starts. None: half of the free memory, of which at most 2 GB hold tiles that are kept between passes.
     rank : int or None
         Columns of the factor of "rpcholesky"; None is 10 per component, at least 100.
     verbose : bool
@@ -274,17 +275,22 @@ class KernelPCA(KernelEstimator):
         self._forget("null_eigenvalues_", "preimage_", "dual_coef_", "X_transformed_fit_")
         self._refuse_kernel()
         X, restore = self._samples(X, reset=True, copy=self.copy_X)
+        draft = self._checked(self._draft(X), X)  # what does not fit is refused before the search for a width allocates
         self._bind(X)
         self._refuse_rows(X)
         k = self._wanted(X)
-        plan, settings = self._checked(self._plan(X, k), X), self._settings(k)
+
+        def replan(k: int) -> Plan:  # code that the search for a width has loaded meanwhile is this fit's all the same
+            return self._checked(self._plan(X, k, draft.code_bytes), X)
+
+        plan, settings = replan(k), self._settings(k)
         working = self.kernel_.centered_form(X)
         if self.verbose:
             _say(str(plan))
         if plan.solver == "rpcholesky":
             found = factor_components(working, X, plan, settings)
         else:
-            found = exact_components(working, X, plan, settings, lambda k: self._checked(self._plan(X, k), X))
+            found = exact_components(working, X, plan, settings, replan)
         self._keep(found)
         self.report_ = Report(
             found.solver or plan.method,
@@ -353,7 +359,7 @@ class KernelPCA(KernelEstimator):
             monitor=_say_progress if self.verbose else None,
         )
 
-    def _plan(self, X, k: int) -> Plan:
+    def _plan(self, X, k: int, code: int | None = None) -> Plan:
         work, rank = self._workload(X, copied=self.copy_X), self._rank(X.shape[0], k)
         solver, reason = self.eigen_solver, "asked for"
         limit = limit_of(self.memory_limit, backend_of(X if X.ndim == 2 else np.empty(0)).free_bytes(X))
@@ -367,8 +373,8 @@ class KernelPCA(KernelEstimator):
         if work.n > SMALL and solver not in ("dense", "rpcholesky"):
             # float32 tiles alone reach a coarse tolerance; a finer one is finished on float64 tiles.
             kept = kept_tiles(work.n, tile, 4 if self._tolerance_for(X) >= 2 * SINGLE_FLOOR else 8)
-        room = max(0, limit - footprint.peak)
-        return self._plan_of(X, solver, reason, footprint, limit=limit, keep_bytes=min(kept, room), tile=tile)
+        fields: dict[str, Any] = {"limit": limit, "tile": tile, **({} if code is None else {"code_bytes": code})}
+        return self._keeping(X, kept, self._plan_of(X, solver, reason, footprint, **fields))
 
     def _rank(self, n: int, k: int) -> int:
         return min(n, self.rank or max(100, 10 * k))

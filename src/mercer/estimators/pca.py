@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from math import sqrt
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -429,7 +429,8 @@ class PCA(Estimator):
             )
         k = choose_dimension(wanted, variances, n)
         kept = axes.variances[:k]
-        self.n_samples_, self.n_components_ = n, k
+        # A number that the data decides is NumPy's, as scikit-learn's is: programs that format it rely on that.
+        self.n_samples_, self.n_components_ = n, k if isinstance(wanted, Integral) else cast(int, np.int64(k))
         self.mean_ = axes.mean
         self.components_ = xp.asarray(axes.directions[:k, :], copy=True)
         self.explained_variance_ = xp.asarray(kept, copy=True)

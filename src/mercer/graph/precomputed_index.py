@@ -13,6 +13,7 @@ from mercer.graph.block_index import BlockIndex
 from mercer.graph.neighbor_index import NeighborIndex, Neighbors
 from mercer.graph.row_checks import FLOATS, refuse_foreign
 from mercer.models.fields import THREADS, SavedRecord, floats, sparse, text
+from mercer.numeric_input import refuse_not_numeric
 
 
 class MatrixIndex(BlockIndex):
@@ -118,6 +119,7 @@ def _check_graph(graph: Any) -> sp.csr_array:
         raise TypeError(
             f"The index holds a sparse graph of distances. New rows must be one too, not {type(graph).__name__}."
         )
+    refuse_not_numeric(graph, "The sparse graph")
     graph = sp.csr_array(check_array(graph, accept_sparse="csr", dtype=FLOATS, ensure_all_finite=False))
     if not graph.has_canonical_format:
         graph = graph.copy()
@@ -131,6 +133,7 @@ def _check_graph(graph: Any) -> sp.csr_array:
 
 def _check_matrix(D: Any) -> np.ndarray:
     refuse_foreign(D)
+    refuse_not_numeric(D, "The matrix of distances")
     D = check_array(D, accept_sparse=False, dtype=FLOATS)
     _refuse_negative(D)
     return D

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_array
 
 from mercer.backends import is_foreign
+from mercer.numeric_input import refuse_not_numeric
 
 FLOATS = (np.float64, np.float32)
 
@@ -24,6 +25,7 @@ def refuse_foreign(X: Any) -> None:
 def check_rows(X: Any, like: Any = None, **checks: Any) -> Any:
     """X as a dense array in C order or a CSR array with sorted columns; as wide and as precise as `like`."""
     refuse_foreign(X)
+    refuse_not_numeric(X)
     dtype = FLOATS if like is None else like.dtype
     X = check_array(X, accept_sparse="csr", dtype=dtype, order="C", **checks)
     if like is not None and X.shape[1] != like.shape[1]:

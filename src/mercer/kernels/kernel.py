@@ -25,6 +25,7 @@ from sklearn.utils.validation import check_array
 from mercer.backends import is_foreign, namespace, placement
 from mercer.kernels.kernel_fields import KERNEL, per_column
 from mercer.models.fields import SavedRecord, anything, finite
+from mercer.numeric_input import refuse_not_numeric
 
 
 @dataclass(frozen=True)
@@ -135,6 +136,7 @@ class Kernel(ABC):
     def _plain(self, X: Any) -> Any:
         if is_foreign(X) or self.accepts != "vectors":
             return X
+        refuse_not_numeric(X)
         return check_array(X, accept_sparse="csr", dtype=(np.float64, np.float32))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:

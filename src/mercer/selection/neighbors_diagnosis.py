@@ -20,6 +20,7 @@ from mercer.graph.row_checks import refuse_foreign
 from mercer.graph.shortcut_edges import EdgeList, EdgeLoads, edge_loads, shortcuts
 from mercer.kernels import Kernel
 from mercer.linalg.eigen import SMALL
+from mercer.numeric_input import refuse_not_numeric
 from mercer.random_state import generator_from, seed_from
 from mercer.selection.neighbors_recommendation import choose
 from mercer.selection.neighbors_result import NeighborsDiagnosis, records
@@ -169,6 +170,7 @@ def _rows(X: Any, metric: Any, precomputed: bool) -> Any:
     if isinstance(metric, Kernel) and metric.accepts == "strings":
         return read_samples(X, metric, least=3)
     refuse_foreign(X)
+    refuse_not_numeric(X)
     X = check_array(X, accept_sparse="csr", dtype=FLOATS, ensure_min_samples=3, ensure_all_finite=not precomputed)
     if precomputed and X.shape[0] != X.shape[1]:
         raise ValueError(f"Precomputed distances must be a square matrix (n_samples, n_samples), not {X.shape}.")

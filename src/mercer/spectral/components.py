@@ -197,7 +197,7 @@ def _operator(kernel: Kernel, X: Any, plan: Plan, settings: Settings) -> Centere
         kernel,
         X,
         precision=namespace(X).float64,
-        keep_bytes=plan.room_bytes,
+        keep_bytes=plan.keep_bytes,
         keep_from=1,
         tile=plan.tile if X.shape[0] > plan.tile else None,
         n_jobs=settings.n_jobs,
