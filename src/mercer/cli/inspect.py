@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from textwrap import TextWrapper
 from typing import Any
 
 import click
 
-from mercer.cli.console import Console, amount, print_json, print_pairs, print_table, print_text, spoken
+from mercer.cli.console import Console, amount, print_json, print_pairs, print_table, print_text, spoken, terminal_width
 from mercer.cli.errors import unsuitable
 from mercer.cli.methods import HIDDEN
 from mercer.cli.options import json_option, run_options, verb
@@ -91,7 +92,16 @@ def print_facts(about: dict[str, Any]) -> None:
         print_text()
         print_text("Options for mercer fit:", bold=True)
         for line in about["suggestions"]:
-            print_text(f"  {line}")
+            _print_wrapped(f"  {line}")
+
+
+def _print_wrapped(text: str) -> None:
+    """Print text in lines that fit the terminal. Words stay whole, so that options can be copied; a pipe gets one line."""
+    lines = TextWrapper(
+        terminal_width() or 10**6, subsequent_indent=" " * 6, break_long_words=False, break_on_hyphens=False
+    )
+    for line in lines.wrap(text):
+        print_text(line)
 
 
 def _column_line(name: str, facts: dict[str, Any]) -> list[str]:
