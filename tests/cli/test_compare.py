@@ -50,6 +50,14 @@ def test_every_method_has_the_same_number_of_dimensions(shell, methods, count):
         assert len(shell.record(f"maps/{name}.run.json")["coordinates"]) == count
 
 
+def test_a_comparison_that_fails_leaves_no_folder(shell):
+    words = ["flowers.csv", "--methods", "pca,kpca"]
+    shell("compare", *words, "--label", "nothing", "-o", "new/maps", status=3)
+    assert not (shell.folder / "new").exists()
+    (shell.folder / "file").write_text("")
+    assert "Cannot write to file" in shell("compare", *words, "-o", "file/maps", status=1).stderr
+
+
 def test_compare_as_json(shell):
     found = json.loads(shell("compare", *FLOWERS, "--methods", "pca,kpca", "--json", "-q").stdout)
     assert set(found["maps"]) == {"pca", "kpca"} and found["agreement"][0]["maps"] == ["pca", "kpca"]

@@ -31,7 +31,13 @@ from mercer.cli.options import (
     verb,
     with_page_columns,
 )
-from mercer.cli.outputs import OutputFiles, make_folder, refuse_bad_outputs, refuse_other_than_page
+from mercer.cli.outputs import (
+    OutputFiles,
+    make_folder,
+    refuse_bad_outputs,
+    refuse_other_than_page,
+    refuse_unwritable_folder,
+)
 from mercer.cli.record import json_value, record_path
 from mercer.cli.request import FitRequest
 from mercer.cli.scored_maps import ScoredMap, agreement, print_agreement, print_side_by_side
@@ -109,10 +115,11 @@ def command(
     refuse_page_columns(table, page_columns)
     refuse_other_than_page(report)
     written = [] if output is None else [Path(output) / f"{method}.csv" for method in methods]
-    if output is not None:
-        make_folder(Path(output))
     written += [record_path(path) for path in written]
-    refuse_bad_outputs([*map(str, written), *([report] if report else [])], [table, *coordinates])
+    if output is not None:
+        refuse_unwritable_folder(Path(output))
+    named = [] if output is None or not Path(output).exists() else written  # a new folder has no file to overwrite
+    refuse_bad_outputs([*map(str, named), *([report] if report else [])], [table, *coordinates])
     if methods:
         request = FitRequest(
             table, AUTO, parameters={"n_components": n_components}, choice=choice, seed=seed, jobs=jobs, report=report
@@ -189,6 +196,7 @@ def _fit_one(request: FitRequest, rows: Table, settings: dict[str, Any], console
     seconds = {"fit": fit.seconds}
     record = fit.record(request, seconds)
     if request.output is not None:
+        make_folder(Path(request.output).parent)
         fit.write(request, record, record_path(request.output), console, seconds)
         console.field("wrote", request.output)
     with console.working(f"scoring {method.name}"):

@@ -96,7 +96,7 @@ def print_facts(about: dict[str, Any]) -> None:
 
 
 def _print_wrapped(text: str) -> None:
-    """Print text in lines that fit the terminal. Words stay whole, so that options can be copied; a pipe gets one line."""
+    """Print text in lines that fit the terminal. Words stay whole, so options can be copied; a pipe gets one line."""
     lines = TextWrapper(
         terminal_width() or 10**6, subsequent_indent=" " * 6, break_long_words=False, break_on_hyphens=False
     )

@@ -96,6 +96,15 @@ def make_folder(folder: Path) -> None:
         raise Failure(f"Cannot write to {folder}: {error.strerror}") from error
 
 
+def refuse_unwritable_folder(folder: Path) -> None:
+    """Failure if files cannot be written into a folder, which need not exist yet and is not made here."""
+    there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    try:
+        _try_writing(there)
+    except OSError as error:
+        raise Failure(f"Cannot write to {folder}: {error.strerror}") from error
+
+
 class OutputFiles(ExitStack):
     """Files that appear together: each is written beside its place, and all are moved there at the end.
 
