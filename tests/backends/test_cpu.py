@@ -8,6 +8,7 @@ import threading
 import numpy as np
 import pytest
 from joblib import Parallel, delayed, parallel_config
+from threadpoolctl import threadpool_info
 
 from mercer.backends import cpu
 
@@ -116,3 +117,17 @@ def test_a_tile_is_written_to_its_buffer():
     A, out = np.ones((3, 2)), np.empty((3, 3))
     assert cpu.dot(A, A, out) is out
     np.testing.assert_array_equal(out, 2.0)
+
+
+@pytest.mark.parametrize("blas", [True, False])
+def test_jobs_that_call_blas_find_it_with_one_thread(blas):
+    """Jobs that do not call it leave the setting of the process alone."""
+    seen, before = [], [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+
+    def look(job, slot):
+        seen.append([library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"])
+
+    cpu.for_each(range(4), look, 2, blas=blas)
+    assert len(seen) == 4
+    if cpu.workers(2) > 1:
+        assert all(found == ([1] * len(before) if blas else before) for found in seen)

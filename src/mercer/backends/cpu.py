@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from importlib import import_module
 from threading import Event, Lock, local
@@ -149,8 +149,13 @@ def one_thread() -> Iterator[None]:
             _limits.pop()
 
 
-def for_each(jobs: Iterable[Any], work: Callable[[Any, int], None], n_jobs: int | None = None) -> None:
-    """Call work(job, slot) for each job; job number i runs in slot i mod threads, in order."""
+def for_each(
+    jobs: Iterable[Any], work: Callable[[Any, int], None], n_jobs: int | None = None, *, blas: bool = True
+) -> None:
+    """Call work(job, slot) for each job; job number i runs in slot i mod threads, in order.
+
+    blas : whether jobs call BLAS, which must then use one thread. To set that takes longer than a small job.
+    """
     jobs = list(jobs)
     threads = min(workers(n_jobs), len(jobs))
     if threads <= 1 or getattr(_inside, "job", False):
@@ -172,7 +177,7 @@ def for_each(jobs: Iterable[Any], work: Callable[[Any, int], None], n_jobs: int 
         finally:
             _inside.job = False
 
-    with one_thread():
+    with one_thread() if blas else nullcontext():
         running = [_pool(threads).submit(run, slot) for slot in range(threads)]
         try:
             for done in running:

@@ -254,7 +254,7 @@ def move(
             state.Y, pull, push, kind(strength), weights, *numbers, free, state.update, state.gains, *rows
         )
 
-    for_each(range(len(jobs)), work, n_jobs)
+    for_each(range(len(jobs)), work, n_jobs, blas=False)
     return float(np.sqrt(squares.sum()))
 
 

@@ -254,11 +254,11 @@ class GridField:
         def place(job: int, slot: int) -> None:
             compiled().place(Y, *chunks[job], low, scale, places[job], order, points)
 
-        cpu.for_each(range(len(chunks)), count, self.n_jobs)
+        cpu.for_each(range(len(chunks)), count, self.n_jobs, blas=False)
         starts = np.concatenate([[0], np.cumsum(counts.sum(axis=0))])
         places = starts[:-1] + np.cumsum(counts, axis=0) - counts  # after the points of earlier chunks in the cell
         order, points = np.empty(len(Y), np.int64), np.empty_like(Y)
-        cpu.for_each(range(len(chunks)), place, self.n_jobs)
+        cpu.for_each(range(len(chunks)), place, self.n_jobs, blas=False)
         return points, starts, order
 
     def _spread(self, points: np.ndarray, starts: np.ndarray, grid: NodeGrid) -> np.ndarray:
@@ -268,7 +268,7 @@ class GridField:
         def work(band: tuple[int, int], slot: int) -> None:
             compiled().spread(points, starts, grid.low, 1 / grid.spacing, *band, density)
 
-        cpu.for_each(bands, work, self.n_jobs)
+        cpu.for_each(bands, work, self.n_jobs, blas=False)
         return density
 
     def _convolve(self, density: np.ndarray, spectrum: np.ndarray, grid: NodeGrid) -> np.ndarray:
@@ -295,7 +295,7 @@ class GridField:
             last = min(first + _CHUNK, len(points))
             compiled().gather(points, order, first, last, grid.low, 1 / grid.spacing, field, *tables, G, Z)
 
-        cpu.for_each(range(0, len(points), _CHUNK), work, self.n_jobs)
+        cpu.for_each(range(0, len(points), _CHUNK), work, self.n_jobs, blas=False)
         return G, Z
 
 

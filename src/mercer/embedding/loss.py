@@ -55,7 +55,7 @@ class Attraction:
         def work(run: slice, _: int) -> None:
             kernel(*self.entries, A, Y, *numbers, out, run.start, run.stop)
 
-        for_each(slices(self.n), work, self.n_jobs)
+        for_each(slices(self.n), work, self.n_jobs, blas=False)
 
     # For a similarity without a compiled form, in float64:
 

@@ -95,4 +95,4 @@ def add_short_range(
     def work(job: int, slot: int) -> None:
         _compiled().add_short_range(columns, starts, cells.shape, order, T, edges[job], edges[job + 1], G, Z)
 
-    cpu.for_each(range(len(edges) - 1), work, n_jobs)
+    cpu.for_each(range(len(edges) - 1), work, n_jobs, blas=False)
