@@ -73,7 +73,7 @@ BAD = [
 
 def table(rng: random.Random) -> bytes:
     """A table of text, spoilt."""
-    n = rng.choice([0, 1, 2, 3, 8, 30])
+    n = rng.choice([0, 1, 2, 3, 8, 30, 30, 30, 60])
     rows = [["nr", "a", "b", "c", "kind"]]
     rows += [[str(i), *(f"{rng.gauss(0, 1):.4f}" for _ in range(3)), rng.choice("xyz")] for i in range(n)]
     for _ in range(rng.randint(0, 3)):
@@ -92,7 +92,8 @@ def table(rng: random.Random) -> bytes:
                     each[column] = rng.choice(CELLS) if rng.random() < 0.5 else "5"
         else:
             rows.insert(rng.randrange(len(rows) + 1), list(row))
-    text = rng.choice(["\n", "\r\n", "\r"]).join(rng.choice([",", ",", ",", ";", "\t"]).join(row) for row in rows)
+    delimiter = rng.choice([",", ",", ",", ";", "\t"])
+    text = rng.choice(["\n", "\r\n", "\r"]).join(delimiter.join(row) for row in rows)
     content = text.encode(rng.choice(["utf-8", "utf-8", "latin-1", "utf-16"]), "replace")
     return content[: rng.randrange(len(content) + 1)] if rng.random() < 0.1 else content
 
@@ -100,7 +101,7 @@ def table(rng: random.Random) -> bytes:
 def words(rng: random.Random) -> list[str]:
     verb = rng.choice(VERBS)
     options = rng.sample(GOOD, rng.randint(0, 4)) + (rng.sample(BAD, 1) if rng.random() < 0.4 else [])
-    given = shlex.split(" ".join(options)) if verb != "inspect" or rng.random() < 0.1 else []
+    given = shlex.split(" ".join(options)) if verb in ("fit", "compare") or rng.random() < 0.1 else []
     files = {
         "compare": ["t.csv", "--methods", ",".join(rng.sample(METHODS[:4], 2))],
         "evaluate": ["t.csv", rng.choice(["t.csv", "none.csv", "."])],
