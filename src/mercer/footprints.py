@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from mercer.linalg.crossproducts import ONE_MATRIX_ABOVE
 from mercer.linalg.eigen import SMALL
+from mercer.linalg.lanczos import largest_basis
 from mercer.linalg.tiled import Packed
 from mercer.planning import Footprint, Parts
 
@@ -85,7 +86,8 @@ def eigenpairs(work: Workload, k: int, solver: str, tile: int, rank: int) -> Foo
         return factor_components(work, k, rank)
     if solver == "dense":
         return dense_components(work, k)
-    return stored_components(work, k) if work.n <= SMALL else block_components(work, k, tile)
+    stored = work.n <= SMALL or solver == "lanczos"
+    return stored_components(work, k) if stored else block_components(work, k, tile)
 
 
 def dense_components(work: Workload, k: int) -> Footprint:
@@ -104,13 +106,13 @@ def dense_components(work: Workload, k: int) -> Footprint:
 
 
 def stored_components(work: Workload, k: int) -> Footprint:
-    """Few pairs of a small matrix that is stored."""
+    """Few pairs of a matrix that is stored."""
     n = work.n
     return Footprint(
         {**_held(work), "kernel matrix": 8 * n * n, "points": work.points(8)},
         {
             "matrix": {"tiles": work.tiles(max(_LEAST_TILE, n // 4))},
-            "iterations": {"basis": 8 * n * max(20, 2 * k + 1, _LEAST_BASIS)},
+            "iterations": {"basis": 8 * n * largest_basis(n, k)},
             "answer": {"vectors, their products and residuals": 6 * 8 * n * k},
         },
     )

@@ -24,7 +24,7 @@ from sklearn.preprocessing import StandardScaler, scale
 from mercer import KernelPCA
 from mercer.exceptions import MercerWarning, UncertainScoresWarning
 
-SOLVERS = ("dense", "arpack", "krylov", "randomized", "power", "rpcholesky")
+SOLVERS = ("dense", "lanczos", "arpack", "krylov", "randomized", "power", "rpcholesky")
 STREAMED = 2100  # rows from which the matrix is streamed
 
 

@@ -210,10 +210,10 @@ def product(M: np.ndarray, V: np.ndarray) -> np.ndarray:
     return out
 
 
-def single_products(M: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    """v ↦ M v for a symmetric matrix and vectors of its precision, float64 or float32."""
+def single_products(M: np.ndarray, factor: float = 1.0) -> Callable[[np.ndarray], np.ndarray]:
+    """v ↦ factor · M v for a symmetric matrix and vectors of its precision, float64 or float32."""
     symv, lower = _SYMV[M.dtype.char], M.T  # column-major, as BLAS wants it, so that nothing is copied
-    return lambda v: symv(1.0, lower, v)
+    return lambda v: symv(factor, lower, v)
 
 
 _SYMV = {"d": blas.dsymv, "f": blas.ssymv}

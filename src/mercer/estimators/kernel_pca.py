@@ -82,14 +82,16 @@ class KernelPCA(KernelEstimator):
     inverse_method : {"ridge", "fixed_point", "mds", "sklearn"} or an object of `mercer.preimage`
         How scores become rows: by regression, by the nearest φ(x), by distances to neighbours, or by regression with
         the numbers of scikit-learn. An object has parameters of its own: `LocalMDS(n_neighbors=20)`.
-    eigen_solver : {"auto", "dense", "arpack", "randomized", "krylov", "power", "rpcholesky"}
-        "krylov" is the certified block method that streams K. "rpcholesky" works on a factor of rank `rank`: n·rank
-        entries of K, for n beyond what n² allows, with the error bound in `eigenvalue_error_`. "auto" takes "dense"
-        for many components, "arpack" for few of up to 2048 samples, else "krylov"; `plan` tells which before fitting.
+    eigen_solver : {"auto", "dense", "lanczos", "arpack", "randomized", "krylov", "power", "rpcholesky"}
+        "krylov" is the block method that streams K. "lanczos" stores K and multiplies it with single vectors.
+        "rpcholesky" works on a factor of rank `rank`: n·rank entries of K, for n beyond what n² allows, with the error
+        bound in `eigenvalue_error_`. "auto" takes "dense" for many components, "lanczos" for few of up to 2048 samples
+        or of a given matrix, else "krylov"; `plan` tells which before fitting. When "lanczos" meets a spectrum for
+        which LAPACK would be faster, "auto" turns to "dense", and `solver_` says so.
     tol : float
         The largest residual ‖HKHe − γe‖ relative to γ₁; 0 is 1e-10 for float64 data and 1e-6 for float32.
     max_iter : int or None
-        The largest number of passes over K (krylov), of iterations (arpack, power).
+        The largest number of passes over K (krylov, lanczos), of iterations (arpack, power).
     iterated_power : int or "auto"
         Power iterations of "randomized".
     remove_zero_eig : bool
@@ -112,7 +114,8 @@ class KernelPCA(KernelEstimator):
     ----------
     eigenvalues_ : (k,), γ, descending
     eigenvectors_ : (n, k), e, the entry of largest magnitude positive
-    residuals_ : (k,), ‖HKHe − γe‖, recomputed at the end (for "rpcholesky" an upper bound)
+    residuals_ : (k,), ‖HKHe − γe‖, recomputed at the end, with what rounding may add, also that of γ and e to float32;
+        for "rpcholesky" an upper bound, infinite where K turns out to be indefinite
     eigenvalue_error_ : (k,), a bound on the distance from γ to an eigenvalue of HKH
     transform_error_ : (k,), a bound on the error of a score, in the units of the scores: see Notes
     explained_variance_, explained_variance_ratio_ : (k,), γ/n, and its share of the total
@@ -189,7 +192,7 @@ class KernelPCA(KernelEstimator):
         "fit_inverse_transform": ["boolean"],
         "inverse_method": [StrOptions(set(METHODS)), Method],
         "eigen_solver": [
-            StrOptions({"auto", "dense", "arpack", "randomized", "krylov", "power", "rpcholesky"}),
+            StrOptions({"auto", "dense", "lanczos", "arpack", "randomized", "krylov", "power", "rpcholesky"}),
         ],
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left"), None],
@@ -283,7 +286,7 @@ class KernelPCA(KernelEstimator):
         def replan(k: int) -> Plan:  # code that the search for a width has loaded meanwhile is this fit's all the same
             return self._checked(self._plan(X, k, draft.code_bytes), X)
 
-        plan, settings = replan(k), self._settings(k)
+        plan, settings = replan(k), self._settings(X, k)
         working = self.kernel_.centered_form(X)
         if self.verbose:
             _say(str(plan))
@@ -342,7 +345,7 @@ class KernelPCA(KernelEstimator):
             )
         return max(1, found.n_components)
 
-    def _settings(self, k: int) -> Settings:
+    def _settings(self, X, k: int) -> Settings:
         n = self.X_fit_.shape[0]
         whole = not isinstance(self.n_components, Real) or isinstance(self.n_components, Integral)
         return Settings(
@@ -357,20 +360,30 @@ class KernelPCA(KernelEstimator):
             random_state=self.random_state,
             n_jobs=self.n_jobs,
             monitor=_say_progress if self.verbose else None,
+            direct=self.eigen_solver == "auto" and self._dense_fits(X, k),
         )
+
+    def _dense_fits(self, X, k: int) -> bool:
+        """Whether LAPACK on the whole matrix stays within the memory limit."""
+        needed = eigenpairs(self._workload(X, copied=self.copy_X), k, "dense", 0, 0).peak
+        return needed <= self._limit(X)
+
+    def _limit(self, X) -> int:
+        return limit_of(self.memory_limit, backend_of(X if X.ndim == 2 else np.empty(0)).free_bytes(X))
 
     def _plan(self, X, k: int, code: int | None = None) -> Plan:
         work, rank = self._workload(X, copied=self.copy_X), self._rank(X.shape[0], k)
         solver, reason = self.eigen_solver, "asked for"
-        limit = limit_of(self.memory_limit, backend_of(X if X.ndim == 2 else np.empty(0)).free_bytes(X))
+        limit = self._limit(X)
         if solver == "auto":
-            solver, reason = choose_solver(work.n, k, numpy=not is_foreign(X))
+            given = isinstance(unbound_kernel(self), Precomputed)
+            solver, reason = choose_solver(work.n, k, numpy=not is_foreign(X), stored=given)
             if solver == "dense" and k < work.n // 2 and eigenpairs(work, k, "dense", 0, 0).peak > limit:
                 solver, reason = "krylov", f"the dense matrix of {format_bytes(8 * work.n**2)} does not fit the limit"
         tile = work.tile_within(limit // 4)
         footprint = eigenpairs(work, k, solver, tile, rank)
         kept = 0
-        if work.n > SMALL and solver not in ("dense", "rpcholesky"):
+        if work.n > SMALL and solver not in ("dense", "lanczos", "rpcholesky"):
             # float32 tiles alone reach a coarse tolerance; a finer one is finished on float64 tiles.
             kept = kept_tiles(work.n, tile, 4 if self._tolerance_for(X) >= 2 * SINGLE_FLOOR else 8)
         fields: dict[str, Any] = {"limit": limit, "tile": tile, **({} if code is None else {"code_bytes": code})}

@@ -3,6 +3,7 @@
     top_eigenpairs(A, k, solver="auto", tol=…) -> Eigenpairs
 
     dense       LAPACK on the whole matrix
+    lanczos     thick-restart Lanczos: single vectors, for a matrix that is stored
     krylov      block Davidson: Rayleigh–Ritz on a growing basis, started and preconditioned by a low-rank factor
     arpack      SciPy's implicitly restarted Lanczos
     randomized  a few power iterations on a random block, largest magnitude
@@ -15,21 +16,23 @@ symmetric A there is an eigenvalue within rᵢ of θᵢ, and within rᵢ²/gap w
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh
 from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator, eigsh
 
-from mercer.backends import beside, columns_of, cpu, is_foreign, to_numpy
+from mercer.backends import beside, columns_of, is_foreign, to_numpy
 from mercer.linalg.eigen_bounds import Eigenpairs, column_norms, error_bounds, length_of
 from mercer.linalg.krylov import Goal, Monitor, krylov
+from mercer.linalg.lanczos import column_products, direct_cost, lanczos
 from mercer.linalg.operators import Dense, Operator, operator_of
 from mercer.random_state import generator_from
 
-SOLVERS = ("auto", "dense", "krylov", "arpack", "randomized", "power")
+SOLVERS = ("auto", "dense", "lanczos", "krylov", "arpack", "randomized", "power")
 SMALL = 2048  # n up to which the matrix is formed whole: it fits the cache, and one thread is as fast as two
+_RESTARTS = 300  # of ARPACK: clusters of eigenvalues that need more, the block method finds in a fraction of the time
 DENSE_BELOW = 400  # n at which LAPACK on the whole matrix is still as fast as a block method
 
 
@@ -38,12 +41,15 @@ def default_tol(dtype: Any) -> float:
     return 1e-6 if np.dtype(dtype) == np.float32 else 1e-10
 
 
-def choose_solver(n: int, k: int, *, numpy: bool = True) -> tuple[str, str]:
-    """The solver that "auto" chooses for the top k of n, and why. ARPACK reads NumPy arrays only."""
+def choose_solver(n: int, k: int, *, numpy: bool = True, stored: bool = False) -> tuple[str, str]:
+    """The solver that "auto" chooses for the top k of n, and why. Lanczos reads NumPy arrays only.
+
+    stored : whether the matrix is in memory whatever n is; otherwise it is up to SMALL rows
+    """
     if k > n // 8 or n <= (100 if numpy else DENSE_BELOW):
         return "dense", f"{k} of {n} pairs: LAPACK on the whole matrix costs least"
-    if n <= SMALL and numpy:
-        return "arpack", f"{k} of {n} pairs: the matrix is small enough to be multiplied with single vectors"
+    if numpy and (stored or n <= SMALL):
+        return "lanczos", f"{k} of {n} pairs: a matrix in memory is quickly multiplied with single vectors"
     return "krylov", f"{k} of {n} pairs: a block method needs a few passes over the matrix"
 
 
@@ -59,16 +65,20 @@ def top_eigenpairs(
     monitor: Monitor | None = None,
     start: Any = None,
     goal: Goal | None = None,
+    direct: bool | None = None,
 ) -> Eigenpairs:
     """The k largest eigenvalues of A and their vectors.
 
     A : an Operator or a symmetric matrix
     tol : the largest residual allowed, relative to the largest eigenvalue; 0 is `default_tol`
-    max_iter : the largest number of passes over the matrix (krylov), iterations (arpack, power)
+    max_iter : the largest number of passes over the matrix (krylov, lanczos), iterations (arpack, power)
     n_iter : power iterations of "randomized"
     monitor : called as monitor(passes, residual) after each pass of krylov
     start : (n, at most k), vectors near the wanted ones, for krylov to begin with
-    goal : residuals that are small against each pair's own eigenvalue, for krylov; ARPACK always stops by these
+    goal : residuals that are small against each pair's own eigenvalue, for krylov and lanczos; ARPACK always stops by
+        these
+    direct : whether lanczos may leave it to LAPACK when many products seem to be left; None is: if solver is "auto".
+        LAPACK takes a copy of the matrix.
 
     >>> pairs = top_eigenpairs(np.diag([3.0, 1.0, 2.0]), 2)
     >>> pairs.values.tolist(), bool(pairs.residuals.max() < 1e-12)
@@ -80,10 +90,11 @@ def top_eigenpairs(
     if solver not in SOLVERS:
         raise ValueError(f"Unknown solver {solver!r}. Choose one of: {', '.join(SOLVERS)}.")
     reason = "asked for"
+    direct = solver == "auto" if direct is None else direct
     if solver == "auto":
-        solver, reason = choose_solver(A.n, k, numpy=not A.placement())
-    if solver == "arpack" and (k >= A.n or A.placement()):
-        solver, reason = "dense", "arpack needs k < n and NumPy data"
+        solver, reason = choose_solver(A.n, k, numpy=not A.placement(), stored=A.stored() is not None)
+    if solver in ("arpack", "lanczos") and (k >= A.n or A.placement()):
+        solver, reason = "dense", f"{solver} needs k < n and NumPy data"
     tol = tol or default_tol(f"float{A.xp.finfo(A.dtype).bits}")
     rng = generator_from(random_state)
     if solver == "krylov":
@@ -91,6 +102,7 @@ def top_eigenpairs(
         return replace(found, reason=reason)
     run: dict[str, Callable[[], _Found]] = {
         "dense": lambda: _dense(A, k, rng),
+        "lanczos": lambda: _lanczos(A, k, tol, max_iter, rng, goal, direct),
         "arpack": lambda: _arpack(A, k, tol, max_iter, rng, goal),
         "randomized": lambda: _randomized(A, k, n_iter, rng),
         "power": lambda: _power(A, k, tol, max_iter or 10_000, rng),
@@ -98,7 +110,8 @@ def top_eigenpairs(
     return certify(run[solver](), tol, solver, reason)
 
 
-class _Found(NamedTuple):
+@dataclass(frozen=True)
+class _Found:
     """A solver's answer: pairs, the operator to judge them by, and the lowest Ritz value seen, if any."""
 
     values: np.ndarray
@@ -146,6 +159,30 @@ def _dense(A: Operator, k: int, rng: np.random.Generator) -> _Found:
     return _Found(values, vectors, Dense(M), lowest)
 
 
+def _lanczos(
+    A: Operator, k: int, tol: float, max_iter: int | None, rng: np.random.Generator, goal: Goal | None, direct: bool
+) -> _Found:
+    """Thick-restart Lanczos, or LAPACK if `direct` allows it and Lanczos seems to need more than LAPACK takes."""
+
+    def allowed(values: np.ndarray) -> np.ndarray:
+        tolerated = 0.7 * tol * np.abs(values).max()  # the estimates of residuals lack what rounding adds
+        return np.full(k, tolerated) if goal is None else goal.allowed(values, A.n, tolerated)
+
+    found = lanczos(
+        A,
+        k,
+        allowed=allowed,
+        max_products=max_iter or 20 * A.n,  # a space of full size converges in theory; rounding may ask for more
+        rng=rng,
+        direct=direct_cost(A.n, k) if direct else np.inf,
+    )
+    if not found.given_up:
+        return _Found(found.values, found.vectors, A, found.lowest)
+    exact = _dense(A, k, rng)
+    reason = f"LAPACK costs less than the products that lanczos seemed to need after the first {A.passes}"
+    return replace(exact, operator=A, instead="dense", reason=reason, lowest=min(exact.lowest, found.lowest))
+
+
 def _arpack(
     A: Operator, k: int, tol: float, max_iter: int | None, rng: np.random.Generator, goal: Goal | None
 ) -> _Found:
@@ -155,10 +192,10 @@ def _arpack(
     """
 
     operator = _Products(A)
-    ncv = _lanczos_vectors(A.n, k) if max_iter is None else None  # max_iter counts SciPy's restarts, of SciPy's length
+    ncv = _arpack_vectors(A.n, k) if max_iter is None else None  # max_iter counts SciPy's restarts, of SciPy's length
     v0 = rng.uniform(-1, 1, A.n)
     try:
-        values, vectors = eigsh(operator, k, which="LA", tol=tol, maxiter=max_iter, v0=v0, ncv=ncv)
+        values, vectors = eigsh(operator, k, which="LA", tol=tol, maxiter=max_iter or _RESTARTS, v0=v0, ncv=ncv)
     except ArpackNoConvergence as error:
         values, vectors = error.eigenvalues, error.eigenvectors
     except ArpackError:  # a matrix of (nearly) zeros: any start will do for the block method
@@ -176,8 +213,8 @@ def _arpack(
     return _Found(*pairs, "krylov", f"{missed}, so the block method took over")
 
 
-def _lanczos_vectors(n: int, k: int) -> int:
-    """How many vectors Lanczos collects before it restarts: SciPy's, and fewer than its 2k + 1 from k = 18 on.
+def _arpack_vectors(n: int, k: int) -> int:
+    """How many vectors ARPACK collects before it restarts: SciPy's, and fewer than its 2k + 1 from k = 18 on.
 
     A restart of many vectors costs more than the products that it saves: on kernels of eight data sets k = 50 took a
     sixth less time, k = 10 and fewer were best as they are.
@@ -190,24 +227,10 @@ class _Products(LinearOperator):
 
     def __init__(self, A: Operator) -> None:
         super().__init__(np.float64, (A.n, A.n))
-        self.matvec = _column_products(A)
+        self.matvec = column_products(A)
 
     def _matvec(self, x: np.ndarray) -> np.ndarray:
         return self.matvec(x)
-
-
-def _column_products(A: Operator) -> Callable[[Any], Any]:
-    """v ↦ A v for single vectors; a direct call to BLAS if the matrix is stored."""
-    matrix = A.stored()
-    if matrix is None or is_foreign(matrix) or matrix.dtype != np.float64:
-        return lambda v: A.matmat(v[:, None])[:, 0]
-    times = cpu.single_products(matrix)
-
-    def counted(v: np.ndarray) -> np.ndarray:
-        A.passes += 1
-        return times(v)
-
-    return counted
 
 
 def _probe(A: Operator, V: Any, values: np.ndarray, rng: np.random.Generator, steps: int = 5) -> tuple[float, float]:
@@ -216,7 +239,7 @@ def _probe(A: Operator, V: Any, values: np.ndarray, rng: np.random.Generator, st
     Ritz values never leave the range of A's eigenvalues there. A highest value above those found therefore proves that
     one was missed, and a lowest value far below zero that A is indefinite.
     """
-    k, times = V.shape[1], _column_products(A)
+    k, times = V.shape[1], column_products(A)
     steps = min(steps, A.n - k)
     basis = A.xp.empty((k + steps, A.n), dtype=A.dtype, **A.placement())  # in rows, which lie together
     basis[:k, :] = V.T

@@ -27,6 +27,7 @@ from mercer.features import DOUBLE, SIGNIFICANT, SINGLE, kernel_features, refuse
 from mercer.kernels import Kernel
 from mercer.kernels.discrete import Precomputed
 from mercer.linalg.eigen import SMALL, Eigenpairs, top_eigenpairs
+from mercer.linalg.eigen_bounds import column_norms
 from mercer.linalg.gram import Gram
 from mercer.linalg.krylov import Goal, Monitor
 from mercer.linalg.lowrank import FactorSpectrum, factor_spectrum
@@ -58,6 +59,7 @@ class Settings:
     monitor: Monitor | None
     subject: str = ""  # what messages call the matrix; the kernel's own name where it is empty
     may_be_indefinite: bool = False  # distances along a graph always are, and nobody need be warned of it
+    direct: bool = False  # whether LAPACK may take over from lanczos, in a copy of the matrix
 
 
 @dataclass(frozen=True)
@@ -118,11 +120,13 @@ def components_of(
     vectors, _ = _with_fixed_signs(pairs.vectors)
     expansion, transform_errors = _expansion(kernel, X, values, vectors, pairs.residuals, centred, settings)
     _warn_of_uncertain_scores(values, pairs.residuals, transform_errors)
+    returned = _in_precision(vectors, settings.dtype)
+    residuals, errors = _as_returned(pairs, values, vectors, returned, settings.dtype)
     return Components(
         values,
-        _in_precision(vectors, settings.dtype),
-        pairs.residuals,
-        pairs.errors + noise,
+        returned,
+        residuals + _sum_rounding(A),
+        errors + noise,
         transform_errors,
         centred.trace(),
         expansion,
@@ -165,7 +169,8 @@ def factor_components(kernel: Kernel, X: Any, plan: Plan, settings: Settings) ->
         expansion, values[:k], np.zeros(k), features.largest, features.entry_error, settings.dtype
     )
     _warn_of_uncertain_scores(values[:k], np.zeros(k), transform_errors)
-    bound = np.full(k, factor.error)
+    # Where K − FFᵀ was seen to be indefinite, its trace bounds nothing.
+    bound = np.full(k, np.inf if factor.negative > 0 else factor.error)
     return Components(
         values[:k],
         vectors,
@@ -188,7 +193,9 @@ def factor_components(kernel: Kernel, X: Any, plan: Plan, settings: Settings) ->
 
 def _operator(kernel: Kernel, X: Any, plan: Plan, settings: Settings) -> Centered:
     if isinstance(kernel, Precomputed):
-        return Centered(Dense(symmetric(kernel.points(X, namespace(X).float64).rows)))
+        K = symmetric(kernel.points(X, namespace(X).float64).rows)
+        # A small matrix is centred once, in a copy; a large one in every product, which costs less than the memory.
+        return Centered.consuming(namespace(K).asarray(K, copy=True)) if X.shape[0] <= SMALL else Centered(Dense(K))
     if X.shape[0] <= SMALL:
         return _whole(kernel, X, settings)
     # Tiles of float64 whatever the data: the ladder starts on float32 ones, and the certificate is worth one pass.
@@ -203,7 +210,7 @@ def _operator(kernel: Kernel, X: Any, plan: Plan, settings: Settings) -> Centere
         n_jobs=settings.n_jobs,
     )
     refuse_overflow(gram, kernel)
-    centred = Centered.consuming(gram.to_dense()) if plan.solver == "dense" else Centered(gram)
+    centred = Centered.consuming(gram.to_dense()) if plan.solver in ("dense", "lanczos") else Centered(gram)
     centred.entry_error = kernel.rounding(gram.points)
     return centred
 
@@ -256,6 +263,7 @@ def _solve(
             monitor=settings.monitor,
             start=known,
             goal=goal,
+            direct=settings.direct,
         )
         if settings.share is None or replan is None:
             return pairs, plan
@@ -295,7 +303,31 @@ def _select(pairs: Eigenpairs, index: np.ndarray) -> Eigenpairs:
 
 def _noise(A: Centered) -> float:
     """An eigenvalue of HKH that rounding in the entries of K alone can make."""
-    return 8 * float(np.finfo(np.float64).eps) * A.largest_entry() * float(np.sqrt(A.n)) + A.n * A.entry_error
+    return _sum_rounding(A) + A.n * A.entry_error
+
+
+def _sum_rounding(A: Centered) -> float:
+    """What rounding adds to the norm of a product HKHv, ‖v‖ = 1.
+
+    It follows the entries of K, not those of HKH: a large constant in K leaves its rounding when it cancels. Sums of n
+    products in blocks round like random steps, and 8 standard deviations cover them.
+    """
+    return 8 * float(np.finfo(np.float64).eps) * A.largest_entry() * float(np.sqrt(A.n))
+
+
+def _as_returned(
+    pairs: Eigenpairs, values: np.ndarray, vectors: Any, returned: Any, dtype: np.dtype[Any]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Residuals and errors that hold for the values and vectors as they are returned: rounded, and zero if noise.
+
+    With e + δ for e and γ + ε for γ the residual grows by ‖(A − γ)δ‖ + |ε| at most, and A − γ is no larger than the
+    range of A's eigenvalues. The sums are rounded up, so that their own rounding to `dtype` does not take any off.
+    """
+    xp, eps = namespace(vectors), float(np.finfo(dtype).eps)
+    moved = np.abs(pairs.values - values.astype(dtype))
+    span = np.abs(pairs.values).max(initial=0.0) + max(0.0, -np.nan_to_num(pairs.lowest))
+    turned = column_norms(vectors - xp.astype(returned, vectors.dtype), xp) if dtype == SINGLE else 0.0
+    return (pairs.residuals + span * turned + moved) * (1 + 4 * eps), (pairs.errors + moved) * (1 + 4 * eps)
 
 
 def _cleaned(values: np.ndarray, subject: str | Kernel, n: int, dtype: np.dtype[Any], noise: float = 0.0) -> np.ndarray:

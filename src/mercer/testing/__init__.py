@@ -31,7 +31,7 @@ from mercer.linalg.eigen import Eigenpairs, top_eigenpairs
 from mercer.linalg.eigen_bounds import column_norms
 from mercer.linalg.operators import Operator
 
-__all__ = ["check_backend", "check_expansion", "check_kernel", "check_operator", "check_solver"]
+__all__ = ["check_backend", "check_expansion", "check_kernel", "check_operator", "check_solver", "spectra"]
 
 
 def __dir__() -> list[str]:
