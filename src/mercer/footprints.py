@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 from mercer.linalg.crossproducts import ONE_MATRIX_ABOVE
 from mercer.linalg.eigen import SMALL
+from mercer.linalg.krylov import LEAST_BASIS
 from mercer.linalg.lanczos import largest_basis
 from mercer.linalg.tiled import Packed
 from mercer.planning import Footprint, Parts
 
-_LEAST_BASIS = 64  # columns of the basis of a block method before it restarts
 _FACTOR_RUN = 8192  # rows of a factor that are computed at a time
 _LEAST_TILE = 256
 
@@ -121,7 +121,7 @@ def stored_components(work: Workload, k: int) -> Footprint:
 def block_components(work: Workload, k: int, tile: int) -> Footprint:
     """Few pairs of a matrix that is streamed in tiles: block Davidson, started by a low-rank factor."""
     n, guard = work.n, max(4, k // 8)
-    width, rank = max(4 * (k + guard), _LEAST_BASIS), min(n // 4, max(200, 3 * k))
+    width, rank = max(4 * (k + guard), LEAST_BASIS), min(n // 4, max(200, 3 * k))
     preconditioner = 4 * n * rank
     return Footprint(
         {**_held(work), "points": work.points(8) + work.points(4)},
@@ -188,7 +188,7 @@ def scaling(
     m = n if landmarks is None else landmarks
     graph = {"graph": 40 * edges}  # in both directions, with its weights in two precisions, and while it is made
     whole = {"LAPACK": 16 * m * m, "vectors": 40 * m * k}
-    basis = {"basis and products": 32 * m * max(4 * (k + max(4, k // 8)), _LEAST_BASIS)}
+    basis = {"basis and products": 32 * m * max(4 * (k + max(4, k // 8)), LEAST_BASIS)}
     paths = {"paths of each thread": threads * n * (16 * itemsize + 16)}
     if landmarks is not None:
         held = {**graph, "distances to landmarks": itemsize * n * m}
@@ -312,7 +312,7 @@ def left_out_rows(work: Workload, k: int, whole: int, entries: int) -> Footprint
 
 def scaled_matrix(n: int, k: int, solver: str) -> Footprint:
     """Coordinates from a matrix of distances that is given."""
-    solved = 3 * 8 * n * n if solver == "dense" else 8 * n * max(_LEAST_BASIS, 4 * (k + 4)) * 4
+    solved = 3 * 8 * n * n if solver == "dense" else 8 * n * max(LEAST_BASIS, 4 * (k + 4)) * 4
     return Footprint(
         {},
         {

@@ -10,6 +10,7 @@ import pytest
 from joblib import Parallel, delayed, parallel_config
 from threadpoolctl import threadpool_info
 
+from mercer import KernelPCA
 from mercer.backends import cpu
 
 CORES = cpu.workers(-1)
@@ -131,3 +132,54 @@ def test_jobs_that_call_blas_find_it_with_one_thread(blas):
     assert len(seen) == 4
     if cpu.workers(2) > 1:
         assert all(found == ([1] * len(before) if blas else before) for found in seen)
+
+
+def blas_threads():
+    return [lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"]
+
+
+def in_a_side_thread(function):
+    found = []
+    side = threading.Thread(target=lambda: found.append(function()))
+    side.start()
+    side.join()
+    return found[0]
+
+
+def test_blas_has_one_thread_in_the_context_whichever_thread_opens_it():
+    """threadpoolctl listens to the first thread that asks and to no other."""
+
+    def inside():
+        with cpu.one_thread():
+            return blas_threads()
+
+    before = blas_threads()
+    assert set(inside()) == {1} and set(in_a_side_thread(inside)) == {1} and set(inside()) == {1}
+    assert blas_threads() == before
+
+
+def test_contexts_of_two_threads_overlap_and_the_last_restores():
+    before, opened, leave = blas_threads(), threading.Event(), threading.Event()
+
+    def stay():
+        with cpu.one_thread():
+            opened.set()
+            leave.wait()
+
+    side = threading.Thread(target=stay)
+    with cpu.one_thread():
+        side.start()
+        opened.wait()
+    assert set(blas_threads()) == {1}  # the side thread's context is still open
+    leave.set()
+    side.join()
+    assert blas_threads() == before
+
+
+def test_the_same_bits_from_a_side_thread():
+    X = np.random.default_rng(0).standard_normal((500, 10))
+
+    def vectors():
+        return KernelPCA(5, kernel="rbf").fit(X).eigenvectors_
+
+    np.testing.assert_array_equal(in_a_side_thread(vectors), vectors())

@@ -128,7 +128,7 @@ if hasattr(os, "register_at_fork"):  # threads do not survive a fork, so a child
 
 
 _limit_lock = Lock()
-_limits: list[Any] = []  # one entry per open context; the first holds the setting to restore
+_open_limits: list[list[tuple[Any, int]]] = []  # one entry per open context; the first has the settings to restore
 _inside = local()  # whether this thread is working on a job: jobs that it starts then run in it
 
 
@@ -139,14 +139,37 @@ def one_thread() -> Iterator[None]:
     The number of threads belongs to the process, so contexts that overlap in several threads share one change of it.
     """
     with _limit_lock:
-        _limits.append(None if _limits else _blas().limit(limits=1, user_api="blas"))
+        _open_limits.append([] if _open_limits else _set_blas_threads([(lib, 1) for lib in _blas_libraries()]))
     try:
         yield
     finally:
         with _limit_lock:
-            if len(_limits) == 1:
-                _limits[0].restore_original_limits()
-            _limits.pop()
+            settings = _open_limits.pop(0)
+            if not _open_limits:
+                _set_blas_threads(settings)
+            elif settings:
+                _open_limits[0] = settings
+
+
+def _blas_libraries() -> list[Any]:
+    return [lib for lib in _blas().lib_controllers if lib.user_api == "blas"]
+
+
+def _set_blas_threads(settings: list[tuple[Any, int]]) -> list[tuple[Any, int]]:
+    """Give each library its number of threads, and return those it had.
+
+    threadpoolctl lets only the first thread that asks change OpenBLAS, and ignores the others in silence: a fit in a
+    side thread would then have other last bits. `one_thread` has a lock for that, so control is taken and given back.
+    """
+    before = [(lib, lib.get_num_threads()) for lib, _ in settings]
+    for lib, threads in settings:
+        release = getattr(lib, "clear_controlling_thread", None)  # missing in releases that let every thread do it
+        if release is not None:
+            release(force=True)
+        lib.set_num_threads(threads)
+        if release is not None:
+            release(force=True)
+    return before
 
 
 def for_each(

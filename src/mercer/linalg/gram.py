@@ -80,6 +80,10 @@ class Gram(Tiled):
         usable = coarse.points.is_finite() and bool(self.xp.all(self.xp.isfinite(coarse.diagonal())))
         return [coarse, self] if usable else [self]
 
+    def keep(self) -> None:
+        """Keep tiles from the next pass on."""
+        self._keep_from = self.passes
+
     def forget(self) -> None:
         """Free the memory of the kept tiles."""
         self._kept, self._store = {}, None

@@ -7,6 +7,7 @@ The wanted vectors are the best ones (Rayleigh–Ritz) in a basis V that grows b
     start          the top eigenvectors of a low-rank factor FFᵀ ≈ A, and a few random ones against blind spots
     precondition   M = FFᵀ − θI, inverted through the factor's eigenvectors: r goes to where θ really lies
     soft locking   converged vectors stay in the basis but are expanded no more, so late passes are narrow
+    low end        the residual of the lowest Ritz pair comes along, so that negative eigenvalues are seen on the way
     restart        at `width` columns the basis shrinks to the best Ritz vectors
     ladder         float32 tiles until they have no more to give, then float64 for the rest and for the certificate
 
@@ -16,12 +17,12 @@ Selection is by largest algebraic value, so indefinite matrices come out right. 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from mercer.backends import to_numpy
+from mercer.backends import beside, columns_of, to_numpy
 from mercer.linalg.eigen_bounds import Eigenpairs, column_norms, error_bounds
 from mercer.linalg.lowrank import factor_spectrum, rpcholesky
 from mercer.linalg.operators import Operator
@@ -30,6 +31,7 @@ Monitor = Callable[[int, float], None]
 
 _FACTOR_FROM = 3000  # below this n a pass over A costs less than the factor would save
 SINGLE_FLOOR = 3e-7  # residual, relative to the largest value, below which float32 tiles only make noise
+LEAST_BASIS = 96  # columns of V that are worth their memory whatever k is: fewer restarts, fewer passes
 
 
 @dataclass(frozen=True)
@@ -59,36 +61,49 @@ class _Basis:
     A: Operator
     V: Any  # (n, m)
     W: Any  # (n, m), A V
+    T: np.ndarray  # (m, m), Vᵀ A V
     values: np.ndarray  # (m,), descending
     S: Any  # (m, m), X = V S
     products: int = 1  # of how many products with A the columns of W are sums
 
     @classmethod
-    def on(cls, A: Operator, V: Any, W: Any, products: int = 1) -> _Basis:
-        T = to_numpy(V.T @ W)
-        values, S = np.linalg.eigh((T + T.T) / 2)
-        return cls(A, V, W, values[::-1], A.xp.asarray(S[:, ::-1].copy(), dtype=V.dtype, **A.placement()), products)
+    def on(cls, A: Operator, V: Any, W: Any, products: int = 1, T: np.ndarray | None = None) -> _Basis:
+        T = to_numpy(V.T @ W) if T is None else T
+        T = (T + T.T) / 2
+        values, S = np.linalg.eigh(T)
+        S = A.xp.asarray(S[:, ::-1].copy(), dtype=V.dtype, **A.placement())
+        return cls(A, V, W, T, values[::-1], S, products)
 
     def vectors(self, count: int) -> Any:
         return self.V @ self.S[:, :count]
 
-    def residuals(self, count: int) -> tuple[Any, np.ndarray]:
-        """The residual vectors of the first Ritz pairs, and their norms."""
-        xp, S = self.A.xp, self.S[:, :count]
-        theta = xp.asarray(self.values[:count].copy(), dtype=self.V.dtype, **self.A.placement())
-        R = self.W @ S - (self.V @ S) * theta
+    def residuals(self, index: Any) -> tuple[Any, np.ndarray]:
+        """The residual vectors of the Ritz pairs with the given numbers, and their norms."""
+        xp, index = self.A.xp, np.arange(len(self.values))[index]
+        S = columns_of(self.S, index)
+        R = self.W @ S - (self.V @ S) * beside(self.values[index], self.V)
         return R, column_norms(R, xp)
 
-    def shrunk(self, count: int) -> _Basis:
-        S = self.S[:, :count]
-        return _Basis.on(self.A, self.V @ S, self.W @ S, self.products)
+    def ends(self, count: int) -> Any:
+        """The first `count` Ritz vectors, and the last one."""
+        m = len(self.values)
+        return self.V @ (self.S if m <= count + 1 else columns_of(self.S, np.append(np.arange(count), m - 1)))
+
+    def shrunk(self, index: np.ndarray) -> _Basis:
+        """Only the Ritz vectors with the given numbers."""
+        S = columns_of(self.S, index)
+        return _Basis.on(self.A, self.V @ S, self.W @ S, self.products, np.diag(self.values[index]))
 
     def grown(self, D: Any) -> _Basis:
         """With the directions D, made orthonormal to V, and A's product with them."""
         D = orthonormal_to(self.V, D, self.A.xp)
-        join = self.A.xp.concat
-        V, W = join([self.V, D], axis=1), join([self.W, self.A.matmat(D)], axis=1)
-        return _Basis.on(self.A, V, W, self.products + 1)
+        join, product = self.A.xp.concat, self.A.matmat(D)
+        V, W = join([self.V, D], axis=1), join([self.W, product], axis=1)
+        beyond = to_numpy(V.T @ product)  # the new columns of T; the others are known
+        m = len(self.T)
+        T = np.zeros((len(beyond), len(beyond)))
+        T[:m, :m], T[:, m:], T[m:, :m] = self.T, beyond, beyond[:m].T
+        return _Basis.on(self.A, V, W, self.products + 1, T)
 
 
 def orthonormal_to(V: Any, D: Any, xp: Any) -> Any:
@@ -125,91 +140,130 @@ def krylov(
     basis: _Basis | None = None
     for level in levels:
         last, began = level is levels[-1], level.passes
-        target = tol if last else max(tol / 2, SINGLE_FLOOR)
+        search = _Search(k, guard, tol, goal, None if last else _single_noise(level), precondition, monitor)
         try:
             basis = _Basis.on(level, V, level.matmat(V))
         except KeyboardInterrupt:
             if basis is None:
                 raise  # nothing is known yet
             break  # the coarser level's answer stands
-        last_pass = began + max_passes - passes
-        basis, interrupted = _iterate(
-            basis, k, guard, target, precondition, last_pass, monitor, last, goal if last else None
-        )
+        # Two products beyond the first look for negative eigenvalues before any answer stands.
+        basis, interrupted = search.run(basis, began + max_passes - passes, least=3 if level is levels[0] else 1)
         passes += level.passes - began
         kept = max(kept, level.kept_bytes)
-        V = basis.vectors(min(k + guard, basis.V.shape[1]))
+        V = basis.ends(k + guard)
         if not last:
             level.forget()
+            if search.excess(basis) > 1:
+                A.keep()  # one product will not be enough, and the next ones should not compute the entries again
         if interrupted:
             break
     assert basis is not None
     return _finish(basis, k, passes, tol, kept)
 
 
+def _single_noise(A: Operator) -> float:
+    """What rounding to float32 in the entries of A makes of a residual: no float32 level can do better.
+
+    Errors of eps per entry, at random, add up to √n of them in the norm of a product with a unit vector.
+    """
+    inner, _ = A.to_factor()
+    largest = float(A.xp.max(A.xp.abs(inner.diagonal())))
+    return float(np.finfo(np.float32).eps) * A.n**0.5 * largest
+
+
 def _finish(basis: _Basis, k: int, passes: int, tol: float, kept_bytes: int) -> Eigenpairs:
     """The pairs with residuals recomputed from the returned vectors."""
     A, lowest = basis.A, float(basis.values[-1])
     guards = min(k + 1, len(basis.values))
-    rest = float(basis.values[k] + basis.residuals(guards)[1][k]) if guards > k else None
+    rest = float(basis.values[k] + basis.residuals(slice(guards))[1][k]) if guards > k else None
     if basis.products > 1:  # A V is a sum of many products by now: multiply once more
         V = basis.vectors(k)
         passes += 1
         identity = A.xp.eye(k, dtype=V.dtype, **A.placement())
-        basis = _Basis(A, V, A.matmat(V), basis.values, identity)
-    _, residuals = basis.residuals(k)
+        basis = _Basis(A, V, A.matmat(V), basis.T, basis.values, identity)
+    _, residuals = basis.residuals(slice(k))
     values = np.ascontiguousarray(basis.values[:k])
     converged = bool(residuals.max() <= tol * np.abs(values).max())
     errors = error_bounds(values, residuals, A.n, rest=rest, converged=converged)
     return Eigenpairs(values, basis.vectors(k), residuals, errors, passes, "krylov", "asked for", A, kept_bytes, lowest)
 
 
-def _iterate(
-    basis: _Basis,
-    k: int,
-    guard: int,
-    target: float,
-    precondition: Callable[[Any, np.ndarray], Any] | None,
-    last_pass: int,
-    monitor: Monitor | None,
-    patient: bool,
-    goal: Goal | None,
-) -> tuple[_Basis, bool]:
-    """Expand until the first k residuals are below target · |θ₁| and reach the goal, or until nothing improves.
+@dataclass(frozen=True)
+class _Search:
+    """The expansion of a basis on one level of the ladder, and when to leave it."""
 
-    Returns the basis, and whether Ctrl-C ended it: what was reached until then is kept.
-    """
-    A = basis.A
-    width = min(A.n, max(4 * (k + guard), 64))
-    best, stalled = np.inf, 0
-    while True:
-        count = min(k + guard, basis.V.shape[1])
-        R, norms = basis.residuals(count)
-        scale = _scale(basis.values, k, A.n)
-        worst = norms[:k].max() / scale
-        if monitor is not None:
-            monitor(A.passes, worst)
-        allowed = np.full(count, target * scale)
-        if goal is not None:
-            allowed[:k] = goal.allowed(basis.values[:k], A.n, target * scale)
-        excess = (norms[:k] / allowed[:k]).max()
-        stalled = 0 if excess < 0.7 * best else stalled + 1
-        best = min(best, excess)
-        full = basis.V.shape[1] >= A.n
-        # The tolerance is worth waiting for; what the goal asks beyond it may be more than rounding allows.
-        patience = 3 if not patient or worst <= target else 25
-        if excess <= 1 or full or A.passes >= last_pass or stalled >= patience:
-            return basis, False
-        unfinished = np.flatnonzero(norms > allowed)[: A.n - basis.V.shape[1]]
-        D = A.xp.take(R, A.xp.asarray(unfinished, **A.placement()), axis=1)
-        if precondition is not None:
-            D = precondition(D, basis.values[unfinished])
-        if basis.V.shape[1] + len(unfinished) > width:
-            basis = basis.shrunk(min(k + 2 * guard + k // 2, basis.V.shape[1]))
-        try:
-            basis = basis.grown(D)
-        except KeyboardInterrupt:
-            return basis, True
+    k: int
+    guard: int
+    tol: float
+    goal: Goal | None
+    noise: float | None  # what the level's precision makes of a residual; None on the last level
+    precondition: Callable[[Any, np.ndarray], Any] | None
+    monitor: Monitor | None
+
+    def run(self, basis: _Basis, last_pass: int, least: int) -> tuple[_Basis, bool]:
+        """Expand until the first k residuals are small enough, or until this precision gives no more.
+
+        Slow progress is no reason to leave: another level would be as slow. Returns the basis, and whether Ctrl-C ended
+        it: what was reached until then is kept.
+        """
+        A, k = basis.A, self.k
+        width = min(A.n, max(4 * (k + self.guard), LEAST_BASIS))
+        best, stalled = np.inf, 0
+        while True:
+            count = min(k + self.guard, basis.V.shape[1])
+            R, norms = basis.residuals(slice(count))
+            scale = _scale(basis.values, k, A.n)
+            worst = norms[:k].max() / scale
+            if self.monitor is not None:
+                self.monitor(A.passes, worst)
+            allowed = self.allowed(basis, count)
+            excess = (norms[:k] / allowed[:k]).max()
+            stalled = 0 if excess < 0.9 * best else stalled + 1
+            best = min(best, excess)
+            full = basis.V.shape[1] >= A.n
+            # Near what rounding leaves, three products without gain are enough; elsewhere residuals may rest for long.
+            near = worst <= self.tol or (self.noise is not None and worst <= 100 * SINGLE_FLOOR)
+            done = excess <= 1 and basis.products >= least
+            if done or full or A.passes >= last_pass or stalled >= (3 if near else 25):
+                return basis, False
+            unfinished = np.flatnonzero(norms > allowed)
+            D = A.xp.take(R, A.xp.asarray(unfinished, **A.placement()), axis=1)
+            if self.precondition is not None and len(unfinished):
+                D = self.precondition(D, basis.values[unfinished])
+            D = self._with_low_end(basis, D)[:, : A.n - basis.V.shape[1]]
+            if not D.shape[1]:
+                return basis, False
+            if basis.V.shape[1] + D.shape[1] > width:
+                kept = np.arange(min(k + 2 * self.guard + k // 2, len(basis.values) - 1))
+                basis = basis.shrunk(np.append(kept, len(basis.values) - 1))
+            try:
+                basis = basis.grown(D)
+            except KeyboardInterrupt:
+                return basis, True
+
+    def _with_low_end(self, basis: _Basis, D: Any) -> Any:
+        """D and the residual of the lowest Ritz pair, so that negative eigenvalues need no passes of their own.
+
+        One more column costs little beside the others. It is left out once the pair is known.
+        """
+        R, norms = basis.residuals(slice(len(basis.values) - 1, None))
+        if norms[0] <= SINGLE_FLOOR * _scale(basis.values, self.k, basis.A.n):
+            return D
+        return basis.A.xp.concat([D, R / float(norms[0])], axis=1)
+
+    def allowed(self, basis: _Basis, count: int) -> np.ndarray:
+        """The residuals, (count,), that are small enough here: on a coarse level half of the final ones."""
+        tolerated = self.tol * _scale(basis.values, self.k, basis.A.n)
+        final = np.full(count, tolerated)
+        if self.goal is not None:
+            final[: self.k] = self.goal.allowed(basis.values[: self.k], basis.A.n, tolerated)
+        return final if self.noise is None else np.maximum(final / 2, self.noise)
+
+    def excess(self, basis: _Basis) -> float:
+        """The largest of the first k residuals relative to what is finally allowed."""
+        final = replace(self, noise=None).allowed(basis, self.k)
+        return float((basis.residuals(slice(self.k))[1] / final).max())
 
 
 def _scale(values: np.ndarray, k: int, n: int) -> float:

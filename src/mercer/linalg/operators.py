@@ -83,6 +83,10 @@ class Operator(ABC):
         """The operator whose low-rank factor F a solver may start from, and whether F must then be centred."""
         return self, False
 
+    def keep(self) -> None:
+        """Hold, from the next product on, whatever makes later ones faster, as far as there is memory for it."""
+        return None
+
     def forget(self) -> None:
         """Free memory that only makes later products faster."""
         return None
@@ -270,6 +274,9 @@ class Centered(Operator):
 
     def to_factor(self) -> tuple[Operator, bool]:
         return self.A, True
+
+    def keep(self) -> None:
+        self.A.keep()
 
     def forget(self) -> None:
         self.A.forget()
