@@ -231,7 +231,8 @@ class _Search:
             D = A.xp.take(R, A.xp.asarray(unfinished, **A.placement()), axis=1)
             if self.precondition is not None and len(unfinished):
                 D = self.precondition(D, basis.values[unfinished])
-            D = self._with_low_end(basis, D)[:, : A.n - basis.V.shape[1]]
+            D = self._with_low_end(basis, D)
+            D = D[:, : min(D.shape[1], A.n - basis.V.shape[1])]
             if not D.shape[1]:
                 return basis, False
             if basis.V.shape[1] + D.shape[1] > width:
