@@ -140,7 +140,7 @@ def krylov(
     basis: _Basis | None = None
     for level in levels:
         last, began = level is levels[-1], level.passes
-        search = _Search(k, guard, tol, goal, None if last else _single_noise(level), precondition, monitor)
+        search = _Level(k, guard, tol, goal, None if last else _single_noise(level), precondition, monitor)
         try:
             basis = _Basis.on(level, V, level.matmat(V))
         except KeyboardInterrupt:
@@ -190,7 +190,7 @@ def _finish(basis: _Basis, k: int, passes: int, tol: float, kept_bytes: int) -> 
 
 
 @dataclass(frozen=True)
-class _Search:
+class _Level:
     """The expansion of a basis on one level of the ladder, and when to leave it."""
 
     k: int

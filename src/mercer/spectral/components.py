@@ -303,16 +303,16 @@ def _select(pairs: Eigenpairs, index: np.ndarray) -> Eigenpairs:
 
 def _noise(A: Centered) -> float:
     """An eigenvalue of HKH that rounding in the entries of K alone can make."""
-    return _sum_rounding(A) + A.n * A.entry_error
+    return 8 * float(np.finfo(np.float64).eps) * A.largest_entry() * float(np.sqrt(A.n)) + A.n * A.entry_error
 
 
 def _sum_rounding(A: Centered) -> float:
     """What rounding adds to the norm of a product HKHv, ‖v‖ = 1.
 
-    It follows the entries of K, not those of HKH: a large constant in K leaves its rounding when it cancels. Sums of n
-    products in blocks round like random steps, and 8 standard deviations cover them.
+    It follows the entries of K, not those of HKH: a large constant in K leaves its rounding when it cancels. Entries
+    round at random, which 8√n covers; the means of the rows that are taken off round alike in a whole row, 2n.
     """
-    return 8 * float(np.finfo(np.float64).eps) * A.largest_entry() * float(np.sqrt(A.n))
+    return float(np.finfo(np.float64).eps) * A.largest_entry() * (8 * float(np.sqrt(A.n)) + 2 * A.n)
 
 
 def _as_returned(
