@@ -83,7 +83,7 @@ def all_cases() -> list[Case]:
         *_transform(20_000, 100_000),
         *_kda_mnist(60_000, 7000),
         *_kda_direct(5000),
-        *_kcca(50_000, 2000, 10_000),
+        *_kcca(50_000, 2000, 10_000, (5000, 10_000)),
         *_pca(1_000_000),
         *_isomap(10_000, 30_000, 1_000_000, 200),
         *_solvers(10_000, (10, 50)),
@@ -109,7 +109,7 @@ def quick_cases() -> list[Case]:
         *_transform(2500, 6000),
         *_kda_mnist(3000, 200),
         *_kda_direct(600),
-        *_kcca(3000, 100, 1000),
+        *_kcca(3000, 100, 1000, (600,)),
         *_pca(20_000),
         *_isomap(2200, 2500, 5000, 50),
         *_solvers(3200, (5,)),
@@ -238,7 +238,12 @@ def _kda_mnist(n: int, rank: int) -> list[Case]:
     """Images as they come, a kernel of degree four on them made unit vectors, and the 10,000 test images."""
     who = (Competitor(MERCER, MERCER, "mercer.KernelDiscriminantAnalysis", {"rank": rank, "reg": 1e-7}),)
     words = f"n = {n:,}, 784 pixels, ten classes, float32, rank {rank}, (⟨x, y⟩/‖x‖‖y‖)⁴"
-    return [Case("kda-mnist", "kda-mnist", "kda", n, 784, 9, who, dtype="float32", settings=words)]
+    chosen = (Competitor(MERCER, MERCER, "mercer.KernelDiscriminantAnalysis", {"rank": rank, "gamma": "loo"}),)
+    nothing = f"n = {n:,}, 784 pixels, ten classes, float32, rank {rank}, Gaussian, width and penalty by leave-one-out"
+    return [
+        Case("kda-mnist", "kda-mnist", "kda", n, 784, 9, who, dtype="float32", settings=words),
+        Case("kda-mnist-loo", "kda-mnist", "kda", n, 784, 9, chosen, dtype="float32", settings=nothing),
+    ]
 
 
 def _kda_direct(n: int) -> list[Case]:
@@ -253,10 +258,11 @@ def _kda_direct(n: int) -> list[Case]:
     return [Case("kda-direct", "kda-direct", "kda", n, 50, 9, who, tol=1e-6, settings=words)]
 
 
-def _kcca(n: int, rank: int, linear_n: int) -> list[Case]:
-    """Gaussian kernels by a factor, which nobody else has at this size; and plain CCA, which scikit-learn has."""
+def _kcca(n: int, rank: int, linear_n: int, exact: tuple[int, ...]) -> list[Case]:
+    """Gaussian kernels by a factor, which nobody else has at this size, and by all of K; and plain CCA."""
     kernel = {"n_components": 10, "gamma": "median", "rank": rank}
     who = (Competitor(MERCER, MERCER, "mercer.KernelCCA", kernel),)
+    whole = (Competitor(MERCER, MERCER, "mercer.KernelCCA", {"n_components": 10, "gamma": "median"}),)
     linear = (
         Competitor(MERCER, MERCER, "mercer.KernelCCA", {"n_components": 10, "kernel": "linear", "reg": 0, "rank": 392}),
         Competitor(f"{SKLEARN} CCA", SKLEARN, "sklearn.cross_decomposition.CCA", {"n_components": 10}),
@@ -267,6 +273,10 @@ def _kcca(n: int, rank: int, linear_n: int) -> list[Case]:
         *(
             Case(f"kcca-{dtype}", "kcca", "kcca", n, 784, 10, who, dtype=dtype, settings=f"{words}, {dtype}")
             for dtype in ("float64", "float32")
+        ),
+        *(
+            Case(f"kcca-exact-{size}", "kcca", "kcca", size, 784, 10, whole, settings=f"n = {size:,}, k = 10, all of K")
+            for size in exact
         ),
         Case("kcca-linear", "kcca", "kcca", linear_n, 784, 10, linear, settings=small),
     ]

@@ -265,7 +265,7 @@ class _Jobs:
                 "kind": "kda",
                 "what": one.what,
                 "params": params,
-                "polynomial": raw,
+                "polynomial": raw and "gamma" not in one.params,
                 **paths,
             }
         if case.kind == "kcca":

@@ -5,13 +5,13 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_wine
 from sklearn.linear_model import LinearRegression, Ridge
 
 from mercer import KernelCCA, KernelDiscriminantAnalysis, Kernelized, KernelMap, KernelPCA
 from mercer.exceptions import IndefiniteKernelWarning, MemoryLimitError
-from mercer.features import kernel_features
+from mercer.features import kernel_features, shortened
 from mercer.kernels import RBF, AdditiveChi2, Linear, Precomputed, Sigmoid, Spectrum
 from mercer.selection import alignment, hsic, leave_one_out
 
@@ -138,3 +138,28 @@ def test_a_sparse_precomputed_matrix_is_the_same_matrix(use):
     K[K < 1e-9] = 0.0
     for form in (sp.csr_matrix, sp.csr_array):
         np.testing.assert_allclose(use(form(K), form(K[:7]), y), use(K, K[:7], y), atol=1e-10)
+
+
+@pytest.mark.parametrize("gamma", [1e-3, 0.1, 10.0])
+@pytest.mark.parametrize("n", [300, 1100])  # below and above the size up to which the whole matrix is factored
+def test_auto_holds_all_but_a_thousandth_of_the_variance_in_few_columns(n, gamma):
+    X = np.random.default_rng(0).standard_normal((n, 3))
+    kernel = RBF(gamma)
+    found = kernel_features(kernel, X, rank="auto")
+    K = kernel(X)
+    H = np.eye(n) - 1 / n
+    left = np.trace(K) - np.sum(found.F**2)
+    assert found.F.shape[1] >= 3 and -1e-8 <= left <= found.factor.error
+    assert left <= 1.001e-3 * np.trace(H @ K @ H) + 1e-8 * n
+    assert np.linalg.norm(K - found.F @ found.F.T, 2) <= found.factor.error
+    assert_allclose(found.expansion()(X), found.F, atol=1e-6)
+
+
+def test_a_shortened_factor_is_the_first_columns_that_suffice():
+    X = np.random.default_rng(0).standard_normal((200, 4))
+    whole = kernel_features(RBF(0.05), X, rank=None).factor
+    rough, fine = (shortened(whole, 200.0, tol, 0) for tol in (0.1, 1e-4))
+    assert 0 < rough.F.shape[1] < fine.F.shape[1] < whole.F.shape[1]
+    assert_array_equal(rough.F, whole.F[:, : rough.F.shape[1]])
+    assert shortened(whole, 200.0, 0.1, 50).F.shape[1] == 50
+    assert shortened(whole, 200.0, 0.0, 0) is whole

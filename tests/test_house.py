@@ -17,6 +17,7 @@ FOREIGN = {
     "_get_param_names": "scikit-learn's list of them",
     "_get_output_config": "scikit-learn's setting of set_output",
     "_wrap_data_with_container": "scikit-learn's set_output for a second array",
+    "_check_sample_weight": "scikit-learn's check of sample weights",
     "_check_feature_names": "scikit-learn's check of column names for a second array",
     "_fit_X": "the rows that scikit-learn's neighbour estimators keep",
     "_getframe": "the only way to find the line that called Mercer",

@@ -9,13 +9,13 @@ The map of new points is a kernel expansion on the landmarks: F(x) = k(x, landma
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.backends import backend_of, is_foreign, namespace, placement
+from mercer.backends import backend_of, is_foreign, namespace, placement, to_numpy
 from mercer.exceptions import AsymmetricKernelWarning, IndefiniteKernelWarning, MemoryLimitError, warn
 from mercer.expansion import KernelExpansion
 from mercer.footprints import Workload
@@ -33,6 +33,7 @@ from mercer.random_state import generator_from
 AUTO_RANK = 2000  # at most, for rank="auto"
 AUTO_TOL = 1e-3  # of the variance that rank="auto" may leave out
 AUTO_LEAST = 256  # rank="auto" takes as many columns as X has, up to this, so that no column of X is lost for its scale
+_WHOLE_UP_TO = 1024  # samples whose whole matrix LAPACK factors sooner than random pivots find the first columns of it
 DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
 # An eigenvalue further below zero than this share of the largest is not rounding: the kernel is indefinite.
 SIGNIFICANT = {DOUBLE: 1e-5, SINGLE: 5e-3}
@@ -109,7 +110,12 @@ def kernel_features(
         factor = complete_cholesky(whole_matrix(kernel, X, n_jobs), rng, dtype=precision)
     elif rank == "auto":
         least = 0 if given or X.ndim == 1 else min(X.shape[1], AUTO_LEAST)
-        factor = rpcholesky(A, min(n, AUTO_RANK), rng, dtype=dtype, tol=AUTO_TOL, of_variance=True, least=least)
+        if n <= _WHOLE_UP_TO:
+            whole = complete_cholesky(whole_matrix(kernel, X, n_jobs), rng, dtype=precision)
+            factor = shortened(whole, trace, AUTO_TOL, least)
+            factor = replace(factor, F=A.xp.asarray(factor.F, **A.placement())) if is_foreign(X) else factor
+        else:
+            factor = rpcholesky(A, min(n, AUTO_RANK), rng, dtype=dtype, tol=AUTO_TOL, of_variance=True, least=least)
     else:
         factor = rpcholesky(A, n if rank is None else min(n, int(rank)), rng, dtype=dtype)
     refuse_indefinite(factor.negative, kernel, precision)
@@ -119,13 +125,26 @@ def kernel_features(
     return Features(factor, trace, kernel, anchors, n_jobs, largest, entry_error)
 
 
+def shortened(whole: Factor, trace: float, tol: float, least: int) -> Factor:
+    """The first columns of a factor that leave out no more than the share `tol` of the variance, `least` at least."""
+    F = whole.F
+    held = np.cumsum(np.einsum("ij,ij->j", F, F, dtype=np.float64))
+    variance = held - np.cumsum(len(F) * F.mean(axis=0, dtype=np.float64) ** 2)
+    enough = np.flatnonzero(trace - held <= tol * variance)
+    columns = max(int(enough[0]) + 1, least) if len(enough) else F.shape[1]
+    if columns >= F.shape[1]:
+        return whole
+    left = max(0.0, trace - float(held[columns - 1]))
+    return replace(whole, F=F[:, :columns].copy(), landmarks=whole.landmarks[:columns], error=whole.error + left)
+
+
 def whole_matrix(kernel: Kernel, X: Any, n_jobs: int | None = None) -> np.ndarray:
-    """K in float64, (n, n), in memory of its own: a matrix that was given is copied, so that it may be overwritten."""
+    """K in float64, (n, n), a NumPy array of its own, which may be overwritten: a matrix that was given is copied."""
     if isinstance(kernel, Precomputed):
-        return np.array(symmetric(X), np.float64)
-    K = Gram(kernel, X, precision=np.float64, n_jobs=n_jobs)
+        return np.array(to_numpy(symmetric(X)), np.float64)
+    K = Gram(kernel, X, precision=namespace(X).float64, n_jobs=n_jobs)
     refuse_overflow(K, kernel)
-    return K.to_dense()
+    return to_numpy(K.to_dense())
 
 
 def refuse_large_factor(X: Any, rank: int | str | None, memory_limit: Any, n_jobs: int | None) -> None:
@@ -179,7 +198,7 @@ def refuse_overflow(A: Operator, kernel: Kernel) -> None:
 
 
 def refuse_infinite(diagonal: Any, kernel: Kernel) -> None:
-    """ValueError where some k(x, x) is no number."""
+    """ValueError if some k(x, x) is not finite."""
     xp = namespace(diagonal)
     if not bool(xp.all(xp.isfinite(diagonal))):
         raise ValueError(

@@ -274,6 +274,19 @@ def stored_discriminants(work: Workload, classes: int) -> Footprint:
     )
 
 
+def whole_discriminants(work: Workload, classes: int) -> Footprint:
+    """Discriminants by one Cholesky factor in the memory of the kernel matrix; the penalty from a sample of 1500."""
+    n, sample = work.n, min(work.n, 1500)
+    return Footprint(
+        {**_held(work), "kernel matrix": 8 * n * n},
+        {
+            "matrix": {"points": work.points(8), "tiles": work.tiles(work.tile)},
+            "penalty": {"eigenvalues of a sample": 7 * 8 * sample * sample},
+            "factorisation": {"answer": 80 * n * classes},
+        },
+    )
+
+
 def streamed_discriminants(work: Workload, block: int, rank: int) -> Footprint:
     """Discriminants by conjugate gradients over streamed tiles, preconditioned by a factor in float32."""
     n = work.n

@@ -36,3 +36,9 @@ def test_new_rows_take_the_precision_of_the_fitted_ones():
 def test_only_kernels_of_distances_need_compiled_code():
     assert needs_compiled_code(RBF(1.0)) and needs_compiled_code(Linear() + Laplacian(1.0))
     assert not needs_compiled_code(Linear() * Polynomial(2, 1.0, 1.0))
+
+
+@pytest.mark.parametrize("build", [lambda: KernelMap(gamma="median"), lambda: KernelDiscriminantAnalysis()])
+def test_rows_whose_distances_overflow_are_refused_with_advice(build):
+    with pytest.raises(ValueError, match="Scale the data"):
+        build().fit(X * 1e200, np.arange(30) % 2)

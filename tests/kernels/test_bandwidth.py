@@ -67,3 +67,9 @@ def test_array_api_arrays_give_the_same_numbers():
     for gamma in ("scale", "median", None):
         there = RBF(gamma=gamma).bind(strict.asarray(X)).gamma
         np.testing.assert_allclose(there, RBF(gamma=gamma).bind(X).gamma, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", [RBF(gamma="median"), Matern(length_scale="median")], ids=["gamma", "length"])
+def test_a_median_that_overflows_is_refused(kernel):
+    with pytest.raises(ValueError, match="median distance between rows overflows"):
+        kernel.bind(X * 1e200)

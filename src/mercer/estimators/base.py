@@ -119,7 +119,7 @@ class Estimator(Planned, Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixi
             self.__dict__.pop(name, None)
 
     def _strings(self, X: Any, least: int = 1) -> np.ndarray:
-        """One string a sample, (n,), for kernels of strings; ValueError for fewer than `least`."""
+        """One string per sample, (n,), for kernels of strings; ValueError for fewer than `least`."""
         X = np.asarray(as_strings(X), dtype=object)
         if len(X) < least:
             raise ValueError(

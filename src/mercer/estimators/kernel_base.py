@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -126,10 +127,30 @@ class KernelEstimator(Estimator):
 
 
 def unbound_kernel(estimator: Any, columns: int = 1) -> Kernel:
-    """The kernel that an estimator's parameters describe. gamma=None needs the number of columns: it means 1/d."""
+    """The kernel that an estimator's parameters describe. gamma=None needs the number of columns: it means 1/d.
+
+    A search for a width starts at the median: "loo" and "cv" stand for it until the search has ended.
+    """
     has_length = isinstance(estimator.kernel, str) and estimator.kernel in LENGTH_NAMES
     gamma = 1.0 / columns if estimator.gamma is None and not has_length else estimator.gamma
+    gamma = "median" if isinstance(gamma, str) and gamma in ("loo", "cv") else gamma
     return resolve_kernel(estimator.kernel, gamma, estimator.degree, estimator.coef0, estimator.kernel_params)
+
+
+def with_gamma(kernel: Any, gamma: float) -> Kernel:
+    """A bound kernel with another width."""
+    return replace(kernel, gamma=gamma)
+
+
+def refuse_without_gamma(given: Any, bound: Kernel, option: str) -> float:
+    """The gamma that a search starts from; ValueError where the kernel was not given by name or has none."""
+    gamma = getattr(bound, "gamma", None)
+    if isinstance(given, str) and isinstance(gamma, Real) and float(gamma) > 0:
+        return float(gamma)
+    raise ValueError(
+        f"gamma={option!r} chooses the gamma of a kernel given by name, and {given!r} has none. Give a number, or a "
+        "kernel such as 'rbf' or 'laplacian'."
+    )
 
 
 def needs_compiled_code(kernel: Kernel) -> bool:

@@ -11,17 +11,31 @@ import numpy as np
 from scipy.special import softmax
 from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
 
-from mercer.backends import beside, to_numpy
-from mercer.estimators.kernel_base import KERNEL_CONSTRAINTS, KernelEstimator
+from mercer.backends import beside, is_foreign, to_numpy
+from mercer.estimators.kernel_base import (
+    KERNEL_CONSTRAINTS,
+    KernelEstimator,
+    refuse_without_gamma,
+    unbound_kernel,
+    with_gamma,
+)
 from mercer.exceptions import DegenerateDataWarning, warn
-from mercer.features import answer_dtype, most_columns
+from mercer.features import most_columns, rows_of
 from mercer.fit_report import Report
-from mercer.footprints import factor_discriminants, kept_tiles, stored_discriminants, streamed_discriminants
+from mercer.footprints import (
+    factor_discriminants,
+    kept_tiles,
+    stored_discriminants,
+    streamed_discriminants,
+    whole_discriminants,
+)
+from mercer.kernels.discrete import Precomputed
 from mercer.kernels.kernel_fields import bound_kernel
-from mercer.linalg.eigen import SMALL, default_tol
+from mercer.linalg.eigen import SMALL
 from mercer.linalg.krylov import SINGLE_FLOOR
 from mercer.models.fields import (
     INPUT,
@@ -39,9 +53,21 @@ from mercer.models.fields import (
     whole,
 )
 from mercer.planning import Plan
-from mercer.spectral.class_rule import SAMPLE, fit_rule
-from mercer.spectral.discriminant import TILE, DiscriminantSettings, block_width, find_discriminants, start_rank
+from mercer.spectral.class_rule import fit_rule, left_out_error
+from mercer.spectral.discriminant import (
+    TILE,
+    DiscriminantSettings,
+    SampledPenalty,
+    block_width,
+    choose_width,
+    find_discriminants,
+    start_rank,
+)
 from mercer.spectral.scatter import Classes
+from mercer.spectral.tuning import SAMPLE
+
+_DIRECT_UP_TO = 6000  # samples up to which one Cholesky factor and its inverse take no longer than the passes
+_TOL = 1e-4  # the default tolerance: tiles in float32 reach it, and predictions do not depend on further digits
 
 
 class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
@@ -57,8 +83,10 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
     kernel : str, Kernel or callable
         A name ("linear", "poly", "rbf", …), a `mercer.kernels.Kernel`, a kernel of `sklearn.gaussian_process`, or a
         function of two rows or of two matrices.
-    gamma : float, "scale", "median" or None
-        For kernels given by name; None is 1/d. "scale" is 1/(d Var X), "median" 1/(the median of ‖x − y‖²).
+    gamma : float, "loo", "scale", "median" or None
+        For kernels given by name; None is 1/d. "scale" is 1/(d Var X), "median" 1/(the median of ‖x − y‖²). "loo" looks
+        for the least leave-one-out error on up to 1500 samples, from the median in steps of √2, each width with the
+        penalty that suits it best.
     degree : float
         The exponent, for kernels given by name that have one.
     coef0 : float
@@ -67,16 +95,20 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
         Further arguments for a kernel that is a function.
     reg : float or "loo"
         The penalty relative to the total variance in feature space; "loo" takes the one with the least leave-one-out
-        error, all of them judged from one eigendecomposition.
+        error.
     priors : array of C shares or None
-        The shares of the classes where predictions will be made; None takes those of y. Scatter is weighted to match.
+        The shares of the classes where predictions will be made; None takes those of y, with its weights. Scatter is
+        weighted to match.
+    class_weight : dict, "balanced" or None
+        What the samples of each class count; "balanced" makes all classes count alike. Given `priors` outweigh it.
     normalize : {"within", "rkhs"}
         The length of the directions: wᵀ(S_W/n + λI)w = 1, so that a class has about unit spread, or ‖w‖² = aᵀKa = 1.
     rank : int, "auto" or None
-        None uses all of K: one Cholesky factor up to 2048 samples, conjugate gradients over streamed tiles beyond.
+        None uses all of K: one Cholesky factor up to 6000 samples, conjugate gradients over streamed tiles beyond.
         A number m works on a factor F Fᵀ ≈ K with m columns; "auto" chooses m.
     tol : float
-        The largest relative residual of the linear system beyond 2048 samples; 0 is 1e-10, and 1e-6 for float32.
+        The largest relative residual of the linear system beyond 6000 samples; 0 is 1e-4. The scores of the fitted
+        samples are wrong by no more than this share of their targets, however small the penalty is.
     max_iter : int
         The largest number of passes over K then.
     random_state : int, RandomState or None
@@ -86,6 +118,8 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
     memory_limit : int, str or None
         Bytes that a fit may add to the process, or text such as "4GB". A fit that needs more is refused before it
         starts. None: half of the free memory, of which at most 2 GB hold tiles that are kept between passes.
+    verbose : bool
+        Report the progress of a fit on stderr.
 
     Attributes
     ----------
@@ -95,9 +129,11 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
     means_ : (C, k), where a new member of each class is expected, in the coordinates of `transform`
     spread_ : (k,), the variance of new members about it along each direction, in units of normalize="within"
     temperature_ : float ≥ 1, by which log odds are divided so that the left-out samples get honest probabilities
-    loo_error_ : float, the share of samples that would be misclassified had they not been fitted
+    loo_error_ : float, the share of samples that would be misclassified had they not been fitted: an estimate
+    loo_error_se_ : float, its standard error
     reg_, penalty_ : reg as used, and λ
-    reg_path_ : (values, leave-one-out errors) where reg="loo" chose
+    reg_path_ : (values, leave-one-out errors) of the penalties that reg="loo" tried
+    gamma_path_ : (values, leave-one-out errors) of the widths that gamma="loo" tried
     residuals_ : (C,), of the linear system, relative
     report_ : Report, what ran and why; `solver_` is another name for it
     n_iter_ : passes over K
@@ -107,11 +143,17 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
     -----
     Scores of samples that were fitted lie closer to their class than those of new ones, so the rule that predicts is
     calibrated on leave-one-out scores (on a factor, of 2000 samples), which the linear system gives in closed form: its
-    probabilities are not overconfident. Beyond 2048 samples all of K is never factored: leverages are then estimated
-    with random vectors, and reg="loo" is chosen on a factor of rank 1000.
+    probabilities are not overconfident. The closed form keeps the targets of the classes, which a refit would move by
+    O(1/n). `loo_error_` judges each fifth of the samples by a rule fitted to the others. `loo_error_se_` is the
+    standard error of such a share; where the errors of refits were counted they were within two of it.
 
-    Cost: exact n²/2 entries of k and n³/3 flops, 9 n³ for reg="loo" (n ≤ 2048), or 10 to 70 passes over K; of rank m,
-    m n entries and 2 m² n flops, m³/3 more (9 m³ for reg="loo").
+    Beyond 2048 samples reg="loo" is chosen on a sample of 1500. Beyond 6000 samples, or where K does not fit in memory,
+    K is not factored: leverages are then estimated by a factor of lower rank and random vectors, and `loo_error_` was
+    seen to be up to a quarter too low.
+
+    Cost: exact n²/2 entries of k and n³ flops, 9 n³ for reg="loo" (n ≤ 2048), or 10 to 70 passes over K; of rank m,
+    m n entries and 2 m² n flops, m³/3 more (for reg="loo" about seven times). gamma="loo": about six
+    eigendecompositions of the sample's kernel matrix.
 
     References
     ----------
@@ -143,10 +185,12 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
             "reg_": number,
             "penalty_": number,
             "loo_error_": number,
+            "loo_error_se_": if_set(number),  # older files do not have it
             "temperature_": number,
             "residuals_": floats("r", infinite=True),
             "n_iter_": whole(),
             "reg_path_": if_set(tuple_of(floats("p"), floats("p", infinite=True))),
+            "gamma_path_": if_set(tuple_of(floats("g"), floats("g"))),
             "_rule": instance_of("Rule", c="c", k="all"),
             "means_": floats("c", "k"),
             "spread_": floats("k"),
@@ -156,7 +200,10 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KERNEL_CONSTRAINTS,
+        "gamma": [*KERNEL_CONSTRAINTS["gamma"], StrOptions({"loo"})],
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+        "verbose": ["boolean"],
         "reg": [Interval(Real, 0, None, closed="neither"), StrOptions({"loo"})],
         "priors": ["array-like", None],
         "normalize": [StrOptions({"within", "rkhs"})],
@@ -176,6 +223,7 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
         kernel_params=None,
         reg="loo",
         priors=None,
+        class_weight=None,
         normalize="within",
         rank=None,
         tol=0,
@@ -183,6 +231,7 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
         random_state=None,
         n_jobs=None,
         memory_limit=None,
+        verbose=False,
     ):
         self.n_components = n_components
         self.kernel = kernel
@@ -192,6 +241,7 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
         self.kernel_params = kernel_params
         self.reg = reg
         self.priors = priors
+        self.class_weight = class_weight
         self.normalize = normalize
         self.rank = rank
         self.tol = tol
@@ -199,40 +249,61 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.memory_limit = memory_limit
+        self.verbose = verbose
 
     # --- fitting ---------------------------------------------------------------------------------------
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y):
-        """Find the directions that separate the classes y, (n,), of the samples X."""
+    def fit(self, X, y, sample_weight=None):
+        """Find the directions that separate the classes y, (n,), of the samples X.
+
+        sample_weight : (n,), what each sample counts; None: all alike. A sample that counts nothing is left aside, and
+        one that is left out in turn is left out with all its weight.
+        """
         started = time.perf_counter()
-        self._forget("reg_path_")
+        self._forget("reg_path_", "gamma_path_")
         X, _ = self._samples(X, reset=True, copy=True)
-        classes = self._classes(X, y)
-        plan = self._checked(self._draft(X, y), X, y)
+        X, classes = self._classes(X, y, sample_weight)
+        plan = self._checked(self._draft(X, classes.codes), X, classes.codes)
         self._bind(X)
-        tol = float(self.tol) or default_tol(answer_dtype(X))
-        found = find_discriminants(
-            self.kernel_.centered_form(X),
-            X,
-            classes,
-            DiscriminantSettings(
-                self.reg,
-                self.rank,
-                tol,
-                self.max_iter,
-                plan.keep_bytes,
-                plan.limit,
-                self.random_state,
-                self.n_jobs,
-            ),
-        )
+        self._say(str(plan))
+        settings = self._settings(X, plan)
+        if self.gamma == "loo":
+            settings = replace(settings, sampled=self._choose_width(X, classes, settings))
+        found = find_discriminants(self.kernel_.centered_form(X), X, classes, settings)
         self._keep(found, classes)
         seconds = time.perf_counter() - started
-        converged = bool(found.residuals.max() <= 2 * tol)
+        converged = bool(found.residuals.max() <= 2 * settings.tol)
         used = plan.needed_bytes + plan.keep_bytes
-        self.report_ = Report(plan.method, found.reason, found.passes, used, tol, converged, seconds)
+        self.report_ = Report(plan.method, found.reason, found.passes, used, settings.tol, converged, seconds)
+        self._say(str(self.report_))
         return self
+
+    def _settings(self, X, plan: Plan) -> DiscriminantSettings:
+        return DiscriminantSettings(
+            self.reg,
+            self.rank,
+            float(self.tol) or _TOL,
+            self.max_iter,
+            plan.keep_bytes,
+            plan.limit,
+            self.random_state,
+            self.n_jobs,
+            self._say,
+            direct=plan.method == "cholesky" and X.shape[0] > SMALL,
+        )
+
+    def _choose_width(self, X, classes: Classes, settings: DiscriminantSettings) -> SampledPenalty:
+        """Set the kernel whose width has the least leave-one-out error; the penalty that goes with it."""
+        bound = self.kernel_
+        start = refuse_without_gamma(self.kernel, bound, "loo")
+        factor, (tried, errors), sampled = choose_width(
+            lambda factor: with_gamma(bound, start * factor).centered_form(X), X, classes, settings
+        )
+        gamma: Any = start * factor
+        self.gamma_, self.kernel_ = gamma, with_gamma(bound, gamma)
+        self.gamma_path_ = start * tried, errors
+        return sampled
 
     def _draft(self, X, y=None) -> Plan:
         work, n = self._workload(X, copied=True), X.shape[0]
@@ -244,22 +315,31 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
         if n <= SMALL:
             name = "eigenvalues" if self.reg == "loo" else "cholesky"
             return self._plan_of(X, name, "the kernel matrix is small", stored_discriminants(work, classes))
+        reason = f"one factor of {n:,} rows costs less than passes"
+        whole = self._plan_of(X, "cholesky", reason, whole_discriminants(work, classes))
+        if n <= _DIRECT_UP_TO and not is_foreign(X) and whole.fits:
+            return whole
         footprint = streamed_discriminants(work, block_width(classes), start_rank(n, self.reg))
         plan = self._plan_of(X, "conjugate gradients", f"the matrix of {n:,} rows is streamed in tiles", footprint)
-        tol = float(self.tol) or default_tol(answer_dtype(X))
+        tol = float(self.tol) or _TOL
         kept = kept_tiles(n, TILE, 4 if tol >= 2 * SINGLE_FLOOR else 8)
         return self._keeping(X, kept, replace(plan, tile=TILE))
 
     def _lighter(self, plan: Plan) -> list[dict[str, Any]]:
         return [{"rank": rank} for rank in ("auto", 500, 100) if rank != self.rank]
 
-    def _classes(self, X, y) -> Classes:
+    def _classes(self, X, y, sample_weight) -> tuple[Any, Classes]:
+        """The samples that count, and their classes."""
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         check_classification_targets(y)
         y = column_or_1d(to_numpy(y), warn=True)
         if len(y) != X.shape[0]:
             raise ValueError(f"X has {X.shape[0]} samples and y has {len(y)}: inconsistent numbers of samples.")
+        weights = self._weights(X, y, sample_weight)
+        if weights is not None and not weights.all():
+            counting = np.flatnonzero(weights)
+            X, y, weights = rows_of(X, counting), y[counting], weights[counting]
         self.classes_, codes = np.unique(y, return_inverse=True)
         C = len(self.classes_)
         if C < 2:
@@ -271,8 +351,23 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
             )
         if self.n_components is not None and self.n_components > C - 1:
             raise ValueError(f"n_components={self.n_components}: {C} classes have {C - 1} directions at most.")
-        self.priors_ = np.bincount(codes) / len(codes) if self.priors is None else _checked_priors(self.priors, C)
-        return Classes(codes, self.priors_)
+        shares = np.bincount(codes, weights)
+        self.priors_ = shares / shares.sum() if self.priors is None else _checked_priors(self.priors, C)
+        return X, Classes(codes, self.priors_, weights)
+
+    def _weights(self, X, y, sample_weight) -> np.ndarray | None:
+        """What each sample counts, (n,), as its own weight and that of its class say; None if all count alike."""
+        if sample_weight is None and self.class_weight is None:
+            return None
+        given = None if sample_weight is None else to_numpy(sample_weight)
+        weights = _check_sample_weight(given, np.empty(len(y)), dtype=np.float64, ensure_non_negative=True)
+        if self.class_weight is not None:
+            weights = weights * compute_sample_weight(self.class_weight, y)
+        if isinstance(unbound_kernel(self), Precomputed) and not weights.all():
+            raise ValueError(
+                "With a precomputed kernel every sample needs a weight above zero. Leave out its row and its column."
+            )
+        return weights
 
     def _keep(self, found, classes: Classes) -> None:
         k = len(found.found.shares)
@@ -299,8 +394,11 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
         codes, weights = classes.codes[found.sample], classes.weights[found.sample]
         rule = fit_rule(found.left_out, codes, weights, found.found, self.priors_)
         self._rule = rule.calibrated(found.left_out, codes, weights)
-        decided = self._rule.decide(found.left_out).argmax(axis=1)
-        self.loo_error_ = float(np.mean(decided != codes))
+        own_share = weights / (classes.n * self.priors_[codes]) if self.priors is None else None
+        self.loo_error_ = left_out_error(found.left_out, codes, weights, found.found, self.priors_, own_share)
+        # One more error and one more success keep the standard error of a perfect score from being zero.
+        likely = (self.loo_error_ * len(codes) + 1) / (len(codes) + 2)
+        self.loo_error_se_ = float(np.sqrt(likely * (1 - likely) * np.sum(weights**2))) / float(np.sum(weights))
         self.means_ = (self._rule.means * self._scale)[:, : self._n_out]
         self.spread_, self.temperature_ = rule.spread[: self._n_out], self._rule.temperature
 

@@ -67,7 +67,7 @@ class KernelMap(KernelEstimator):
         "cholesky": tr(K − FFᵀ)/tr K, the share of the trace left out. "fourier": the root of the mean square of
         ⟨F(x), F(y)⟩ − k(x, y) over sampled pairs of training rows.
     error_se_ : float
-        The standard error of `error_` for "fourier"; 0 for "cholesky", whose error is no estimate.
+        The standard error of `error_` for "fourier"; 0 for "cholesky", whose error is exact.
     landmarks_ : (m,), the training rows that new ones are compared with, by number; None for "fourier"
     n_components_ : int, the columns of F
     report_ : Report, what ran and why, bytes and seconds

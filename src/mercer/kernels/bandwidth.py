@@ -69,10 +69,19 @@ def column_widths(name: str, values: Any, d: int) -> np.ndarray | None:
 
 
 def median_distance(X: Any, distance: Callable[[Any], np.ndarray]) -> float:
-    """The median of `distance` over sampled pairs; among rows that mostly coincide, over those that differ."""
+    """The median of `distance` over sampled pairs; among rows that mostly coincide, over those that differ.
+
+    ValueError if it overflows: a kernel of width infinity would make all rows alike, or a matrix of NaN.
+    """
     rows = sample_rows(X)
-    D = np.asarray(distance(rows))[np.triu_indices(rows.shape[0], k=1)]
-    median = float(np.median(D)) if D.size else 0.0
+    with np.errstate(over="ignore", invalid="ignore"):  # judged once, below
+        D = np.asarray(distance(rows))[np.triu_indices(rows.shape[0], k=1)]
+        median = float(np.median(D)) if D.size else 0.0
+    if not np.isfinite(median):
+        raise ValueError(
+            "The median distance between rows overflows. Scale the data (sklearn.preprocessing.StandardScaler), or "
+            "give the width as a number."
+        )
     if median > 0:
         return median
     apart = D[D > 0]

@@ -68,11 +68,13 @@ def shifted_solve(
     precondition: Preconditioner | None = None,
     start: Any = None,
     certify: bool = True,
+    report: Callable[[int, float], None] | None = None,
 ) -> Solution:
     """X with ‖(A + μI)X − B‖ ≤ tol ‖B‖ column by column, A positive semidefinite and μ > 0, from `start` or from zero.
 
     tol : one number for all columns, or one per column, (b,)
     certify : whether the residuals are recomputed at the end; if not, they are those of the recurrence
+    report : told the number of passes and the largest residual after each pass
 
     Cost: one pass over A per iteration, with all columns, and one for the residuals.
     """
@@ -100,6 +102,8 @@ def shifted_solve(
         X += P @ beside(step @ C, B)
         Q, turn = _split(Q - AP @ beside(step, B), A)
         C = turn @ C
+        if report is not None:
+            report(passes + before, float(np.linalg.norm(C, axis=0).max()))
     left = np.linalg.norm(C, axis=0)
     if certify and (
         passes or not before

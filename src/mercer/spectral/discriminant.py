@@ -1,22 +1,25 @@
 """The computation behind KernelDiscriminantAnalysis: from a kernel, samples and classes to directions.
 
 on_features   a factor F Fᵀ ≈ K: (S_T + λnI) is m × m
-exactly       all of K: one Cholesky factor for small n, conjugate gradients over streamed tiles beyond
+exactly       all of K: its eigenvalues or one Cholesky factor, beyond some thousand samples conjugate gradients over
+              streamed tiles
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, solve_triangular
-from scipy.linalg.lapack import dpotri
+from scipy.linalg import solve_triangular
+from scipy.linalg.blas import dger, dsymm
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
-from mercer.backends import backend_of, namespace, placement, to_numpy
+from mercer.backends import backend_of, beside, cpu, namespace, placement, to_numpy
 from mercer.exceptions import NotConvergedWarning, warn
 from mercer.expansion import KernelExpansion
-from mercer.features import Features, kernel_features, refuse_overflow, rows_of, symmetric
+from mercer.features import Features, kernel_features, refuse_overflow, rows_of, symmetric, whole_matrix
 from mercer.kernels import Kernel
 from mercer.kernels.discrete import Precomputed
 from mercer.linalg.crossproducts import runs_of, times
@@ -27,7 +30,6 @@ from mercer.linalg.operators import Dense, Operator
 from mercer.linalg.solve import factor_preconditioner, shifted_solve
 from mercer.linalg.weighted import WeightedCentered
 from mercer.random_state import generator_from
-from mercer.spectral.class_rule import EPS, HIDDEN, SAMPLE, choose_reg, stratified_sample
 from mercer.spectral.scatter import (
     Classes,
     Directions,
@@ -40,13 +42,32 @@ from mercer.spectral.scatter import (
     scatter,
     without_mean,
 )
+from mercer.spectral.tuning import (
+    EPS,
+    HIDDEN,
+    NEVER,
+    REG_GRID,
+    SAMPLE,
+    Path,
+    Verdict,
+    best_on_path,
+    best_width,
+    on_a_factor,
+    stratified_sample,
+    walk,
+)
 
 _PROBES = 6  # random vectors, at least, that measure how much room all of K leaves beside what its factor does
 _TOGETHER = 16  # columns that a pass takes at the price of one: BLAS's blocks are no smaller
 TILE = 512  # rows of tiles that are read again and again, each for two thin products: small enough for the cache
 _SINGLE = 3e-7  # a relative residual that tiles of float32 still can give
 _PROBED = 1e-3  # a relative residual that is far below what the probes leave to chance
-_LOO_RANK = 1000  # columns of the factor on which reg="loo" is chosen where K is not factored itself
+_MOST_RANK = 3000  # columns of the factor that preconditions: beyond it building the factor costs more than it saves
+_SMALLEST_REG = 1e-6  # what the memory model takes reg="loo" for: smaller penalties want no larger factor than this one
+_SPECTRUM_UP_TO = 1000  # columns of a factor up to which all its eigenvalues cost less than a walk along penalties
+_START_SAMPLE = 1000  # samples whose best penalty a walk starts from
+_PENALTY_SAMPLE = 1500  # samples that a width, or the penalty for all of K, is chosen on: a second for each width, and
+# enough errors to tell widths apart that differ by a factor of two
 
 
 def block_width(classes: int) -> int:
@@ -61,12 +82,38 @@ def block_width(classes: int) -> int:
 def start_rank(n: int, reg: float | str) -> int:
     """Columns of the factor: n r² flops, to save passes of n² each. Small penalties need it more, large n affords it.
 
-    >>> start_rank(5000, 1e-3), start_rank(5000, 1e-5), start_rank(60_000, 1e-3)
-    (197, 626, 685)
+    >>> start_rank(5000, 1e-3), start_rank(5000, 1e-5), start_rank(60_000, 1e-3), start_rank(60_000, "loo")
+    (197, 626, 685, 3000)
     """
-    if reg == "loo":
-        return min(n, _LOO_RANK)
-    return int(min(n, _LOO_RANK, max(64, 2.8 * n**0.5 * (1e-3 / float(reg)) ** 0.25)))
+    reg = _SMALLEST_REG if reg == "loo" else max(float(reg), _SMALLEST_REG)
+    return int(min(n, _MOST_RANK, max(64, 2.8 * n**0.5 * (1e-3 / reg) ** 0.25)))
+
+
+@dataclass(frozen=True)
+class SampledPenalty:
+    """The best penalty for a sample with all of its kernel matrix, and the errors of all that were tried.
+
+    What carries over from s samples to n is μ, which stands for the noise of the labels: reg is s/n of the sample's.
+    """
+
+    reg: float
+    path: Path
+    size: int  # s
+
+    def for_all(self, n: int) -> tuple[float, Path]:
+        """The penalty for n samples, and the path in its terms.
+
+        Penalties within half a standard error of the best are equal as far as the sample can tell. The largest of them
+        is safe: it does not depend on chance, and few passes solve its system. More data needs less smoothing still,
+        so if n > s, the least of them within a decade of it is taken.
+        """
+        regs, errors = self.path
+        if n <= self.size:
+            return self.reg, self.path
+        share, best = self.size / n, float(errors.min())
+        close = errors <= best + 0.5 * np.sqrt(best * (1 - best) / self.size)
+        least = float(regs[close & (regs >= 0.09 * regs[close].max())].min())
+        return least * share, (regs * share, errors)
 
 
 @dataclass(frozen=True)
@@ -81,6 +128,9 @@ class DiscriminantSettings:
     memory_limit: Any
     random_state: Any
     n_jobs: int | None
+    say: Callable[[str], None] = lambda line: None  # told what the fit is doing
+    sampled: SampledPenalty | None = None  # known where the width was chosen
+    direct: bool = False  # whether all of K is factored, beyond the size where its eigenvalues are affordable
 
 
 @dataclass(frozen=True)
@@ -118,6 +168,59 @@ def _features(kernel: Kernel, X: Any, rank: int | str | None, settings: Discrimi
     )
 
 
+# --- the width -------------------------------------------------------------------------------------------
+
+
+def choose_width(
+    widened: Callable[[float], Kernel], X: Any, classes: Classes, settings: DiscriminantSettings
+) -> tuple[float, Path, SampledPenalty]:
+    """The factor on gamma of least leave-one-out error on a sample, what was tried, and the best penalty for it.
+
+    widened : gives the bound kernel whose gamma is multiplied by a number
+    """
+    penalties: dict[float, SampledPenalty] = {}
+
+    def judge(factor: float) -> Verdict:
+        penalties[factor], found = _sampled_penalty(widened(factor), X, classes, settings)
+        size = penalties[factor].size
+        settings.say(f"gamma × {factor:.3g}: {found[0]:.4f} of {size} samples are wrong when left out")
+        return found
+
+    # With more data than the sample, errors within a standard error of the least count as equal.
+    s = len(_penalty_sample(classes, settings))
+    factor, path = best_width(judge, lambda error: float(np.sqrt(error * (1 - error) / s)) if s < classes.n else 0.0)
+    return factor, path, penalties[factor]
+
+
+def _penalty_sample(classes: Classes, settings: DiscriminantSettings) -> np.ndarray:
+    return stratified_sample(classes.codes, _PENALTY_SAMPLE, generator_from(settings.random_state))
+
+
+def _sampled_penalty(
+    kernel: Kernel, X: Any, classes: Classes, settings: DiscriminantSettings
+) -> tuple[SampledPenalty, Verdict]:
+    sample = _penalty_sample(classes, settings)
+    part = classes.of(sample)
+    with cpu.one_thread():  # two threads mostly wait for each other on matrices of this size
+        A = _stored(kernel, rows_of(X, sample), part, settings.n_jobs)
+        reg, found, path = _whole_path(A, part, settings.reg)
+    return SampledPenalty(reg, path, part.n), found
+
+
+def _stored(kernel: Kernel, X: Any, classes: Classes, n_jobs: int | None) -> WeightedCentered:
+    """K_w in memory, NumPy's whatever the data."""
+    return _weighted(Dense(to_numpy(gram_of(kernel, X, n_jobs=n_jobs).to_dense())), classes)
+
+
+def _whole_path(A: WeightedCentered, classes: Classes, reg: float | str) -> tuple[float, Verdict, Path]:
+    """The best penalty for a matrix in memory, or the verdict on the one that was given."""
+    variance, every = A.trace(), np.arange(A.n)
+    if not variance > 0:
+        return 1.0, NEVER, (np.ones(1), np.ones(1))
+    spectrum = DualSpectrum(A.rows(every), classes)
+    return best_on_path(spectrum, variance, every, classes, REG_GRID if reg == "loo" else np.array([float(reg)]))
+
+
 # --- on a factor -----------------------------------------------------------------------------------------
 
 
@@ -127,17 +230,11 @@ def on_features(kernel: Kernel, X: Any, classes: Classes, settings: Discriminant
     S = scatter(features.F, classes, settings.n_jobs)
     _refuse_constant(S.variance)
     sample = stratified_sample(classes.codes, SAMPLE, generator_from(settings.random_state))
-    rows, w, path = _centred_rows(features.F, sample, S), classes.weights[sample], None
-    if settings.reg == "loo":
-        spectrum = ScatterSpectrum(S, rows, w, classes.n)
-        reg, path = choose_reg(spectrum, S.variance, sample, classes)
-        mu = reg * S.variance
-        P, M, room = spectrum.P(mu), spectrum.M(mu), spectrum.room(mu)
-    else:
-        reg = float(settings.reg)
-        mu = reg * S.variance
-        penalised = Penalised(S, mu)
-        P, M, room = penalised.P, penalised.M, penalised.room(rows, w, classes.n)
+    rows = _centred_rows(features.F, sample, S)
+    reg, path = _chosen_reg(features.F, S, rows, sample, classes, S.variance, settings)
+    mu = reg * S.variance
+    penalised = Penalised(S, mu)
+    P, M, room = penalised.P, penalised.M, penalised.room(rows, classes.weights[sample], classes.n)
     eps = float(namespace(features.F).finfo(features.F.dtype).eps)
     found = directions(M, classes, noise=8 * EPS / reg)
     weights = P @ found.combine
@@ -160,6 +257,41 @@ def _centred_rows(F: Any, sample: np.ndarray, S: Scatter) -> np.ndarray:
     return to_numpy(rows_of(F, sample)).astype(np.float64) - S.mean
 
 
+def _chosen_reg(
+    F: Any,
+    S: Scatter,
+    rows: np.ndarray,
+    sample: np.ndarray,
+    classes: Classes,
+    variance: float,
+    settings: DiscriminantSettings,
+) -> tuple[float, Path | None]:
+    """The penalty that was asked for, or the one of least leave-one-out error on the factor, with what was tried."""
+    if settings.reg != "loo":
+        return float(settings.reg), None
+    if len(S.total) <= _SPECTRUM_UP_TO:
+        spectrum = ScatterSpectrum(S, rows, classes.weights[sample], classes.n)
+        reg, _, path = best_on_path(spectrum, variance, sample, classes)
+        return reg, path
+    sampled = settings.sampled or _factor_penalty(F, S, classes, settings)
+    judge = on_a_factor(S, rows, sample, classes, variance)
+
+    def told(reg: float) -> Verdict:
+        found = judge(reg)
+        settings.say(f"reg = {reg:.1e}: {found[0]:.4f} of {len(sample)} samples are wrong when left out")
+        return found
+
+    return walk(told, sampled.for_all(classes.n)[0])
+
+
+def _factor_penalty(F: Any, S: Scatter, classes: Classes, settings: DiscriminantSettings) -> SampledPenalty:
+    """The best penalty for a sample, from its rows of a factor."""
+    sample = stratified_sample(classes.codes, _START_SAMPLE, generator_from(settings.random_state))
+    rows, part = _centred_rows(F, sample, S), classes.of(sample)
+    reg, _, path = _whole_path(_weighted(Dense(rows @ rows.T), part), part, "loo")
+    return SampledPenalty(reg, path, part.n)
+
+
 # --- on all of K -----------------------------------------------------------------------------------------
 
 
@@ -177,10 +309,13 @@ class Solved:
 
 def exactly(kernel: Kernel, X: Any, classes: Classes, settings: DiscriminantSettings) -> Discriminants:
     """The directions in the span of all samples."""
-    # BLAS's own threads spin for a while after each product, and would take a core from those that read tiles.
-    with backend_of(X if X.ndim == 2 else np.empty(0)).one_thread():
-        solve = _in_memory if classes.n <= SMALL else _streamed
-        A, mu, reg, path, solved = solve(kernel, X, classes, settings)
+    if settings.direct:
+        A, mu, reg, path, solved = _directly(kernel, X, classes, settings)
+    else:
+        # BLAS's own threads spin for a while after each product, and would take a core from those that read tiles.
+        with backend_of(X if X.ndim == 2 else np.empty(0)).one_thread():
+            solve = _in_memory if classes.n <= SMALL else _streamed
+            A, mu, reg, path, solved = solve(kernel, X, classes, settings)
     found = directions(solved.M, classes, noise=8 * EPS / reg + float(solved.residuals.max()))
     xp, place = A.xp, A.placement()
     dual = solved.dual @ xp.asarray(found.combine, **place)
@@ -223,8 +358,7 @@ def _dual_expansion(kernel: Kernel, X: Any, A: WeightedCentered, dual: Any, n_jo
 
 def _in_memory(kernel: Kernel, X: Any, classes: Classes, settings: DiscriminantSettings) -> Way:
     """By one Cholesky factor, or by the eigenvalues where the penalty is to be chosen; NumPy whatever the data."""
-    K = gram_of(kernel, X, n_jobs=settings.n_jobs)
-    A = _weighted(Dense(to_numpy(K.to_dense())), classes)
+    A = _stored(kernel, X, classes, settings.n_jobs)
     variance = A.trace()
     _refuse_constant(variance)
     Kw = A.rows(np.arange(A.n))
@@ -232,7 +366,7 @@ def _in_memory(kernel: Kernel, X: Any, classes: Classes, settings: DiscriminantS
         mu = float(settings.reg) * variance
         return A, mu, float(settings.reg), None, _by_cholesky(Kw, classes, mu)
     spectrum = DualSpectrum(Kw, classes)
-    reg, path = choose_reg(spectrum, variance, np.arange(A.n), classes)
+    reg, _, path = best_on_path(spectrum, variance, np.arange(A.n), classes)
     mu = reg * variance
     dual = spectrum.dual(mu)
     residuals = np.linalg.norm(Kw @ dual + mu * dual - spectrum.U @ spectrum.Y, axis=0)
@@ -253,22 +387,49 @@ def gram_of(kernel: Kernel, X: Any, **options: Any) -> Operator:
 
 
 def _by_cholesky(Kw: np.ndarray, classes: Classes, mu: float) -> Solved:
-    """One factor; the room is on the diagonal of its inverse. √w is moved out of the way as in DualSpectrum."""
+    """One factor, in the memory of K_w; the room is on the diagonal of its inverse, in the same memory.
+
+    √w is moved out of the way as in DualSpectrum. LAPACK works on the triangle below the diagonal; the one above it
+    still holds the matrix, so that residuals can be taken.
+    """
     n, roots, top = classes.n, np.sqrt(classes.weights), float(np.trace(Kw))
     Y = without_mean(classes.indicators(), roots)
-    shifted = Kw + top / n * np.outer(roots, roots)
+    shifted = dger(top / n, roots, roots, a=Kw.T, overwrite_a=1)  # Kᵀ = K in LAPACK's order: nothing is copied
+    on_diagonal = shifted.diagonal().copy()
     shifted.flat[:: n + 1] += mu
-    try:
-        factor = cho_factor(shifted, lower=True, overwrite_a=True, check_finite=False)
-    except np.linalg.LinAlgError as error:
+    factor, failed = dpotrf(shifted, lower=1, clean=0, overwrite_a=1)
+    if failed:
         raise ValueError(
             f"K + λnI is not positive definite: the kernel is indefinite on this data, or reg is too small ({mu:.1e})."
-        ) from error
-    dual = cho_solve(factor, Y, check_finite=False)
-    fitted = Kw @ dual
+        )
+    dual = dpotrs(factor, Y, lower=1)[0]
+    of_factor = factor.diagonal().copy()
+    factor[np.diag_indices(n)] = on_diagonal
+    fitted = dsymm(1.0, factor, dual, lower=0) - np.outer(roots, top / n * (roots @ dual))
+    factor[np.diag_indices(n)] = of_factor
     residuals = np.linalg.norm(fitted + mu * dual - Y, axis=0)
-    room = mu * dpotri(factor[0], lower=1)[0].diagonal() - classes.weights / n * (mu / (top + mu))
+    inverse = dpotri(factor, lower=1, overwrite_c=1)[0]
+    room = mu * inverse.diagonal() - classes.weights / n * (mu / (top + mu))
     return Solved(dual, Y.T @ fitted, np.maximum(room, HIDDEN), residuals, 1, "all of K, one Cholesky factor")
+
+
+# --- up to some thousand more: one factor, in place ----------------------------------------------------------
+
+
+def _directly(kernel: Kernel, X: Any, classes: Classes, settings: DiscriminantSettings) -> Way:
+    """By one Cholesky factor in the memory of K, with the exact room of every sample; the penalty from a sample."""
+    A = _weighted(Dense(whole_matrix(kernel, X, settings.n_jobs)), classes)
+    variance = A.trace()
+    _refuse_constant(variance)
+    reg, path = _sampled_reg(kernel, X, classes, settings)
+    settings.say(f"one Cholesky factor of {classes.n} samples")
+    mu, Kw, means = reg * variance, A.K.stored(), A.row_sums() / classes.n
+    Kw -= means
+    Kw -= (means - float(np.average(means, weights=classes.weights)))[:, None]
+    if not A.even:
+        Kw *= A.roots
+        Kw *= A.roots.T
+    return A, mu, reg, path, _by_cholesky(Kw, classes, mu)
 
 
 # --- beyond: streamed tiles --------------------------------------------------------------------------------
@@ -277,17 +438,17 @@ def _by_cholesky(Kw: np.ndarray, classes: Classes, mu: float) -> Solved:
 def _streamed(kernel: Kernel, X: Any, classes: Classes, settings: DiscriminantSettings) -> Way:
     """By conjugate gradients, in float32 as far as that goes, then in float64, where the residuals are taken.
 
-    The room of a row is what a factor of K leaves it, times the share of that which random vectors find to be left by
-    all of K, class by class: one number per class, and the factor's differences within it.
+    The room of a row is guessed twice, by the factor alone and with what it leaves on the diagonal of K, and scaled in
+    each class to the mean that random vectors find. The two err on opposite sides; their harmonic mean is taken.
     """
     K = gram_of(kernel, X, keep_bytes=settings.keep_bytes, keep_from=1, tile=TILE, n_jobs=settings.n_jobs)
     coarse, A = _weighted(K.ladder(settings.tol)[0], classes), _weighted(K, classes)
     variance = coarse.trace()
     _refuse_constant(variance)
-    F = _start_factor(coarse.K, settings)
-    S = scatter(F, classes, settings.n_jobs)
-    reg, path = _chosen_reg(F, S, classes, variance, settings)
+    reg, path = _sampled_reg(kernel, X, classes, settings)
     mu = reg * variance
+    F = _start_factor(coarse.K, reg, settings)
+    S = scatter(F, classes, settings.n_jobs)
     G = _whitened(F, S, mu, A)
     xp, place = A.xp, A.placement()
     preconditioner = factor_preconditioner(G, xp, settings.n_jobs)
@@ -295,6 +456,10 @@ def _streamed(kernel: Kernel, X: Any, classes: Classes, settings: DiscriminantSe
     C, width = Y.shape[1], block_width(Y.shape[1])
     probes = generator_from(settings.random_state).choice([-1.0, 1.0], (A.n, width - C))
     B = xp.asarray(np.column_stack([Y, probes]), **place)
+
+    def told(passes: int, residual: float) -> None:
+        settings.say(f"pass {passes}, largest residual {residual:.1e}")
+
     rough = shifted_solve(
         coarse,
         B,
@@ -303,6 +468,7 @@ def _streamed(kernel: Kernel, X: Any, classes: Classes, settings: DiscriminantSe
         max_iter=settings.max_iter,
         precondition=preconditioner,
         certify=False,
+        report=told,
     )
     coarse.K.forget()
     solution = shifted_solve(
@@ -313,6 +479,7 @@ def _streamed(kernel: Kernel, X: Any, classes: Classes, settings: DiscriminantSe
         max_iter=max(0, settings.max_iter - rough.passes),
         precondition=preconditioner,
         start=rough.X[:, :C],
+        report=told,
     )
     passes, worst = rough.passes + solution.passes, float(solution.residuals.max())
     if worst > 2 * settings.tol:
@@ -321,27 +488,33 @@ def _streamed(kernel: Kernel, X: Any, classes: Classes, settings: DiscriminantSe
             f"{settings.tol:.1e}. See residuals_; raise reg, max_iter or tol.",
             NotConvergedWarning,
         )
-    room = _room(probes, mu * to_numpy(rough.X[:, C:]), to_numpy(preconditioner(B[:, C:])), G, classes)
+    left, by_factor = _probed(probes, mu * to_numpy(rough.X[:, C:]), to_numpy(preconditioner(B[:, C:])), G, classes)
+    first = _in_classes(left, by_factor, classes)
+    second = _in_classes(left, _approximate_room(F, S, coarse.K, mu, classes), classes)
+    room = 2 * first * second / (first + second)
     M = Y.T @ (Y - mu * to_numpy(solution.X))
     solved = Solved(solution.X, M, room, solution.residuals, passes, "all of K, conjugate gradients")
     return A, mu, reg, path, solved
 
 
-def _start_factor(K: Operator, settings: DiscriminantSettings) -> Any:
-    """F in float32, which is enough to choose a penalty and to precondition with."""
-    rank = start_rank(K.n, settings.reg)
-    return rpcholesky(K, rank, generator_from(settings.random_state), dtype=K.xp.float32, rounds=4).F
+def _sampled_reg(kernel: Kernel, X: Any, classes: Classes, settings: DiscriminantSettings) -> tuple[float, Path | None]:
+    """The penalty that was asked for, or the one that a sample suggests.
 
-
-def _chosen_reg(
-    F: Any, S: Scatter, classes: Classes, variance: float, settings: DiscriminantSettings
-) -> tuple[float, Any]:
-    """The penalty that was asked for, or the one of least leave-one-out error on the factor, with its path."""
+    A factor of all samples would not do: it smooths by itself, and the penalty that suits it is far too small for
+    all of K.
+    """
     if settings.reg != "loo":
         return float(settings.reg), None
-    sample = stratified_sample(classes.codes, SAMPLE, generator_from(settings.random_state))
-    spectrum = ScatterSpectrum(S, _centred_rows(F, sample, S), classes.weights[sample], classes.n)
-    return choose_reg(spectrum, variance, sample, classes)
+    sampled = settings.sampled or _sampled_penalty(kernel, X, classes, settings)[0]
+    reg, path = sampled.for_all(classes.n)
+    settings.say(f"reg = {reg:.1e}: {path[1].min():.4f} of {sampled.size} samples are wrong when left out")
+    return reg, path
+
+
+def _start_factor(K: Operator, reg: float, settings: DiscriminantSettings) -> Any:
+    """F in float32, which is enough to precondition with."""
+    rank = start_rank(K.n, reg)
+    return rpcholesky(K, rank, generator_from(settings.random_state), dtype=K.xp.float32, rounds=4).F
 
 
 def _whitened(F: Any, S: Scatter, mu: float, A: WeightedCentered) -> Any:
@@ -355,8 +528,10 @@ def _whitened(F: Any, S: Scatter, mu: float, A: WeightedCentered) -> Any:
     return G
 
 
-def _room(probes: np.ndarray, left: np.ndarray, known: np.ndarray, G: Any, classes: Classes) -> np.ndarray:
-    """1 − h − w/n of each row: the factor's, scaled in each class to the mean of what the probes found.
+def _probed(
+    probes: np.ndarray, left: np.ndarray, known: np.ndarray, G: Any, classes: Classes
+) -> tuple[np.ndarray, np.ndarray]:
+    """1 − h − w/n of each row and noise, (n,), and that by the factor alone.
 
     probes p, `left` R p with R = μ(K_w + μI)⁻¹, `known` R̂ p with R̂ = I − GGᵀ, all (n, b). The mean of p ∘ Rp is the
     diagonal of R and noise; p ∘ R̂p has much of the same noise about a diagonal that is known, and as much of it is
@@ -369,7 +544,31 @@ def _room(probes: np.ndarray, left: np.ndarray, known: np.ndarray, G: Any, class
     spread = noise - noise.mean(axis=1, keepdims=True)
     share = np.vdot(seen, spread) / max(np.vdot(spread, spread), np.finfo(np.float64).tiny)
     own = classes.weights / classes.n
-    return _in_classes((seen - share * noise).mean(axis=1) - own, np.maximum(diagonal - own, _SINGLE), classes)
+    return (seen - share * noise).mean(axis=1) - own, np.maximum(diagonal - own, _SINGLE)
+
+
+def _approximate_room(F: Any, S: Scatter, K: Operator, mu: float, classes: Classes) -> np.ndarray:
+    """1 − h − w/n of each row if what the factor leaves of K were diagonal: K_w ≈ F_wF_wᵀ + D.
+
+    With Λ = D + μI and L Lᵀ = I + F_wᵀΛ⁻¹F_w it is μ(1/λᵢ − ‖L⁻¹fᵢ‖²/λᵢ²). Rows that the factor holds badly have a
+    large D, and hence little room; by the factor alone they would seem to have all of it. Cost: 2 n r² flops.
+    """
+    xp, w, n = namespace(F), classes.weights, classes.n
+    held = np.concatenate([to_numpy(xp.sum(F[run, :] ** 2, axis=1, dtype=xp.float64)) for run in runs_of(n)])
+    lam = mu + w * np.maximum(to_numpy(K.diagonal()).astype(np.float64) - held, 0.0)
+    inner = np.eye(len(S.total))
+    mean = beside(S.mean, F)
+    for run in runs_of(n):
+        rows = (F[run, :] - mean) * beside(np.sqrt(w[run] / lam[run])[:, None], F)
+        inner += to_numpy(rows.T @ rows)
+    inverse = solve_triangular(np.linalg.cholesky(inner), np.eye(len(inner)), lower=True, check_finite=False)
+    turned = beside(inverse.T, F)
+    parts = []
+    for run in runs_of(n):
+        rows = (F[run, :] - mean) @ turned
+        parts.append(to_numpy(xp.sum(rows**2, axis=1, dtype=xp.float64)))
+    room = mu * (1 / lam - w * np.concatenate(parts) / lam**2)
+    return np.maximum(room - w / n, _SINGLE)
 
 
 def _in_classes(left: np.ndarray, by_factor: np.ndarray, classes: Classes) -> np.ndarray:
@@ -378,8 +577,8 @@ def _in_classes(left: np.ndarray, by_factor: np.ndarray, classes: Classes) -> np
     found, known = (np.bincount(classes.codes, part) / counts for part in (left, by_factor))
     overall = float(np.mean(left) / np.mean(by_factor))
     many = counts >= 50  # fewer say too little of their own
-    share = np.where(many, found / known, overall)
-    return by_factor * np.clip(share, _SINGLE, 1.0)[classes.codes]
+    share = np.maximum(np.where(many, found / known, overall), _SINGLE)
+    return np.minimum(by_factor * share[classes.codes], 1.0)
 
 
 def _refuse_constant(variance: float) -> None:

@@ -1,7 +1,8 @@
 """Discriminant directions in feature space: the mathematics of KernelDiscriminantAnalysis.
 
-With class shares π, weights wᵢ = π_c n / n_c (one where π is the data's own), φ̃ the features about their weighted
-mean μ and Y' the (n, C) matrix √wᵢ / √(nπ_c) where i is in c, whose columns are orthonormal,
+With class shares π, weights wᵢ = π_c n sᵢ / Σ sⱼ over the class of i (one where π is the data's own and no sample
+weights s are given), φ̃ the features about their weighted mean μ and Y' the (n, C) matrix √wᵢ / √(nπ_c) where i is in
+c, whose columns are orthonormal,
 
     total scatter      S_T = Φ̃ᵀWΦ̃            between classes      S_B = B Bᵀ,  B = Φ̃ᵀW^½Y',  b_c = √(nπ_c) (μ_c − μ)
 
@@ -20,6 +21,7 @@ r_c − (r_c − zᵢ) / (1 − hᵢ − wᵢ/n), h being the regression's lever
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,26 +35,31 @@ _NOTHING = 1e-12  # a direction that separates the classes less than this is rou
 
 @dataclass(frozen=True)
 class Classes:
-    """n samples in C classes, and the shares that the classes are taken to have."""
+    """n samples in C classes, the shares that the classes are taken to have, and what each sample counts in its own."""
 
     codes: np.ndarray  # (n,), 0 … C − 1
     priors: np.ndarray  # (C,)
+    counts_as: np.ndarray | None = None  # (n,), positive; None: all alike
 
     @property
     def n(self) -> int:
         return len(self.codes)
 
-    @property
+    @cached_property
     def weights(self) -> np.ndarray:
-        """wᵢ, (n,), summing to n."""
-        share = np.bincount(self.codes, minlength=len(self.priors)) / self.n
-        return (self.priors / share)[self.codes]
+        """wᵢ, (n,), summing to n, and to nπ_c within class c."""
+        share = np.bincount(self.codes, self.counts_as, minlength=len(self.priors)) / self.n
+        of_class = (self.priors / share)[self.codes]
+        return of_class if self.counts_as is None else self.counts_as * of_class
 
     def indicators(self) -> np.ndarray:
         """Y', (n, C)."""
-        share = np.bincount(self.codes, minlength=len(self.priors)) / self.n
-        entry = np.sqrt(self.priors / share) / np.sqrt(self.n * self.priors)
-        return np.where(self.codes[:, None] == np.arange(len(self.priors)), entry, 0.0)
+        entry = np.sqrt(self.weights) / np.sqrt(self.n * self.priors)[self.codes]
+        return np.where(self.codes[:, None] == np.arange(len(self.priors)), entry[:, None], 0.0)
+
+    def of(self, sample: np.ndarray) -> Classes:
+        """Some of the samples, as classes of their own with the same shares."""
+        return Classes(self.codes[sample], self.priors, None if self.counts_as is None else self.counts_as[sample])
 
 
 @dataclass(frozen=True)
@@ -131,7 +138,7 @@ class Penalised:
 class ScatterSpectrum:
     """S_T = W diag(values) Wᵀ, and some rows about the mean: every penalty from one eigendecomposition.
 
-    Cost: about 9 m³ flops, then s m C a penalty for s rows.
+    Cost: about 9 m³ flops, then s m C flops per penalty for s rows.
     """
 
     def __init__(self, S: Scatter, rows: np.ndarray, weights: np.ndarray, n: int) -> None:
@@ -144,9 +151,6 @@ class ScatterSpectrum:
     def M(self, mu: float) -> np.ndarray:
         return self.between.T @ (self.between / (self.values + mu)[:, None])
 
-    def P(self, mu: float) -> np.ndarray:
-        return self.W @ (self.between / (self.values + mu)[:, None])
-
     def scores(self, mu: float, combine: np.ndarray) -> np.ndarray:
         """z of the rows."""
         return self.turned @ ((self.between / (self.values + mu)[:, None]) @ combine)
@@ -156,7 +160,7 @@ class ScatterSpectrum:
 
 
 class DualSpectrum:
-    """K_w = U diag(values) Uᵀ: the same in terms of all samples. Cost: about 9 n³ flops, then n² C a penalty.
+    """K_w = U diag(values) Uᵀ: the same in terms of all samples. Cost: about 9 n³ flops, then n² C flops per penalty.
 
     √w, which K_w maps to zero, is given the trace as its eigenvalue: what it adds to 1 − h is then the difference of no
     two nearly equal numbers.
