@@ -39,6 +39,17 @@ def test_fit_and_optimize_is_one_longer_fit(cls):
     assert (whole.n_iter_, whole.kl_divergence_) == (parts.n_iter_, parts.kl_divergence_)
 
 
+def test_many_points_gain_momentum_after_they_have_unfolded():
+    """From 5,000 points on: 0.8 until 100 steps after the exaggeration, then 0.9, in one fit or in parts."""
+    rows = RNG.standard_normal((5000, 3)).astype(np.float32)
+    start = {"affinities": Affinities.of(rows, Uniform(10)), "early_exaggeration_iter": 4}
+    whole = TSNE(max_iter=112, **start).fit(rows)
+    parts = TSNE(max_iter=2, **start).fit(rows).optimize(60).optimize(50)
+    assert_array_equal(whole.embedding_, parts.embedding_)
+    by_hand = TSNE(max_iter=4, **start).fit(rows).optimize(100, momentum=0.8).optimize(8, momentum=0.9)
+    assert_array_equal(whole.embedding_, by_hand.embedding_)
+
+
 def test_optimize_checks_its_number():
     model = quick().fit(X)
     for bad in (0, -3, 1.5, "many"):

@@ -65,6 +65,7 @@ from mercer.random_state import generator_from
 
 _MOMENTUM = 0.8
 _LATE_MOMENTUM, _MANY = 0.9, 5000  # after the exaggeration, for maps of many points: 0.8 would not settle them in time
+_UNFOLDING = 100  # steps after the exaggeration that keep the momentum of 0.8: with 0.9 the map overshoots, and folds
 _REPULSION = {"auto": "auto", "barnes_hut": "auto", "grid": "grid", "exact": "exact"}
 _FACTORED_ABOVE = 2048  # rows above which the components of a kernel come from a low-rank factor: a start may be rough
 _LEAST, _MOST = 1e-12, 1e12  # entries whose squares, and sums of these, float32 holds
@@ -206,8 +207,8 @@ class NeighborEmbedding(Estimator):
         """Continue the descent for `n_iter` steps: `fit` and then `optimize` is one longer `fit`.
 
         exaggeration, learning_rate, callbacks, callback_every : for these steps; None uses the estimator's own
-        momentum : the share of the last step that is added to the next, from 0 to 1; None is 0.8, and 0.9 after the
-            early exaggeration of 5,000 points or more
+        momentum : the share of the last step that is added to the next, from 0 to 1; None is 0.8, and 0.9 for 5,000
+            points or more from 100 steps after the early exaggeration on
         """
         check_is_fitted(self)
         if not isinstance(n_iter, Integral) or n_iter < 1:
@@ -223,7 +224,7 @@ class NeighborEmbedding(Estimator):
         strength = self.exaggeration if exaggeration is None else float(exaggeration)
         rate = self.learning_rate if learning_rate is None else learning_rate
         until, early = self._map.steps + int(n_iter), self.early_exaggeration_iter
-        phases = [self._phase(until, strength, rate, momentum=momentum)]
+        phases = self._late_phases(until, strength, rate, momentum)
         if exaggeration is None and self._map.steps < early:  # `fit` ended within the early exaggeration
             phases.insert(
                 0, self._phase(min(early, until), self.early_exaggeration, rate, early=True, momentum=momentum)
@@ -277,7 +278,7 @@ class NeighborEmbedding(Estimator):
         early = min(self.early_exaggeration_iter, self.max_iter)
         phases = [
             self._phase(early, self.early_exaggeration, self.learning_rate, early=True),
-            self._phase(self.max_iter, self.exaggeration, self.learning_rate),
+            *self._late_phases(self.max_iter, self.exaggeration, self.learning_rate),
         ]
         self._descend(self._loss(), phases, started)
 
@@ -384,6 +385,16 @@ class NeighborEmbedding(Estimator):
         similarity, method = self._fitted
         n, c = self._map.Y.shape
         return make_repulsion(similarity, c, method=method, n=n, n_jobs=self.n_jobs)
+
+    def _late_phases(
+        self, until: int, exaggeration: float, rate: Any, momentum: float | None = None
+    ) -> list[descent.Phase]:
+        """The steps after the early exaggeration. Only their numbers decide, so that a fit can be continued."""
+        settled = self._phase(until, exaggeration, rate, momentum=momentum)
+        unfolded = self.early_exaggeration_iter + _UNFOLDING
+        if momentum is not None or settled.momentum == _MOMENTUM or self._map.steps >= unfolded:
+            return [settled]
+        return [self._phase(min(unfolded, until), exaggeration, rate, momentum=_MOMENTUM), settled]
 
     def _phase(
         self, until: int, exaggeration: float, rate: Any, early: bool = False, momentum: float | None = None
