@@ -169,7 +169,7 @@ ODD: dict[str, Callable[[], Any]] = {
     "csr, integers": lambda: sp.csr_matrix((3 * ROWS).astype(int)),
     "csr, booleans": lambda: sp.csr_matrix(ROWS > 0),
     "csr, all zero": lambda: sp.csr_matrix((N, D)),
-    "csr, very wide": lambda: sp.random_array((N, 10**7), density=1e-6, rng=0, format="csr"),
+    "csr, very wide": lambda: sp.random_array((N, 10**6), density=1e-5, rng=0, format="csr"),
     "csr, unsorted": lambda: _unsorted(),
     "csr, duplicates": lambda: sp.csr_matrix(
         (np.ones(2 * N), np.zeros(2 * N, int), np.arange(0, 2 * N + 1, 2)), (N, D)

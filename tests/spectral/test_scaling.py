@@ -72,3 +72,7 @@ def test_units_whose_squares_overflow_are_refused():
     for unit in (1e-200, 1e200):
         with pytest.raises(ValueError, match="leave the range of float64"):
             refuse_units(unit)
+    for unit in (1e-30, 1e30):
+        refuse_units(unit)
+        with pytest.raises(ValueError, match="leave the range of float32"):
+            refuse_units(unit, np.float32)

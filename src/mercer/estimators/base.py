@@ -82,6 +82,8 @@ def stand_in(X: Any) -> Any:
     if is_foreign(X) or hasattr(X, "indptr") or (type(X) is np.ndarray and X.dtype in FLOATS):
         return X
     shape = X.shape if hasattr(X, "shape") else np.asarray(X, object if _are_strings(X) else None).shape
+    if not shape:
+        raise ValueError(f"Expected 2D array, got {type(X).__name__} instead: a fit needs rows of samples.")
     return np.broadcast_to(np.float64(0), shape)
 
 

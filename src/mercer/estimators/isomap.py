@@ -283,7 +283,7 @@ class Isomap(Estimator):
         n = graph.shape[0]
         count, m = self._planned(n)
         self._geodesics = Geodesics(graph, dtype=np.float64 if n <= SMALL else np.float32, n_jobs=self.n_jobs)
-        refuse_units(self._geodesics.unit)
+        refuse_units(self._geodesics.unit, self._X.dtype)
         if n > SMALL and self._geodesics.is_uneven():
             self._planned(n, itemsize=8)
             self._geodesics = self._geodesics.computed_in(np.float64)

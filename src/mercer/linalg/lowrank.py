@@ -241,6 +241,8 @@ class FourierFeatures:
         xp = namespace(X)
         X = X if self.shift is None else X - self.shift
         phase = X @ xp.asarray(self.omega.T, dtype=X.dtype, **placement(X))
+        if not bool(xp.all(xp.isfinite(phase))):
+            raise ValueError("The rows are too large for random features: ωᵀx overflows. Scale the data.")
         return xp.concat([xp.cos(phase), xp.sin(phase)], axis=1) * float(np.sqrt(1 / len(self.omega)))
 
 

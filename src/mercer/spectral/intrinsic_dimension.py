@@ -120,6 +120,8 @@ class SpikedGaussian:
         missed = centred - scores @ V
         squares = xp.sum(scores * scores * _inverses(self.along), axis=1)
         squares = squares + _inverse(self.across) * xp.vecdot(missed, missed)
+        # A row may lie further off than a float can say, in units of a tiny σ. It then gets the largest distance.
+        squares = xp.where(xp.isfinite(squares), squares, xp.full_like(squares, xp.finfo(squares.dtype).max))
         return self._log_height() - squares / 2
 
     def _log_height(self) -> float:

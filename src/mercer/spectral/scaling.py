@@ -78,12 +78,16 @@ def plan_unfolding(
     )
 
 
-def refuse_units(unit: float) -> None:
-    """ValueError where squares of distances of this size, or their products, would leave the range of float64."""
-    if not 1e-140 < unit < 1e140:
+def refuse_units(unit: float, dtype: Any = np.float64) -> None:
+    """ValueError where squares of distances of this size, or their products, would leave the range of the answer.
+
+    Eigenvalues are sums of n squares, and are given in the precision of the data.
+    """
+    most = 1e15 if np.dtype(dtype) == np.float32 else 1e140
+    if not 1 / most < unit < most:
         raise ValueError(
-            f"Distances are near {unit:.0e}: their squares leave the range of float64. Multiply the data by a number "
-            "that brings them near 1."
+            f"Distances are near {unit:.0e}: their squares leave the range of {np.dtype(dtype).name}. Multiply the "
+            "data by a number that brings them near 1."
         )
 
 
