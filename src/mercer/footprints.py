@@ -94,7 +94,8 @@ def dense_components(work: Workload, k: int) -> Footprint:
     """LAPACK on the whole matrix."""
     n = work.n
     many = n <= SMALL and 8 * k > n
-    lapack = 3 * 8 * n * n if many else 8 * n * n + 8 * n * k  # divide and conquer has two more matrices as workspace
+    found = n if 8 * k > n else k  # above an eighth of all pairs LAPACK finds all of them
+    lapack = 3 * 8 * n * n if many else 8 * n * n + 8 * n * found  # divide and conquer: two more as workspace
     return Footprint(
         {**_held(work), "kernel matrix": 8 * n * n},
         {

@@ -148,8 +148,9 @@ def _dense(A: Operator, k: int, rng: np.random.Generator) -> _Found:
     if is_foreign(M):
         values, vectors = A.xp.linalg.eigh((M + M.T) / 2)
         return _Found(to_numpy(values)[A.n - k :], vectors[:, A.n - k :], Dense(M), float(values[0]))
-    if A.n <= SMALL and 8 * k > A.n:  # for this many pairs divide and conquer is faster than bisection
-        values, vectors = np.linalg.eigh(M)
+    if 8 * k > A.n:  # for this many pairs LAPACK finds all of them sooner than it selects some by bisection
+        # Divide and conquer is as fast as the other method, and has two more matrices as workspace.
+        values, vectors = np.linalg.eigh(M) if A.n <= SMALL else eigh(M, check_finite=False)
         return _Found(values[-k:], vectors[:, -k:], Dense(M), float(values[0]))
     values, vectors = eigh(M, subset_by_index=(A.n - k, A.n - 1), check_finite=False)
     if len(values) < k:  # LAPACK's selection loses values of high multiplicity, such as those of H

@@ -270,15 +270,29 @@ def _solve(
         enough = _enough(pairs.values, _centred(pairs, A).trace(), settings.share)
         if enough < k or k == A.n:
             return _select(pairs, np.arange(min(enough, k))), plan
-        k, known = min(A.n, 2 * k), pairs.vectors
+        k, known = _next_count(pairs.values, _centred(pairs, A).trace(), settings, A.n), pairs.vectors
         A.forget()
         plan = replan(k)
+        if plan.solver == "dense":  # LAPACK's reduction is most of its work, whatever the number of pairs
+            k = A.n
 
 
 def _enough(values: np.ndarray, total: float, share: float) -> int:
     """How many values it takes to pass the share of the total; all of them where they do not reach it."""
     reached = np.cumsum(np.maximum(values, 0.0)) / total if total > 0 else np.ones(len(values))
     return min(len(values), int(np.searchsorted(reached, share, side="right")) + 1)
+
+
+def _next_count(values: np.ndarray, total: float, settings: Settings, n: int) -> int:
+    """How many pairs to look for next when these do not hold the share.
+
+    Later values are no larger than the last, so what is missing takes at least (missing / last) more of them. They
+    fall, so four times as many are looked for. Where that makes many, LAPACK costs less than another search that may
+    fall short, so the number becomes one for which "auto" takes LAPACK.
+    """
+    missing, last = (settings.share or 0.0) * total - values.sum(), max(float(values[-1]), np.finfo(np.float64).tiny)
+    count = int(min(n, max(2 * len(values), len(values) + min(n, 4 * missing / last))))
+    return max(count, n // 8 + 1) if settings.direct and count > n // 24 else count
 
 
 def _centred(pairs: Eigenpairs, A: Centered) -> Centered:
