@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from mercer import PCA, TSNE, ClassicalMDS, Isomap, KernelCCA, KernelPCA
 from mercer.graph import build_index
 from mercer.kernels import RBF
-from mercer.numeric_input import refuse_not_numeric
+from mercer.numeric_input import refuse_not_numeric, sorted_columns
 from mercer.selection import diagnose_neighbors, select_kernel
 
 ROWS = np.random.default_rng(0).standard_normal((12, 3))
@@ -97,3 +97,18 @@ def test_a_malformed_coordinate_matrix():
 def test_everything_that_reads_a_matrix_asks(read, bad):
     with pytest.raises((TypeError, ValueError), match=r"malformed|dates|masked"):
         read(bad)
+
+
+def test_columns_out_of_order_are_put_right():
+    """A product leaves columns in another order; sharing these indices between matrices once gave wrong distances."""
+    rows = np.random.default_rng(0).standard_normal((30, 4)) + np.array([0, 0, 0, 1000.0])
+    mixed = sp.csr_array(sp.csr_array(rows) @ sp.diags_array(np.ones(4)))
+    assert (np.diff(mixed.indices[:4]) < 0).all()
+    before = mixed.indices.copy()
+    np.testing.assert_allclose(sorted_columns(mixed).toarray(), rows)
+    np.testing.assert_allclose(RBF(1.0)(mixed), RBF(1.0)(rows), atol=1e-9)
+    ours, theirs = (np.abs(KernelPCA(2, kernel="rbf").fit_transform(Z)) for Z in (mixed, rows))
+    np.testing.assert_allclose(ours, theirs, atol=1e-6)
+    np.testing.assert_array_equal(mixed.indices, before)  # the caller's matrix stays
+    plain = sp.csr_array(rows)
+    assert sorted_columns(plain) is plain and sorted_columns(rows) is rows

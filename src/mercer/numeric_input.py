@@ -39,6 +39,25 @@ def refuse_not_numeric(X: Any, name: str = "X") -> None:
             _refuse_column(X, column, dtype, name)
 
 
+def sorted_columns(X: Any) -> Any:
+    """A compressed sparse matrix with its columns in order, a copy if those of X are not; anything else as it is.
+
+    Products of sparse matrices leave columns in another order. Matrices that share their indices with such a one went
+    wrong when SciPy sorted the indices of one of them in place. SciPy's own flags may be out of date, so they are not
+    asked. Cost: one look at the indices.
+    """
+    if getattr(X, "format", "") not in ("csr", "csc") or len(X.indices) < 2:
+        return X
+    rising = np.diff(X.indices) > 0
+    starts = X.indptr[1:-1]
+    rising[starts[(starts > 0) & (starts < len(X.indices))] - 1] = True  # from one row to the next anything may follow
+    if rising.all():
+        return X
+    X = type(X)((X.data.copy(), X.indices.copy(), X.indptr.copy()), shape=X.shape)  # knows nothing of the old flags
+    X.sort_indices()
+    return X
+
+
 def _refuse_masked(X: np.ma.MaskedArray, name: str) -> None:
     hidden = int(np.ma.count_masked(X))
     if hidden:

@@ -45,7 +45,6 @@ MATRICES = {
     "no columns": X[:, :0],
     "one row": X[:1],
     "complex": X + 1j,
-    "text": np.array([["a", "b"]]),
 }
 
 

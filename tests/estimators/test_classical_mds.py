@@ -1,5 +1,7 @@
 """Classical scaling: distances that fit are reproduced, PCA is its Euclidean case, and new points are placed."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -8,7 +10,7 @@ from sklearn.datasets import load_iris
 from sklearn.metrics import pairwise_distances
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from mercer import PCA, ClassicalMDS, KernelPCA
+from mercer import PCA, ClassicalMDS, Isomap, KernelPCA
 from mercer.exceptions import IndefiniteKernelWarning, MemoryLimitError
 from mercer.kernels import RBF
 from mercer.kernels.metric import HalfSquaredDistance
@@ -86,12 +88,39 @@ def test_the_kernel_keeps_the_contract_of_operators():
     check_operator(Gram(HalfSquaredDistance("manhattan"), X, tile=7), -0.5 * cdist(X, X, "cityblock") ** 2)
 
 
-def test_distances_that_fit_no_space_are_said_to_be_so():
-    D = 1.0 - np.eye(12)
-    D[0, 1:7] = D[1:7, 0] = 0.4  # nearer to six points than these are to each other: no triangle
-    with pytest.warns(IndefiniteKernelWarning, match="of these distances"):
-        Y = ClassicalMDS(2, metric="precomputed").fit_transform(D)
-    assert np.isfinite(Y).all()
+def test_distances_that_fit_no_space_are_said_to_be_so_where_it_matters():
+    """Where a negative eigenvalue outweighs a coordinate, whoever computes the distances; else there is no need."""
+    D = np.random.default_rng(0).uniform(size=(100, 100))
+    D = np.triu(D, 1) + np.triu(D, 1).T  # no geometry at all: as much negative as positive
+    values = np.linalg.eigvalsh(-0.5 * centred(D**2))
+    assert -values[0] > 1.5 * values[-20]
+    by_hand = ClassicalMDS(20, metric=lambda x, y: D[int(x[0]), int(y[0])])
+    for model, X in ((ClassicalMDS(20, metric="precomputed"), D), (by_hand, np.arange(100.0)[:, None])):
+        with pytest.warns(IndefiniteKernelWarning, match=r"outweighs a coordinate.*Ask for fewer"):
+            Y = model.fit_transform(X)
+        assert np.isfinite(Y).all()
+
+
+@pytest.mark.parametrize("metric", ["manhattan", "chebyshev"])
+def test_ordinary_distances_need_no_warning(metric):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ClassicalMDS(2, metric=metric).fit(IRIS)
+        ClassicalMDS(2, metric="precomputed").fit(pairwise_distances(IRIS, metric=metric))
+        Isomap(metric=metric).fit(IRIS[:50])
+
+
+def centred(A):
+    return A - A.mean(axis=0) - A.mean(axis=1, keepdims=True) + A.mean()
+
+
+@pytest.mark.parametrize("model", [ClassicalMDS(), ClassicalMDS(metric="manhattan"), Isomap(), KernelPCA(2)], ids=repr)
+def test_eigenvalues_beyond_float32_are_refused(model):
+    X = (RNG.standard_normal((60, 4)) * 1e30).astype(np.float32)
+    with pytest.raises(ValueError, match=r"float32"):
+        model.fit(X)
+    assert np.isfinite(model.fit(X.astype(np.float64)).eigenvalues_).all()
+    assert np.isfinite(model.fit(X / np.float32(1e30)).eigenvalues_).all()
 
 
 @pytest.mark.parametrize("scale", [1e-100, 1e100])

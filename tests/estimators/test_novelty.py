@@ -13,12 +13,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import make_moons
 from sklearn.decomposition import PCA as SklearnPCA
+from sklearn.ensemble import IsolationForest
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import PCA, KernelPCA, NoveltyDetector
+from mercer.estimators.novelty import EXACT_ROWS
 from mercer.exceptions import DegenerateDataWarning
 from mercer.kernels import RBF, ArcCosine, Cosine, Laplacian, Linear, Matern, Polynomial, Spectrum
 from mercer.spectral.leave_one_out import Limits
@@ -389,3 +391,56 @@ def test_left_out_distances_keep_the_unit_of_the_data(model, whole, scale):
     plain, scaled = (clone(model).fit(rows).left_out_distances(rows, limits=limits) for rows in (X, X * scale))
     assert plain.min() > 0
     assert_allclose(scaled / scale / scale, plain, rtol=1e-6)
+
+
+# --- the default on tables ---------------------------------------------------------------------------------
+
+
+def table(n, seed=0):
+    """Two normal groups in columns of very different units, and rows that swap the columns' dependence."""
+    rng = np.random.default_rng(seed)
+    hidden = rng.standard_normal((n, 2)) + 4 * rng.integers(0, 2, (n, 1))
+    mixed = np.column_stack([hidden, hidden[:, :1] - hidden[:, 1:], hidden.sum(axis=1)])
+    return (mixed + 0.1 * rng.standard_normal(mixed.shape)) * [1e-3, 1.0, 1e4, 30.0]
+
+
+def test_the_default_sees_columns_of_any_unit_as_well_as_an_isolation_forest():
+    train, new = table(400), table(300, seed=1)
+    odd = np.random.default_rng(2).permuted(new, axis=0)  # every column as before, and no dependence
+    rows, is_odd = np.vstack([new, odd]), np.repeat([0, 1], 300)
+    ours = roc_auc_score(is_odd, -NoveltyDetector().fit(train).score_samples(rows))
+    forest = roc_auc_score(is_odd, -IsolationForest(random_state=0).fit(train).score_samples(rows))
+    assert ours > forest and ours > 0.9
+
+
+def test_units_of_columns_do_not_change_the_default():
+    X = table(120)
+    one = NoveltyDetector().fit(X)
+    other = NoveltyDetector().fit(X * [1e6, 1e-3, 7.0, 1.0])
+    assert_allclose(other.left_out_distances_, one.left_out_distances_, rtol=1e-6)
+
+
+def test_many_rows_take_a_factor_and_no_warning():
+    X = table(EXACT_ROWS + 100)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        detector = NoveltyDetector().fit(X)
+    assert detector.estimator_.landmarks_ is not None
+    assert np.mean(detector.predict(table(2000, seed=3)) == -1) == pytest.approx(0.05, abs=0.03)
+
+
+def test_all_components_need_no_second_decomposition(monkeypatch):
+    """Distances of rows left out then follow from the pairs at hand: 1 / (K⁺)ᵢᵢ, since every row spans a direction."""
+    model = kpca(None).fit(X)
+    monkeypatch.setattr(np.linalg, "eigh", None)
+    found = model.left_out_distances(X)
+    H = np.eye(60) - 1 / 60
+    expected = 1 / np.linalg.pinv(H @ RBF(gamma=0.1)(X) @ H, rcond=1e-12, hermitian=False).diagonal()
+    assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_progress_is_told_only_when_asked(capsys):
+    NoveltyDetector(kpca()).fit(X)
+    assert capsys.readouterr().err == ""
+    NoveltyDetector(kpca(), verbose=True).fit(X)
+    assert capsys.readouterr().err.count("NoveltyDetector: ") == 2

@@ -112,3 +112,26 @@ def test_widths_per_column_travel_with_model_files(tmp_path):
 def test_widths_per_column_that_cannot_be(kernel, message):
     with pytest.raises(ValueError, match=message):
         kernel(np.abs(ROWS))
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("kernel, power", [(RBF("columns"), 2), (Laplacian("columns"), 1)])
+def test_a_width_per_column_makes_units_alike(kernel, power, make):
+    """k does not change with the units of columns, and is 1/e at the median distance of the standardised rows."""
+    X = np.random.default_rng(0).standard_normal((80, 4)) * [1.0, 5.0, 1e-3, 1e4]
+    X[:, 3] = 7.0  # a constant column
+    bound = kernel.bind(make(X))
+    K = bound(make(X))
+    units = np.array([1e150, 1e-150, 3.0, 1.0])
+    np.testing.assert_allclose(kernel.bind(make(X * units))(make(X * units)), K, rtol=1e-9)
+    Z = X[:, :3] / X[:, :3].std(axis=0)
+    D = (np.abs(Z[:, None] - Z[None]) ** power).sum(axis=2)
+    np.testing.assert_allclose(K, np.exp(-D / np.median(D[np.triu_indices(80, 1)])), rtol=1e-9)
+    assert (
+        kernel.bind(make(X))(make(X[:1]), make(X[:1] + np.array([0, 0, 0, 1e6])))[0, 0] < 1e-3
+    )  # and a change there is seen
+
+
+def test_a_width_per_column_is_for_kernels_that_have_one():
+    with pytest.raises(ValueError, match="only RBF and Laplacian"):
+        Polynomial(2, "columns").bind(np.eye(3))

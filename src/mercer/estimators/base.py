@@ -16,7 +16,7 @@ from sklearn.utils.validation import validate_data
 
 from mercer.backends import adopt, is_foreign, namespace
 from mercer.kernels.discrete import as_strings
-from mercer.numeric_input import refuse_not_numeric
+from mercer.numeric_input import refuse_not_numeric, sorted_columns
 from mercer.planning import Alternative, Plan
 
 FLOATS = (np.float64, np.float32)
@@ -154,6 +154,7 @@ class Estimator(Planned, Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixi
             self.n_features_in_ = X.shape[1]
             return X.copy(order="K") if checks.get("copy") else X, restore
         refuse_not_numeric(X)
+        X = sorted_columns(X)
         checks = {"dtype": FLOATS, "accept_sparse": accept_sparse} | checks
         return validate_data(self, X, reset=reset, **checks), restore
 

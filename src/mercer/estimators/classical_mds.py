@@ -56,8 +56,9 @@ class ClassicalMDS(Estimator):
     kernel_pca_ : KernelPCA
         Of the kernel −½d², or of the linear one for Euclidean distances.
 
-    Cost: that of KernelPCA, with distances in place of a kernel's entries. For a metric that is Euclidean in no space
-    some eigenvalues are negative, which a warning says.
+    Cost: that of KernelPCA, with distances in place of a kernel's entries. Most metrics other than the Euclidean fit
+    into no Euclidean space, and some eigenvalues are negative. An IndefiniteKernelWarning says so where that matters:
+    where a negative eigenvalue outweighs one of the coordinates.
 
     Examples
     --------
@@ -173,9 +174,7 @@ class ClassicalMDS(Estimator):
         _refuse_no_distances(D)
         D = check_symmetric(D, raise_exception=True)
         k = min(self.n_components, len(D))
-        settings = distance_settings(
-            k, D.dtype, tol=self.tol, random_state=self.random_state, n_jobs=self.n_jobs, may_be_indefinite=False
-        )
+        settings = distance_settings(k, D.dtype, tol=self.tol, random_state=self.random_state, n_jobs=self.n_jobs)
         result = unfold_matrix(D.astype(np.float64, copy=False), plan, settings)
         self.kernel_pca_ = KernelPCA.of_scaling(result, plan, settings.tol, started, n_components=k, **self._given())
         self.embedding_ = result.embedding

@@ -26,7 +26,7 @@ from mercer.planning import KEPT_MOST, Footprint, Plan, code_bytes, limit_of
 # scikit-learn's declaration of valid values, for the parameters that every estimator with a kernel has.
 KERNEL_CONSTRAINTS: dict[str, list[Any]] = {
     "kernel": [StrOptions(set(KERNEL_NAMES)), callable],
-    "gamma": [Interval(Real, 0, None, closed="left"), StrOptions({"scale", "median"}), "array-like", None],
+    "gamma": [Interval(Real, 0, None, closed="left"), StrOptions({"scale", "median", "columns"}), "array-like", None],
     "degree": [Interval(Real, 0, None, closed="left")],
     "coef0": [Interval(Real, None, None, closed="neither")],
     "kernel_params": [dict, None],

@@ -23,6 +23,7 @@ from mercer.fit_report import Report
 from mercer.footprints import eigenpairs, kept_tiles
 from mercer.kernels.discrete import Precomputed
 from mercer.kernels.kernel_fields import bound_kernel
+from mercer.kernels.metric import HalfSquaredDistance
 from mercer.linalg.eigen import SMALL, choose_solver, default_tol
 from mercer.linalg.krylov import SINGLE_FLOOR
 from mercer.memory import format_bytes
@@ -361,6 +362,7 @@ class KernelPCA(KernelEstimator):
             n_jobs=self.n_jobs,
             monitor=_say_progress if self.verbose else None,
             direct=self.eigen_solver == "auto" and self._dense_fits(X, k),
+            may_be_indefinite=isinstance(self.kernel_, HalfSquaredDistance),
         )
 
     def _dense_fits(self, X, k: int) -> bool:

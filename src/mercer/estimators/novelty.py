@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar
@@ -27,6 +28,8 @@ from mercer.planning import Footprint, Plan
 from mercer.spectral.leave_one_out import LIMITS
 
 AUTO_CONTAMINATION = 0.05
+EXACT_ROWS = 2000  # up to which the default subspace is exact: a second or two
+RANK = 500  # of the factor that the default takes beyond; more landmarks changed no ranking of rows that was measured
 
 
 class NoveltyDetector(Planned, Saved, OutlierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -42,7 +45,11 @@ class NoveltyDetector(Planned, Saved, OutlierMixin, MetaEstimatorMixin, BaseEsti
     Parameters
     ----------
     estimator : mercer.PCA, mercer.KernelPCA or None
-        The subspace; None is KernelPCA(0.9, kernel="rbf", gamma="median").
+        The subspace; None is KernelPCA(0.5, kernel="laplacian", gamma="columns"), by a factor of rank 500 beyond 2000
+        rows. That kernel suits tables: columns count alike whatever their units, and single wild values do not drown
+        the others.
+    verbose : bool, default False
+        Say on standard error what is being done.
     contamination : float in (0, 0.5] or "auto"
         The share of the training rows that are beyond the threshold when left out, and so about the share of false
         alarms on new rows like them; "auto" is 0.05.
@@ -92,22 +99,26 @@ class NoveltyDetector(Planned, Saved, OutlierMixin, MetaEstimatorMixin, BaseEsti
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "squared_distance"]), None],
         "contamination": [Interval(Real, 0, 0.5, closed="right"), StrOptions({"auto"})],
+        "verbose": ["boolean"],
     }
 
-    def __init__(self, estimator=None, *, contamination="auto"):
+    def __init__(self, estimator=None, *, contamination="auto", verbose=False):
         self.estimator = estimator
         self.contamination = contamination
+        self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X, y=None):
         """Find the subspace of the rows of X, and the threshold; y is ignored."""
-        model = self._subspace()
         rows = stand_in(X)
+        model = self._subspace(rows.shape[0])
         self._checked(self._draft(rows), rows)
+        self._say(f"subspace of {rows.shape[0]} rows by {type(model).__name__}")
         self.estimator_ = clone(model).fit(X)
         self.n_features_in_ = self.estimator_.n_features_in_
         if hasattr(self.estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.estimator_.feature_names_in_
+        self._say("distances of the rows, each left out in turn")
         self.left_out_distances_ = self.estimator_.left_out_distances(X)
         share = AUTO_CONTAMINATION if self.contamination == "auto" else float(self.contamination)
         found, rounding = float(np.quantile(self.left_out_distances_, 1 - share)), _rounding(self.estimator_)
@@ -127,18 +138,23 @@ class NoveltyDetector(Planned, Saved, OutlierMixin, MetaEstimatorMixin, BaseEsti
         return self.estimator_.report_
 
     def _draft(self, X: Any, y: Any = None) -> Plan:
-        model = self._subspace()
+        model = self._subspace(X.shape[0])
         plan = model._draft(X)
         after = _left_out_footprint(model, X)
         steps = {**plan.footprint.as_steps("subspace"), **after.as_steps("rows left out")}
         return replace(plan, estimator=type(self).__name__, footprint=Footprint({}, steps))
 
     def _lighter(self, plan: Plan) -> list[dict[str, Any]]:
-        model = self._subspace()
+        model = self._subspace(plan.rows)
         return [{"estimator": clone(model).set_params(**change)} for change in model._lighter(plan)]
 
-    def _subspace(self) -> PCA | KernelPCA:
-        model = KernelPCA(0.9, kernel="rbf", gamma="median") if self.estimator is None else self.estimator
+    def _say(self, line: str) -> None:
+        if self.verbose:
+            sys.stderr.write(f"NoveltyDetector: {line}\n")
+
+    def _subspace(self, n: int) -> PCA | KernelPCA:
+        """The model to be fitted to n rows."""
+        model = _default_subspace(n) if self.estimator is None else self.estimator
         if not isinstance(model, (PCA, KernelPCA)):
             raise TypeError(
                 f"NoveltyDetector needs a mercer.PCA or a mercer.KernelPCA, not {type(model).__module__}."
@@ -174,6 +190,11 @@ class NoveltyDetector(Planned, Saved, OutlierMixin, MetaEstimatorMixin, BaseEsti
         inner = get_tags(KernelPCA() if self.estimator is None else self.estimator)
         tags.input_tags.sparse = inner.input_tags.sparse
         return tags
+
+
+def _default_subspace(n: int) -> KernelPCA:
+    solver = {} if n <= EXACT_ROWS else {"eigen_solver": "rpcholesky", "rank": RANK}
+    return KernelPCA(0.5, kernel="laplacian", gamma="columns", **solver)
 
 
 def _rounding(model: PCA | KernelPCA) -> float:

@@ -1,4 +1,4 @@
-"""Turning gamma=None, "scale" or "median" into a number, and checking one width per column."""
+"""Turning gamma=None, "scale", "median" or "columns" into numbers, and checking one width per column."""
 
 from __future__ import annotations
 
@@ -45,6 +45,8 @@ def resolve_gamma(gamma: Any, X: Any, distance: Callable[[Any], np.ndarray], def
             return 1.0 / spread if spread > 0 else 1.0
         if gamma == "median":
             return 1.0 / median_distance(X, distance)
+        if gamma == "columns":
+            raise ValueError("gamma='columns' gives a width per column, which only RBF and Laplacian take.")
         raise ValueError(f"gamma={gamma!r} is not known; give a number, 'scale', 'median' or None.")
     if np.ndim(gamma):
         raise ValueError(
@@ -66,6 +68,30 @@ def column_widths(name: str, values: Any, d: int) -> np.ndarray | None:
     if not (np.isfinite(widths).all() and (widths >= 0).all()):
         raise ValueError(f"{name}={values!r} must hold finite numbers ≥ 0.")
     return widths.astype(np.float64)
+
+
+def columns_rule(X: Any, distance: Callable[[Any], np.ndarray], power: int) -> np.ndarray:
+    """gamma="columns": the width of each column, (d,), so that columns count alike whatever their units.
+
+    γⱼ ∝ 1/sⱼᵖ with s the standard deviations of up to 1000 rows and p the power of the distance that the kernel reads,
+    such that k = 1/e at the median distance. A column that is constant there takes the median of the others'.
+    """
+    rows = sample_rows(X)
+    rows = rows.toarray() if sp.issparse(rows) else rows
+    unit = np.abs(rows).max(axis=0, initial=0.0)
+    rows = rows / np.where(unit > 0, unit, 1.0)  # squares of any numbers are then finite
+    deviations = rows.std(axis=0)
+    scale = deviations * unit
+    varies = deviations > 1e-12  # a constant column has rounding for a deviation
+    typical = float(np.median(scale[varies])) if varies.any() else 1.0
+    scale = np.where(varies, scale, typical)
+    weighted = rows * (np.where(unit > 0, unit, 1.0) / scale)
+    median = median_distance(weighted, distance)
+    with np.errstate(over="ignore"):
+        widths = (1 / scale) ** power / median
+    if not np.isfinite(widths).all():
+        raise ValueError("The columns vary too little for gamma='columns': their widths overflow. Multiply the data.")
+    return widths
 
 
 def median_distance(X: Any, distance: Callable[[Any], np.ndarray]) -> float:

@@ -9,18 +9,31 @@ from typing import Any
 import numpy as np
 
 from mercer.backends import is_foreign
-from mercer.kernels.bandwidth import column_widths, median_distance, resolve_gamma
+from mercer.kernels.bandwidth import column_widths, columns_rule, median_distance, resolve_gamma
 from mercer.kernels.kernel import Kernel
 from mercer.kernels.kernel_fields import WIDTH
 from mercer.kernels.vector import VectorKernel
 from mercer.models.fields import SavedRecord, finite, number
 
 
-@dataclass(repr=False)
-class RBF(VectorKernel):
-    """k(x, y) = exp(−γ‖x − y‖²), the Gaussian; gamma is a number, "scale", "median" or None (1/d).
+class _WithGamma(VectorKernel):
+    """A profile of γ times a distance, with one γ or one per column (abstract)."""
 
-    A gamma per column gives exp(−Σ γⱼ (xⱼ − yⱼ)²), with columns of large γⱼ mattering most.
+    gamma: Any
+
+    def _column_widths(self, X: Any, power: int) -> np.ndarray | None:
+        """The gamma of each column, (d,); None if there is one for all."""
+        if isinstance(self.gamma, str) and self.gamma == "columns":
+            return columns_rule(X, self.pairwise, power)
+        return column_widths("gamma", self.gamma, X.shape[1])
+
+
+@dataclass(repr=False)
+class RBF(_WithGamma):
+    """k(x, y) = exp(−γ‖x − y‖²), the Gaussian; gamma is a number, "scale", "median", "columns" or None (1/d).
+
+    A gamma per column gives exp(−Σ γⱼ (xⱼ − yⱼ)²), with columns of large γⱼ mattering most. "columns" is such a gamma:
+    each column over its standard deviation, for tables whose columns have different units.
 
     >>> RBF(gamma=0.5)
     RBF(gamma=0.5)
@@ -36,7 +49,7 @@ class RBF(VectorKernel):
     gamma: Any = None
 
     def bind(self, X: Any) -> Kernel:
-        widths = column_widths("gamma", self.gamma, X.shape[1])
+        widths = self._column_widths(X, 2)
         if widths is not None:
             return RBF(1.0).weighted(np.sqrt(widths))
         return RBF(self._bandwidth(X, self.gamma, 1.0 / X.shape[1]))
@@ -59,8 +72,8 @@ class RBF(VectorKernel):
 
 
 @dataclass(repr=False)
-class Laplacian(VectorKernel):
-    """k(x, y) = exp(−γ‖x − y‖₁), as scikit-learn has it; gamma=None is 1/d, and may differ between columns."""
+class Laplacian(_WithGamma):
+    """k(x, y) = exp(−γ‖x − y‖₁), as scikit-learn has it; gamma=None is 1/d, and may be one per column, as in RBF."""
 
     _saved = SavedRecord("kernel.Laplacian", {"gamma": WIDTH})
 
@@ -69,7 +82,7 @@ class Laplacian(VectorKernel):
     gamma: Any = None
 
     def bind(self, X: Any) -> Kernel:
-        widths = column_widths("gamma", self.gamma, X.shape[1])
+        widths = self._column_widths(X, 1)
         if widths is not None:
             return Laplacian(1.0).weighted(widths)
         return Laplacian(self._bandwidth(X, self.gamma, 1.0 / X.shape[1]))

@@ -25,7 +25,7 @@ from sklearn.utils.validation import check_array
 from mercer.backends import is_foreign, namespace, placement
 from mercer.kernels.kernel_fields import KERNEL, per_column
 from mercer.models.fields import SavedRecord, anything, finite
-from mercer.numeric_input import refuse_not_numeric
+from mercer.numeric_input import refuse_not_numeric, sorted_columns
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class Kernel(ABC):
         if is_foreign(X) or self.accepts != "vectors":
             return X
         refuse_not_numeric(X)
-        return check_array(X, accept_sparse="csr", dtype=(np.float64, np.float32))
+        return check_array(sorted_columns(X), accept_sparse="csr", dtype=(np.float64, np.float32))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name; with deep=True also those of inner kernels, as `left__gamma`."""
@@ -473,7 +473,9 @@ class WeightedColumns(Composite):
         if len(self.weights) != X.shape[1]:
             raise ValueError(f"There are {len(self.weights)} widths or weights of columns, but {X.shape[1]} columns.")
         if sp.issparse(X):
-            return sp.csr_array(X @ sp.diags_array(np.asarray(self.weights, X.dtype)))
+            # Not as a product with a diagonal matrix: SciPy leaves its columns in another order.
+            weights = np.asarray(self.weights, X.dtype)
+            return sp.csr_array((X.data * weights[X.indices], X.indices, X.indptr), shape=X.shape)
         return X * namespace(X).asarray(list(self.weights), dtype=X.dtype, **placement(X))
 
     def bind(self, X: Any) -> Kernel:

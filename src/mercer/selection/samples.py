@@ -16,7 +16,7 @@ from mercer.kernels.kernel import Kernel
 from mercer.linalg.gram import Gram
 from mercer.linalg.inner import power_of_two
 from mercer.linalg.operators import Dense, Operator
-from mercer.numeric_input import refuse_not_numeric
+from mercer.numeric_input import refuse_not_numeric, sorted_columns
 
 TARGETS = ("auto", "classes", "numbers")
 
@@ -28,7 +28,7 @@ def read_samples(X: Any, kernel: Kernel | None = None, *, least: int = 2) -> Any
     else:
         X, _ = adopt(X)
         refuse_not_numeric(X)
-        X = _check_foreign(X) if is_foreign(X) else check_array(X, accept_sparse="csr", dtype=FLOATS)
+        X = _check_foreign(X) if is_foreign(X) else check_array(sorted_columns(X), accept_sparse="csr", dtype=FLOATS)
     if X.shape[0] < least:
         raise ValueError(f"X has {X.shape[0]} sample(s); at least {least} are needed.")
     if isinstance(kernel, Precomputed) and X.shape[0] != X.shape[1]:

@@ -58,7 +58,7 @@ class Settings:
     n_jobs: int | None
     monitor: Monitor | None
     subject: str = ""  # what messages call the matrix; the kernel's own name where it is empty
-    may_be_indefinite: bool = False  # distances along a graph always are, and nobody need be warned of it
+    may_be_indefinite: bool = False  # distances mostly are, so only a negative part that outweighs a component is told
     direct: bool = False  # whether LAPACK may take over from lanczos, in a copy of the matrix
 
 
@@ -349,6 +349,7 @@ def _cleaned(values: np.ndarray, subject: str | Kernel, n: int, dtype: np.dtype[
     values = np.asarray(values, np.float64)
     values = np.where(np.abs(values) > noise, values, 0.0)
     top, lowest = values.max(initial=0.0), values.min(initial=0.0)
+    refuse_range(float(top), dtype)
     if lowest < 0 and lowest < -SIGNIFICANT[dtype] * top:
         raise ValueError(
             f"There are significant negative eigenvalues ({-lowest / top if top > 0 else np.inf:.2g} of the largest): "
@@ -364,6 +365,15 @@ def _cleaned(values: np.ndarray, subject: str | Kernel, n: int, dtype: np.dtype[
     return np.where(values > _ZERO_AT[dtype] * top, values, 0.0)
 
 
+def refuse_range(top: float, dtype: Any) -> None:
+    """ValueError where eigenvalues, squares of what the data holds, do not fit the precision of the data."""
+    if top > float(np.finfo(dtype).max):
+        raise ValueError(
+            f"The values of X are too large: eigenvalues near {top:.0e} overflow in {np.dtype(dtype).name}. Divide X "
+            "by its largest absolute value, or give it as float64."
+        )
+
+
 def _judge(pairs: Eigenpairs, subject: str | Kernel, settings: Settings, noise: float) -> bool:
     """Whether the tolerance was met, with a warning where it was not or where the kernel is indefinite."""
     top, worst = np.abs(pairs.values).max(initial=0.0), pairs.residuals.max(initial=0.0)
@@ -375,6 +385,16 @@ def _judge(pairs: Eigenpairs, subject: str | Kernel, settings: Settings, noise: 
             f"{pairs.solver} stopped after {pairs.passes} passes with a residual of {worst / top:.1e} of the largest "
             f"eigenvalue, above tol = {settings.tol:.1e}. See residuals_; raise max_iter or tol.",
             NotConvergedWarning,
+        )
+    least = float(pairs.values.min(initial=np.inf))
+    if settings.may_be_indefinite and -pairs.lowest > max(least, SIGNIFICANT[settings.dtype] * top):
+        sound = int(np.sum(pairs.values > -pairs.lowest))
+        warn(
+            f"The distances fit into no Euclidean space, and what does not fit outweighs a coordinate: relative to the "
+            f"largest, the lowest eigenvalue of −½HD²H is {pairs.lowest / top:.2g}, and that of the last coordinate "
+            f"{least / top:.2g}. Coordinates beyond the first {sound} say little of the distances. Ask for fewer, or "
+            "take a Euclidean metric.",
+            IndefiniteKernelWarning,
         )
     if pairs.lowest < -SIGNIFICANT[settings.dtype] * top and not settings.may_be_indefinite:
         warn(

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.backends import is_foreign, namespace, placement, to_numpy
+from mercer.backends import cpu, is_foreign, namespace, placement, to_numpy
 from mercer.expansion import KernelExpansion
 from mercer.kernels import Kernel
 from mercer.linalg.covariance import moments
@@ -31,6 +31,7 @@ from mercer.linalg.operators import Centered
 from mercer.spectral.downdate import exact_distances, lumped_distances
 
 _ZERO = 1e-12  # an eigenvalue below this share of the largest is rounding
+_INSIDE = 1e-10  # share of a row's length that rounding may leave outside the span of all components
 
 
 @dataclass(frozen=True)
@@ -66,13 +67,19 @@ def from_gram(
     xp = namespace(X)
     values, scores = values.astype(np.float64), scores.astype(np.float64)
     A = Centered(Gram(kernel, X, precision=xp.float64, n_jobs=n_jobs))
-    if A.n <= limits.whole:
-        found, vectors = _descending(*np.linalg.eigh(to_numpy(A.to_dense())))
-        return _from_all(found, vectors * np.sqrt(found), int(np.sum(values > 0)), A.n, limits)
-    outside = np.maximum(to_numpy(A.diagonal()) - (scores**2).sum(axis=1), 0.0)
     unit = _unit(values)
-    spread = _spread(A, scores, unit**2, limits)
-    return unit**2 * lumped_distances(values / unit**2, scores / unit, outside / unit**2, spread, A.n)
+    values, scores = values / unit**2, scores / unit
+    sizes = to_numpy(A.diagonal()) / unit**2
+    outside = np.maximum(sizes - (scores**2).sum(axis=1), 0.0)
+    if np.all(outside <= _INSIDE * sizes):  # every component is kept: the pairs at hand are all there are
+        nothing = np.zeros(A.n)
+        return unit**2 * lumped_distances(values, scores, nothing, nothing, A.n)
+    if A.n <= limits.whole:
+        with cpu.one_thread():  # at this size two threads are hardly faster, and on a busy machine much slower
+            found, vectors = _descending(*np.linalg.eigh(to_numpy(A.to_dense())))
+        return _from_all(found, vectors * np.sqrt(found), int(np.sum(values > 0)), A.n, limits)
+    spread = _spread(A, scores * unit, unit**2, limits)
+    return unit**2 * lumped_distances(values, scores, outside, spread, A.n)
 
 
 def _unit(values: np.ndarray) -> float:

@@ -29,7 +29,7 @@ from mercer.linalg.tiled import Packed
 from mercer.memory import available_bytes
 from mercer.planning import Plan, code_bytes, limit_of
 from mercer.random_state import generator_from
-from mercer.spectral.components import Components, Settings, components_of
+from mercer.spectral.components import Components, Settings, components_of, refuse_range
 
 _RUN = 8192  # columns of the landmarks' distances that are turned into coordinates at a time
 
@@ -315,6 +315,7 @@ def _in_units(result: Scaling, unit: float) -> Scaling:
     """The same result for distances that are `unit` times as long."""
     found, square = result.components, unit * unit
     old = found.expansion
+    refuse_range(float(found.values.max(initial=0.0)) * square, old.coefs.dtype)
     coefs, offset = old.coefs.copy(), old.offset.copy()
     coefs[:, :-1] /= unit
     offset[:-1] *= unit
