@@ -30,6 +30,7 @@ from mercer.kernels.gradients import gradient_sum, has_gradient
 from mercer.linalg.eigen import Eigenpairs, top_eigenpairs
 from mercer.linalg.eigen_bounds import column_norms
 from mercer.linalg.operators import Operator
+from mercer.testing import spectra
 
 __all__ = ["check_backend", "check_expansion", "check_kernel", "check_operator", "check_solver", "spectra"]
 
@@ -319,7 +320,7 @@ def _matrices(n: int, k: int) -> dict[str, np.ndarray]:
     falling = 2.0 ** -np.arange(n)
     clustered = np.concatenate([np.full(k - 1, 3.0), [2.0, 2.0 - 1e-13], 0.5 ** np.arange(1, n - k)])
     indefinite = np.where(np.arange(n) % 2, -1.5, 1.0) * falling
-    spectra = {
+    shapes = {
         "psd": falling,
         "indefinite": indefinite,
         "clustered": clustered,
@@ -328,7 +329,7 @@ def _matrices(n: int, k: int) -> dict[str, np.ndarray]:
         "tiny": 1e-200 * falling,
         "huge": 1e150 * falling,
     }
-    return {name: _with_spectrum(values, rng) for name, values in spectra.items()}
+    return {name: _with_spectrum(values, rng) for name, values in shapes.items()}
 
 
 def _with_spectrum(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
