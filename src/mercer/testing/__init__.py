@@ -39,6 +39,13 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
+def __getattr__(name: str) -> Any:
+    """Load the suite of spectra when it is first asked for: it needs scikit-learn's data sets."""
+    if name != "spectra":
+        raise AttributeError(f"module 'mercer.testing' has no attribute {name!r}")
+    return import_module("mercer.testing.spectra")
+
+
 _EPS = float(np.finfo(np.float64).eps)
 
 
