@@ -193,7 +193,8 @@ def scaling(
     paths = {"paths of each thread": threads * n * (16 * itemsize + 16)}
     if landmarks is not None:
         held = {**graph, "distances to landmarks": itemsize * n * m}
-        return Footprint(held, {"paths": paths, "solver": {**whole, "matrix": 8 * m * m}})
+        mapped = {"squares": itemsize * n * m, "a copy in float64": 8 * min(n, 8192) * m}
+        return Footprint(held, {"paths": paths, "solver": {**whole, "matrix": 8 * m * m}, "coordinates": mapped})
     if m <= SMALL:
         solved = whole if solver == "dense" else basis
         steps: dict[str, Parts] = {
@@ -318,7 +319,7 @@ def left_out_rows(work: Workload, k: int, whole: int, entries: int) -> Footprint
     """Distances of rows that are left out in turn: all eigenpairs up to `whole` rows, else one more pass over K."""
     n = work.n
     if n <= whole:
-        steps: dict[str, Parts] = {"all eigenpairs": {"kernel matrix": 8 * n * n, "LAPACK and vectors": 5 * 8 * n * n}}
+        steps: dict[str, Parts] = {"all eigenpairs": {"kernel matrix": 8 * n * n, "LAPACK and vectors": 8 * 8 * n * n}}
     else:
         steps = {"one more pass": {"rows of the kernel matrix": 5 * 8 * max(entries, n), "scores": 3 * 8 * n * k}}
     return Footprint({"points": work.points(8)}, steps)

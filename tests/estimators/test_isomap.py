@@ -460,10 +460,12 @@ def test_new_rows_that_cannot_be_placed_are_refused():
 
 
 def test_memory_is_refused_before_it_is_taken():
+    Isomap(n_neighbors=8).fit(CURVE)  # compiled code comes first
+    limit = Isomap(n_neighbors=8, landmarks=100).plan(LARGE).needed_bytes  # all distances need 40 MB more
     with pytest.raises(MemoryLimitError, match="landmarks"):
-        Isomap(n_neighbors=8, memory_limit="5MB").fit(LARGE)
-    assert Isomap(n_neighbors=8, memory_limit="5MB", landmarks=40).fit(LARGE).embedding_.shape == (2500, 2)
-    small = Isomap(n_neighbors=8, landmarks=40, memory_limit="5MB").fit(LARGE)
+        Isomap(n_neighbors=8, memory_limit=limit).fit(LARGE)
+    assert Isomap(n_neighbors=8, memory_limit=limit, landmarks=40).fit(LARGE).embedding_.shape == (2500, 2)
+    small = Isomap(n_neighbors=8, landmarks=40, memory_limit=limit).fit(LARGE)
     with pytest.raises(MemoryLimitError, match="graph_"):
         _ = small.geodesics_
 
