@@ -73,3 +73,13 @@ def test_array_api_arrays_give_the_same_numbers():
 def test_a_median_that_overflows_is_refused(kernel):
     with pytest.raises(ValueError, match="median distance between rows overflows"):
         kernel.bind(X * 1e200)
+
+
+@pytest.mark.parametrize("kernel", [RBF("columns"), Laplacian("columns")], ids=repr)
+def test_widths_of_sparse_columns_are_those_of_dense_ones(kernel):
+    rng = np.random.default_rng(3)
+    dense = np.where(rng.random((60, 9)) < 0.3, rng.standard_normal((60, 9)) * 10.0 ** np.arange(-4, 5), 0.0)
+    dense[:, 2], dense[:, 5] = 0.0, 7.0  # constant columns
+    sparse = sp.csr_array(dense)
+    expected = kernel.bind(dense)(dense)
+    np.testing.assert_allclose(kernel.bind(sparse)(sparse), expected, atol=1e-12)

@@ -77,21 +77,43 @@ def columns_rule(X: Any, distance: Callable[[Any], np.ndarray], power: int) -> n
     such that k = 1/e at the median distance. A column that is constant there takes the median of the others'.
     """
     rows = sample_rows(X)
-    rows = rows.toarray() if sp.issparse(rows) else rows
-    unit = np.abs(rows).max(axis=0, initial=0.0)
-    rows = rows / np.where(unit > 0, unit, 1.0)  # squares of any numbers are then finite
-    deviations = rows.std(axis=0)
+    unit = _column_maxima(rows)
+    rows = _times_columns(rows, 1 / unit)  # squares of any numbers are then finite
+    deviations = _column_deviations(rows)
     scale = deviations * unit
     varies = deviations > 1e-12  # a constant column has rounding for a deviation
     typical = float(np.median(scale[varies])) if varies.any() else 1.0
     scale = np.where(varies, scale, typical)
-    weighted = rows * (np.where(unit > 0, unit, 1.0) / scale)
-    median = median_distance(weighted, distance)
+    median = median_distance(_times_columns(rows, unit / scale), distance)
     with np.errstate(over="ignore"):
         widths = (1 / scale) ** power / median
     if not np.isfinite(widths).all():
         raise ValueError("The columns vary too little for gamma='columns': their widths overflow. Multiply the data.")
     return widths
+
+
+def _column_maxima(rows: Any) -> np.ndarray:
+    """max |x| of each column, (d,), and 1 for columns of zeros."""
+    largest = abs(rows).max(axis=0).toarray().reshape(-1) if sp.issparse(rows) else np.abs(rows).max(axis=0, initial=0)
+    return np.where(largest > 0, largest, 1.0)
+
+
+def _times_columns(rows: Any, factors: np.ndarray) -> Any:
+    """rows · diag(factors); CSR rows stay sparse."""
+    if not sp.issparse(rows):
+        return rows * factors
+    return sp.csr_array((rows.data * factors[rows.indices], rows.indices, rows.indptr), shape=rows.shape)
+
+
+def _column_deviations(rows: Any) -> np.ndarray:
+    """The standard deviation of each column, (d,). For CSR rows the zeros are counted, not visited."""
+    if not sp.issparse(rows):
+        return rows.std(axis=0)
+    n, d = rows.shape
+    stored = np.bincount(rows.indices, minlength=d)
+    means = np.bincount(rows.indices, rows.data, minlength=d) / n
+    squares = np.bincount(rows.indices, (rows.data - means[rows.indices]) ** 2, minlength=d)
+    return np.sqrt((squares + (n - stored) * means**2) / n)
 
 
 def median_distance(X: Any, distance: Callable[[Any], np.ndarray]) -> float:
