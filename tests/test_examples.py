@@ -52,7 +52,7 @@ SAYS = {
     "isomap_pitfalls.py": [
         "1 edge looks like a shortcut",
         "of all distance runs over this edge",
-        "r = 1.000 with the true",
+        "6 neighbours: residual variance 0.00",
     ],
     "quality.py": ["PCA", "trustworthiness", "class purity of data", "KL divergence"],
     "page.py": ["400 points, 2 maps"],

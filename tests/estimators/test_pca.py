@@ -302,7 +302,7 @@ def test_duplicates_give_numbers(solver, whiten, Z):
         (X[:1], "1 sample"),
         (X[:, :0], "0 feature"),
         (X[0], "Expected 2D array"),
-        (np.array([["a", "b"], ["c", "d"]]), "numeric"),
+        (np.array([["a", "b"], ["c", "d"]]), "X holds text"),
         (np.array([["a", "b"], ["c", "d"]], dtype=object), "could not convert string"),
         (X + 1j, "Complex data not supported"),
         ((X - 5) * 1e200, "overflow.*Rescale"),

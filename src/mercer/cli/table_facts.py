@@ -119,8 +119,8 @@ def _label_in(columns: dict[str, dict[str, Any]], n: int, ids: list[str]) -> str
 def as_typed(*names: str) -> str:
     """Names of columns as one types them after --drop in a shell.
 
-    >>> as_typed("a", "b"), as_typed("petal width"), as_typed("size, cm", 'a"b')
-    ('a,b', "'petal width'", '\'"size, cm","a""b"\'')
+    >>> print(as_typed("a", "b"), as_typed("petal width"), as_typed("size, cm", 'a"b'))
+    a,b 'petal width' '"size, cm","a""b"'
     """
     quoted = ['"' + name.replace('"', '""') + '"' if set(name) & set(',"') else name for name in names]
     return shlex.quote(",".join(quoted))

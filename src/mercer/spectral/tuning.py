@@ -84,7 +84,7 @@ def walk(judge: Callable[[float], Verdict], start: float) -> tuple[float, Path]:
     """The penalty that no neighbour on the grid betters: steps of a decade from `start`, then of a third.
 
     >>> reg, (tried, errors) = walk(lambda reg: (abs(np.log10(reg) + 5), 0.0), start=1e-3)
-    >>> round(np.log10(reg), 6), len(tried)
+    >>> round(float(np.log10(reg)), 6), len(tried)
     (-5.0, 6)
     """
     seen: dict[int, Verdict] = {}
