@@ -64,3 +64,12 @@ def test_maps_of_different_rows_are_refused(shell):
     write_table("b.csv", {"x": np.arange(5.0)})
     assert "a.csv has 4 rows and b.csv has 5" in shell("report", "a.csv", "b.csv", "-o", "m.html", status=3).stderr
     assert not (shell.folder / "m.html").exists()
+
+
+def test_a_measured_column_is_not_taken_for_an_id(shell):
+    rng = np.random.default_rng(0)
+    rows = {"income": rng.permutation(30) * 37 + 1000, "a": rng.random(30), "b": rng.random(30)}
+    write_table("t.csv", rows)
+    write_table("m.csv", {"income": rows["income"], "u1": rows["a"], "u2": rows["b"]})
+    said = shell("evaluate", "t.csv", "m.csv", "--coords", "u1,u2").stdout
+    assert "30 rows, 3 columns as 2" in said

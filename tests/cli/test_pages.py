@@ -133,3 +133,18 @@ def test_a_run_is_told_without_what_differs_from_run_to_run():
     record = {"method": "pca", "seconds": {"fit": 1}, "fit": {"solver": {"name": "svd", "seconds": 2, "bytes": 3}}}
     assert run_shown(record) == {"method": "pca", "fit": {"solver": {"name": "svd"}}, "versions": {}}
     assert run_shown(record, whole=True) == record
+
+
+def test_a_repeated_run_writes_the_page_again_and_shows_no_more(people):
+    people("fit", "people.csv", "--id", "who", "--label", "kind", "--columns", "size,weight", "--page-columns", "none",
+           "--report", "map.html", "-q")  # fmt: skip
+    first = Path("map.html").read_bytes()
+    people("fit", "--config", "map.run.json", "--recorded-outputs", "-q")
+    assert shown() == ["kind"]
+    assert Path("map.html").read_bytes() == first
+
+
+def test_a_report_without_its_label_is_not_coloured_by_it(people):
+    people("fit", "people.csv", "--id", "who", "--label", "kind", "--columns", "size,weight", "-o", "c.csv", "-q")
+    people("report", "c.csv", "--drop", "kind", "-o", "map.html", "-q")
+    assert shown() == []

@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
+from mercer import TSNE
 from mercer.embedding.initialisation import SCALE, given_map, initial_map, movable_points, spectral_scores
 from mercer.exceptions import DegenerateDataWarning
 
@@ -79,3 +80,9 @@ def test_parts_of_a_graph_begin_apart_and_lonely_rows_at_the_origin():
 def test_few_rows_have_few_directions(n):
     scores = spectral_scores(sp.csr_array(np.ones((n, n)) - np.eye(n)), 3, seed=0)
     assert scores.shape == (n, min(3, n - 1)) and np.isfinite(scores).all()
+
+
+def test_a_spectral_start_of_many_dimensions_and_few_rows():
+    rows = np.random.default_rng(0).standard_normal((110, 30))
+    start = TSNE(20, init="spectral", perplexity=5, max_iter=0).fit_transform(rows)
+    assert start.shape == (110, 20) and np.isfinite(start).all()

@@ -683,3 +683,14 @@ def test_extreme_scales(kernel, scale):
             return
         scores = model.transform(scale * NEW_X)
     assert finite(model) and np.all(np.isfinite(scores))
+
+
+@pytest.mark.parametrize("reg", ["cv", 1e-6, 1e-5, 1e-4])
+def test_small_penalties_give_the_pairs_of_factors(reg):
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((600, 6))
+    B = np.c_[A[:, :3] + A[:, 3:] ** 2, np.sin(A[:, :3])]
+    model = KernelCCA(2, kernel="laplacian", gamma="median", reg=reg).fit(A, B)
+    # A factor of all columns gives the same pairs by another route: singular values of L₁⁻¹F₁ᵀF₂L₂⁻ᵀ.
+    expected = KernelCCA(2, kernel="laplacian", gamma="median", reg=model.reg_, rank=600).fit(A, B)
+    np.testing.assert_allclose(model.correlations_, expected.correlations_, atol=1e-7)

@@ -73,3 +73,13 @@ def test_zero_padded_numbers_are_text_for_every_reader(tmp_path):
     path = written(tmp_path / "zip.csv", [f"{i % 5:04d}" for i in range(30)])
     with pytest.raises(TableError, match=r"1 of 3 columns holds text.*'0000'"):
         read_table(path)
+
+
+@pytest.mark.parametrize(("dtype", "first", "step"), [("float32", 10**8 + 11, 10), ("float64", 10**18 + 7, 100_003)])
+def test_ids_that_no_one_asked_for_are_exact(tmp_path, dtype, first, step):
+    ids = [first + step * i for i in range(30)]
+    lines = "\n".join(f"{number},{i % 7 + 0.5},{i % 5 + 0.25}" for i, number in enumerate(ids))
+    (tmp_path / "t.csv").write_text(f"tweet_id,a,b\n{lines}\n")
+    table = read_table(str(tmp_path / "t.csv"), Choice(dtype=dtype))
+    assert [int(name) for name in table.ids] == ids
+    assert list(table.features) == ["a", "b"]

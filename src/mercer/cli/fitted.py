@@ -14,7 +14,7 @@ from mercer.cli.methods import HIDDEN, FitMethod
 from mercer.cli.outputs import STDOUT, OutputFiles
 from mercer.cli.pages import contents, page_of, run_shown, title_of
 from mercer.cli.record import fit_facts, input_entry, json_value, new_record, write_record
-from mercer.cli.request import FitRequest
+from mercer.cli.request import PAGE_OPTIONS, FitRequest
 from mercer.models.model_file import save_model
 from mercer.tables.source import digest_of
 from mercer.tables.table import Table, write_table
@@ -59,6 +59,7 @@ class FittedTable:
             input=input_entry(request.table, self.table),
             second=None if self.second is None else input_entry(str(request.second), self.second),
             choice=json_value(request.choice),
+            page=json_value({name: getattr(request, name) for name in PAGE_OPTIONS}),
             id=id_,
             label=label,
             coordinates=self.names,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from mercer.cli.errors import unsuitable
 from mercer.cli.methods import METHODS
 from mercer.cli.record import record_beside
 from mercer.cli.table_input import as_choice, columns_in, common_rows, read, refuse_lengths, rows_of
-from mercer.tables.row_names import all_different
+from mercer.tables.row_names import all_different, names_rows
 from mercer.tables.source import check_known, digest_of
 from mercer.tables.table import Table, read_columns
 
@@ -162,7 +163,7 @@ def table_of_map(
         preparation = preparation_in(open_model(model)[1], "preparation")
     settings = found.choice | choice
     if "id" not in settings:
-        shared = _shared_id(path, found)
+        shared = _shared_id(path, found, settings.get("columns") or ())
         settings |= {} if shared is None else {"id": shared}
         found = found if shared is None else replace(found, ids=found.column(shared))
     table = read(path, as_choice(settings), console, preparation=preparation, originals=originals)
@@ -176,12 +177,14 @@ def table_of_map(
     return table, found
 
 
-def _shared_id(path: str, found: MapFile) -> str | None:
-    """A column that both a table and its map have, with whole numbers or texts that are different in every row."""
+def _shared_id(path: str, found: MapFile, fitted: Sequence[str]) -> str | None:
+    """A column that both a table and its map have, different in every row: text, or numbers that look like an id."""
     mine = [name for name in (found.id, *found.others) if name is not None]
-    names = set() if path == "-" else columns_in(path)
+    names = set() if path == "-" else set(columns_in(path)) - set(fitted)
     for name in mine:
-        if name in names and all_different(found.column(name)) and all_different(read_columns(path)[name]):
+        values = found.column(name)
+        measured = values.dtype.kind in "iuf" and name != found.id and not names_rows(name, values)
+        if name in names and not measured and all_different(values) and all_different(read_columns(path)[name]):
             return name
     return None
 

@@ -22,7 +22,7 @@ from mercer.web.page import AsFitted, Map, Page
 MOST_COLUMNS, MOST_VALUES = 100, 4_000_000  # of X on a page; with more it would not open quickly
 NEIGHBORS = 15
 NONE = ("none",)  # what --page-columns says for no columns at all
-_RUN = ("method", "why", "estimator", "parameters", "seed", "fit", "stopped")
+_RUN = ("method", "estimator", "parameters", "seed", "fit", "stopped")
 _VARYING = ("seconds", "bytes")  # facts about a fit that differ from run to run; bytes depend on what is free
 
 

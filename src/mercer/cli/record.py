@@ -143,8 +143,14 @@ def _is_complete(record: dict[str, Any]) -> bool:
     ]
     texts += [record.get("verb", "fit"), *record["coordinates"]]
     numbers = [record.get("seed", 0), record.get("jobs") or 1]
-    named = all(isinstance(record.get(name, {}), dict) for name in ("versions", "seconds", "fit"))
-    return named and all(isinstance(t, str) for t in texts) and all(type(k) is int and k >= 0 for k in numbers)
+    if not all(isinstance(record.get(name, {}), dict) for name in ("versions", "seconds", "fit", "page")):
+        return False
+    page = record.get("page", {})  # records of earlier versions have none
+    shown, flags = page.get("page_columns"), [page.get(name, True) for name in ("page_record", "inert")]
+    if not isinstance(shown, list | None) or not all(isinstance(flag, bool) for flag in flags):
+        return False
+    texts += shown or []
+    return all(isinstance(t, str) for t in texts) and all(type(k) is int and k >= 0 for k in numbers)
 
 
 def record_beside(output: str | Path) -> dict[str, Any] | None:

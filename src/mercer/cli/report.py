@@ -99,9 +99,9 @@ def command(
                 scores = json_value(quality_report(table, found.values, seed=seed, neighbors=neighbors).scores)
         drawn.append(Map(name, found.values, found.names, scores, run_shown(found.record, page_record)))
     columns, color_by = possible_columns(maps, table, choice.get("label") or maps[0].choice.get("label"))
-    columns = only(
-        {k: v for k, v in columns.items() if k not in choice.get("drop", ())}, page_columns or None, color_by
-    )
+    columns = {name: values for name, values in columns.items() if name not in choice.get("drop", ())}
+    color_by = color_by if color_by in columns else None
+    columns = only(columns, page_columns or None, color_by)
     fitted = {} if table is None else {name: how for name, how in as_fitted(table).items() if name in columns}
     ids = table.ids if table is not None and table.ids is not None else maps[0].ids
     images = None if table is None else table.images

@@ -16,6 +16,7 @@ from mercer.cli.outputs import STDOUT
 from mercer.cli.record import read_record
 
 OUTPUTS = {"output": "coordinates", "save": "model", "report": "page"}
+PAGE_OPTIONS = ("page_columns", "page_record", "inert")  # a repeated run shows no more than the first one did
 
 
 @dataclass(frozen=True)
@@ -74,9 +75,12 @@ def request_from(context: click.Context, options: dict[str, Any], parameters: di
     merged["parameters"] = recorded.get("parameters", {}) | parameters
     if merged["method"] in METHODS:
         merged["parameters"] = METHODS[merged["method"]].consistent(merged["parameters"], parameters)
-    merged["choice"] = with_page_columns(recorded.get("choice", {}) | table_choice(options), options["page_columns"])
-    merged |= {"page_columns": options["page_columns"] or None, "page_record": options["page_record"]}
-    merged["inert"] = options["inert"]
+    told = {name for name in PAGE_OPTIONS if context.get_parameter_source(name) == ParameterSource.COMMANDLINE}
+    page = {name: options[name] for name in PAGE_OPTIONS} | recorded.get("page", {}) | {n: options[n] for n in told}
+    shown = tuple(page["page_columns"] or ())
+    page["page_columns"] = shown or None
+    merged["choice"] = with_page_columns(recorded.get("choice", {}) | table_choice(options), shown)
+    merged = {name: value for name, value in merged.items() if name != "page"} | page
     if not any(merged.get(name) for name in OUTPUTS):
         merged["output"] = STDOUT
     request = FitRequest(**merged)
@@ -97,6 +101,7 @@ def _recorded(config: str, given: dict[str, Any]) -> dict[str, Any]:
             name: tuple(value) if isinstance(value, list) else value for name, value in record["choice"].items()
         },
         "table": _located(record["input"]["path"], config),
+        "page": {name: value for name, value in record.get("page", {}).items() if name in PAGE_OPTIONS},
         "expected": {},
     }
     if given.get("method", found["method"]) == found["method"]:

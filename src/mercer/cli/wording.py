@@ -10,6 +10,7 @@ _TABLE = ("label", "id", "drop", "columns", "keep", "impute", "encode", "scale",
 _SIZES = dict.fromkeys(("n_samples_fit", "n_samples"), "the number of rows") | {"n_features": "the number of columns"}
 _VALUE = r"""(?:'[^']*'|"[^"]*"|-?\d[\w.+-]*|[A-Za-z_]\w*)"""
 _QUOTED = r"""(?:'[^']*'|"[^"]*")"""
+_APART, _ALONE = r"""(?<![\w'"/.])""", r"""(?![\w'"/]|\.\w)"""  # no column's name in quotes, and no part of a path
 _OBJECTS = ("a callable", "an instance of", "an array-like", "an object")  # which nobody types in a shell
 _CONSTRAINT = re.compile(r"The '(\w+)' parameter of \w+ must be (.*)\. Got (.*) instead\.", re.DOTALL)
 
@@ -36,13 +37,13 @@ def in_options(message: str) -> str:
         return message
     names = "|".join(sorted(_options(), key=len, reverse=True))
     message = _CONSTRAINT.sub(_constraint, message)
+    message = re.sub(r"\bn_samples=(\d+)", r"\1 rows", re.sub(r"\bn_features=(\d+)", r"\1 columns", message))
+    message = re.sub(rf"{_APART}({'|'.join(_SIZES)}){_ALONE}", lambda m: _SIZES[m[1]], message)
+    bare = "|".join(name for name in _options() if "_" in name)  # other names are also words
+    message = re.sub(rf"{_APART}(?<!-)({bare}){_ALONE}(?!=)", lambda m: _options()[m[1]], message)
     message = re.sub(rf"\b({names})=({_VALUE})((?:(?:, | or ){_QUOTED})*)", _assignment, message)
     message = re.sub(rf"`({names})`|^({names})(?=: )", lambda m: _options()[m[1] or m[2]], message)
-    message = re.sub(rf"(?<![\w-])({names})(?= \(\d| = )", lambda m: _options()[m[1]], message)
-    bare = "|".join(name for name in _options() if "_" in name)  # other names are also words
-    message = re.sub(rf"(?<![\w-])({bare})(?!\w)", lambda m: _options()[m[1]], message)
-    message = re.sub(r"\bn_samples=(\d+)", r"\1 rows", re.sub(r"\bn_features=(\d+)", r"\1 columns", message))
-    return re.sub(rf"\b({'|'.join(_SIZES)})\b", lambda m: _SIZES[m[1]], message)
+    return re.sub(rf"(?<![\w-])({names})(?= \(\d| = )", lambda m: _options()[m[1]], message)
 
 
 def _assignment(found: re.Match[str]) -> str:

@@ -59,7 +59,7 @@ def spectral_scores(P: sp.csr_array, c: int, seed: int) -> np.ndarray:
     inverse = np.divide(1.0, roots, out=np.zeros_like(roots), where=roots > 0)  # a row may have no neighbours at all
     walk = sp.diags_array(inverse) @ P.astype(np.float64) @ sp.diags_array(inverse)
     n, wanted, constant = len(roots), min(c, len(roots) - 1), (roots / np.linalg.norm(roots))[:, None]
-    if n <= _DENSE:
+    if n <= max(_DENSE, 5 * (wanted + _EXTRA) + 1):  # LOBPCG needs a space of five times its block
         values, vectors = np.linalg.eigh(walk.toarray() - 2 * constant @ constant.T)  # the constant is now the last
         values, vectors = values[::-1], vectors[:, ::-1]
     else:

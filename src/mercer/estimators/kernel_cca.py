@@ -286,6 +286,8 @@ class KernelCCA(KernelEstimator):
         other.bind(Y)
         self._view_y = other
         regs = self._tuned((X, Y), regs)
+        if plan.method == "whole matrices" and min(regs) < LEAST_REG:  # known only now that reg="cv" is chosen
+            plan = self._checked(self._draft(X, Y, regs), X, Y)
         kernels = self.kernel_.centered_form(X), other.kernel_.centered_form(Y)
         if plan.method == "whole matrices":
             with cpu.one_thread() if X.shape[0] <= SMALL else nullcontext():
@@ -427,13 +429,13 @@ class KernelCCA(KernelEstimator):
             n_jobs=self.n_jobs,
         )
 
-    def _draft(self, X: Any, y: Any = None) -> Plan:
+    def _draft(self, X: Any, y: Any = None, regs: tuple[float, float] | None = None) -> Plan:
         if y is None:
             raise ValueError("KernelCCA plans for two views of the samples: call plan(X, y).")
         y = stand_in(y)
         other, rank = self._second_view(), None if self.rank is None else most_columns(X.shape[0], self.rank)
         works = self._workload(X), workload_of(y, self.n_jobs, unbound_kernel(other))
-        k, regs = int(self.n_components), self._regs()
+        k, regs = int(self.n_components), regs or self._regs()
         if rank is not None:
             reason = f"at most {rank} columns for each view, as rank={self.rank!r} asks"
             return self._plan_of(X, "factors", reason, canonical(works, rank, k))
@@ -597,7 +599,10 @@ class SecondView(KernelEstimator):
         root=False,
     )
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = KERNEL_CONSTRAINTS
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **KERNEL_CONSTRAINTS,
+        "gamma": [*KERNEL_CONSTRAINTS["gamma"], StrOptions({"cv"})],
+    }
 
     def __init__(self, owner="", *, kernel="rbf", gamma=None, degree=3, coef0=1, kernel_params=None):
         self.owner = owner

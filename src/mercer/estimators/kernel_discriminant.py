@@ -268,7 +268,7 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
         self._bind(X)
         self._say(str(plan))
         settings = self._settings(X, plan)
-        if self.gamma == "loo":
+        if isinstance(self.gamma, str) and self.gamma == "loo":
             settings = replace(settings, sampled=self._choose_width(X, classes, settings))
         found = find_discriminants(self.kernel_.centered_form(X), X, classes, settings)
         self._keep(found, classes)

@@ -165,7 +165,7 @@ def report(
 def _lowered(k: Any, n: int, notes: list[str]) -> int:
     most = most_neighbors(n)
     if isinstance(k, (int, np.integer)) and k > most:
-        notes.append(f"n_neighbors was lowered from {k} to {most}: it must be less than half of the {n} rows.")
+        notes.append(f"The number of neighbours was lowered from {k} to {most}, less than half of the {n} rows.")
         k = most
     return checked_neighbors(k, n)
 

@@ -25,7 +25,7 @@ from scipy.linalg.lapack import dpotrs
 
 from mercer.exceptions import NotConvergedWarning, warn
 
-LEAST_REG = 1e-7  # a smaller penalty would leave too few digits: 16 − log₁₀(1/reg) of them remain
+LEAST_REG = 1e-4  # below, the search loses orthogonality after its first restart, and factors are surer
 _EPS = float(np.finfo(np.float64).eps)
 _TOL = 1e-9  # residual relative to ρ₁: the error of ρ is its square over a gap, or at worst as large
 _WIDTH = 16  # vectors in a block, at least: BLAS solves for sixteen in little more time than for one

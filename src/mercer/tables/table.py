@@ -109,7 +109,7 @@ def read_table(
         roles, label, id_ = roles_of(source, choice)
         raw = _read(source, roles, choice)
         if choice.columns is None and source.named:
-            id_ = _without_ids(raw, roles, id_, choice.encode != "drop", notes)
+            id_ = _without_ids(source, raw, roles, id_, choice.encode != "drop", notes)
         start = Preparation(
             (),
             source.named,
@@ -146,7 +146,9 @@ def read_table(
     return Table(X, preparation.features, ids, labels, shown, images, preparation, source.digest, notes, as_given)
 
 
-def _without_ids(raw: Raw, roles: dict[str, Role], id_: str | None, texts_stay: bool, notes: list[str]) -> str | None:
+def _without_ids(
+    source: Source, raw: Raw, roles: dict[str, Role], id_: str | None, texts_stay: bool, notes: list[str]
+) -> str | None:
     """Take columns that look like ids out of the features, in place. Returns the name of the id, perhaps a new one."""
     found, doubtful = likely_ids(raw, texts_stay)
     if found:
@@ -155,7 +157,9 @@ def _without_ids(raw: Raw, roles: dict[str, Role], id_: str | None, texts_stay: 
             del roles[name]
         if id_ is None:
             id_ = found[0]
-            raw.carried[id_] = taken[id_]
+            # Numbers were read as floats, which do not hold every id exactly: read the column again as an id.
+            text = taken[id_].dtype.kind not in "iu"
+            raw.carried[id_] = taken[id_] if text else source.read({id_: Role.ID}, "float64").carried[id_]
         notes.append(
             f"Left out as ids, since all values are different: {listed(found)}. To fit such a column, name all columns "
             "that are to be fitted in `columns`."
