@@ -85,7 +85,7 @@ class Plan:
     keep_bytes : of tiles that the fit keeps between passes; fewer would only be slower. As many as the user's limit
         allows; without one, at most a quarter of the free memory and 2 GB
     code_bytes : of libraries and compiled code that the first fit in a process loads, and that stay
-    tile : rows of a tile of the kernel matrix; 0 where there are none
+    tile : rows of a tile of the kernel matrix; 0 if the fit uses no tiles
     alternatives : changes that would fit, smallest change first; empty where the plan fits
     """
 

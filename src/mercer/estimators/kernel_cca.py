@@ -145,7 +145,7 @@ class KernelCCA(KernelEstimator):
     Cost: with a rank m, n · m entries of each kernel, about 6 n m² flops, and n · m numbers per view; new samples are
     compared with m landmarks. With rank=None n² entries, n³/3 flops and n² numbers per view, and a search of some ten
     steps of 64 n² flops per view; new samples are compared with all n. If both kernel matrices have a rank below
-    n/10, their factors are used instead. Up to 512 samples, and for reg below 1e-7, where a penalised matrix would
+    n/10, their factors are used instead. Up to 512 samples, and for reg below 1e-4, where a penalised matrix would
     be too ill-conditioned, whole factors of n columns are decomposed.
 
     Components beyond the rank of either view have scores and correlation zero, with a `DegenerateDataWarning`.

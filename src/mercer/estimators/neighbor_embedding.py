@@ -344,7 +344,7 @@ class NeighborEmbedding(Estimator):
         return self.metric.with_names(names) if isinstance(self.metric, Kernel) else self.metric
 
     def _start(self, X: Any) -> Any:
-        """`init`, with "auto" replaced: principal components of rows, and spectral coordinates where there are none."""
+        """`init`, with "auto" resolved: principal components of rows, or spectral coordinates if no rows are given."""
         if isinstance(self.init, str) and self.init == "auto":
             return "spectral" if X is None or self._is_square() else "pca"
         if isinstance(self.init, str) and self.init == "pca" and X is None:

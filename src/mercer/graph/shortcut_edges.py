@@ -89,7 +89,7 @@ class EdgeList:
         return cls(n, i, j, length, csr, unit)
 
     def find(self, i: Any, j: Any) -> np.ndarray:
-        """The numbers of the edges between i and j, i < j; −1 if there is none."""
+        """The numbers of the edges between i and j, i < j; −1 for a pair without an edge."""
         keys, wanted = self.i * self.n + self.j, np.asarray(i, np.int64) * self.n + np.asarray(j, np.int64)
         place = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
         return np.where(keys[place] == wanted, place, -1) if len(keys) else np.full(len(wanted), -1)

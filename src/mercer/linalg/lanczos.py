@@ -1,6 +1,6 @@
 """Thick-restart Lanczos: the top eigenpairs of a matrix that is stored, from products with single vectors.
 
-The basis V grows by one vector a product. With T = Vᵀ A V, a Ritz pair (θ, V s) of T s = θ s has the residual
+The basis V grows by one vector per product. With T = Vᵀ A V, a Ritz pair (θ, V s) of T s = θ s has the residual
 β |s_last|, known without forming it. A full basis shrinks to its best Ritz vectors and the last direction (Wu & Simon
 2000), so little of the Krylov space is lost.
 

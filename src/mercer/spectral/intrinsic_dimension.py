@@ -44,7 +44,7 @@ def log_evidence(spectrum: np.ndarray, rank: int, n_samples: int) -> float:
     with v the mean of the discarded variances, m = dk − k(k+1)/2 and
     |A| = Π_{i≤k} Π_{j>i} (1/λ̂ⱼ − 1/λ̂ᵢ)(λᵢ − λⱼ) n, where λ̂ⱼ = λⱼ for j ≤ k and v beyond.
 
-    A variance that is zero to rounding gives −∞: such a direction is no dimension of the data.
+    A variance that is zero to rounding gives −∞: the data does not vary in that direction.
 
     References: T. P. Minka, Automatic choice of dimensionality for PCA, NIPS 2000, equation 30.
 

@@ -143,7 +143,7 @@ def _values(path: Path, group: h5py.Group, name: str) -> np.ndarray:
 
 
 def _attribute(path: Path, part: h5py.Group | h5py.Dataset, name: str) -> Any:
-    """An attribute that holds numbers or text; None if there is none of that name."""
+    """An attribute that holds numbers or text; None if no attribute has that name."""
     if name not in part.attrs:
         return None
     found = part.attrs.get_id(name)
