@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mercer.linalg.covariance import product_rows
 from mercer.linalg.crossproducts import ONE_MATRIX_ABOVE
 from mercer.linalg.eigen import SMALL
 from mercer.linalg.krylov import LEAST_BASIS
@@ -311,7 +312,7 @@ def factor_discriminants(work: Workload, columns: int, sample: int) -> Footprint
     """Discriminants on a factor; `sample` rows are left out in turn."""
     inner, m = factor(work, columns), factor_columns(work.n, columns)
     held = {**inner.held, "a copy of the rows": work.rows if work.copied else 0}
-    scatter = {"scatter": small_products(work, m) + 4 * 8 * m * m, "rows of a sample": 3 * 8 * min(work.n, sample) * m}
+    scatter = {"scatter": small_products(work, m) + 4 * 8 * m * m, "rows of a sample": 2 * 8 * min(work.n, sample) * m}
     return Footprint(held, {**inner.steps, "directions": scatter})
 
 
@@ -354,8 +355,10 @@ def axes(
 ) -> Footprint:
     """The principal axes of n rows of d columns; `stored` are the numbers of CSR rows, which stay sparse."""
     if solver == "covariance_eigh":
-        chunk = min(itemsize * n * d, max(2**20, itemsize * d * min(4 * d, 2**22 // max(1, itemsize * d))))
-        products = {"products of each thread": (threads + 2) * 8 * d * d, "chunks": threads * chunk}
+        row = itemsize * max(1, d)
+        rows = max(1, min(n, product_rows(d, row)))
+        slots = min(threads, -(-n // rows))
+        products = {"products of each thread": 2 * slots * 8 * d * d, "chunks": slots * rows * row}
         return Footprint({}, {"pass": products, "eigenvectors": {"LAPACK": 5 * 8 * d * d}})
     if stored:
         lanczos = 8 * min(n, d) * max(20, 2 * k + 1)

@@ -24,6 +24,7 @@ DEFAULT_SHARE = 0.5  # of the free memory, where no limit is given: the rest of 
 KEPT_SHARE, KEPT_MOST = 0.25, 2 * 10**9  # of the free memory, and bytes
 COMPILED_CODE = 100_000_000  # bytes that numba, LLVM and the compiled loops take, once in a process
 LIBRARIES = 9_000_000  # bytes that BLAS takes for the buffers of its threads, and Python for modules and objects
+MODULES = 2_000_000  # bytes of Python's modules and objects alone
 
 Parts = Mapping[str, int]
 

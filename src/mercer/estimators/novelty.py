@@ -216,6 +216,7 @@ def _left_out_footprint(model: PCA | KernelPCA, X: Any) -> Footprint:
     work = workload_of(X, getattr(model, "n_jobs", None), kernel)
     if isinstance(model, PCA) and work.d <= min(work.n, LIMITS.whole):
         step = min(work.n, max(1, LIMITS.block_entries // max(1, work.d)))
-        return Footprint({}, {"rows": {"blocks of rows": 6 * 8 * step * work.d, "covariance": 5 * 8 * work.d**2}})
+        blocks = {"blocks of rows, scores and roots": 10 * 8 * step * work.d}
+        return Footprint({}, {"rows": {**blocks, "covariance": 5 * 8 * work.d**2}})
     k = model.n_components if isinstance(model.n_components, int) else 16
     return left_out_rows(work, k, LIMITS.whole, LIMITS.block_entries)

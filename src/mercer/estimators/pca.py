@@ -37,7 +37,7 @@ from mercer.linalg.covariance import (
 )
 from mercer.memory import numbers_per_row
 from mercer.models.fields import INPUT, SavedEstimator, finite, floats, if_set, instance_of, size, text, whole
-from mercer.planning import Plan, code_bytes
+from mercer.planning import MODULES, Plan
 from mercer.random_state import legacy_generator_from
 from mercer.spectral.intrinsic_dimension import SpikedGaussian, choose_dimension, noise_variance
 from mercer.spectral.leave_one_out import LIMITS, Limits, from_gram, from_rows
@@ -362,7 +362,7 @@ class PCA(Estimator):
         reason = "asked for" if self.svd_solver != "auto" else _REASONS[solver]
         # PCA has no memory_limit: it is refused only where the machine has not got the memory at all.
         limit = backend.free_bytes(X)
-        return Plan(type(self).__name__, n, solver, reason, footprint, limit, code_bytes=code_bytes(False))
+        return Plan(type(self).__name__, n, solver, reason, footprint, limit, code_bytes=MODULES)
 
     def _lighter(self, plan: Plan) -> list[dict[str, Any]]:
         few = [{"n_components": 10, "svd_solver": "arpack"}, {"n_components": 10, "svd_solver": "randomized"}]

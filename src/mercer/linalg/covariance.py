@@ -101,7 +101,8 @@ def moments(X: Any, chunk_rows: int | None = None) -> Moments:
             mean, products = _sparse_sums(X)
         else:
             shift = sample_mean(X)
-            sums, products = _shifted_sums(X, shift, chunk_rows or _product_rows(X.shape[1], shift))
+            rows = chunk_rows or product_rows(X.shape[1], _row_bytes(X.shape[1], shift))
+            sums, products = _shifted_sums(X, shift, rows)
             mean = xp.astype(shift, wide_dtype(X)) + sums / n
             products = products - xp.matmul(sums[:, None], sums[None, :]) / n
     covariance = products / (n - 1)
@@ -199,9 +200,9 @@ def _row_bytes(d: int, centre: Any) -> int:
     return max(1, d) * namespace(centre).finfo(centre.dtype).bits // 8
 
 
-def _product_rows(d: int, centre: Any) -> int:
-    row = _row_bytes(d, centre)
-    return max(64, _CHUNK_BYTES // row, min(4 * d, _PRODUCT_BYTES // row))
+def product_rows(d: int, row_bytes: int) -> int:
+    """Rows of a chunk whose d × d product is added up."""
+    return max(64, _CHUNK_BYTES // row_bytes, min(4 * d, _PRODUCT_BYTES // row_bytes))
 
 
 def _shifted_sums(X: Any, shift: Any, chunk_rows: int) -> tuple[Any, Any]:
