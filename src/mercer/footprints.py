@@ -274,7 +274,7 @@ def stress_map(n: int, c: int, *, pair_bytes: int, monotone: bool, threads: int,
     small = {"matrices of all rows or landmarks": 6 * 8 * min(n, SMALL) ** 2 if n <= SMALL else 6 * 8 * landmarks**2}
     columns = 0 if n <= SMALL else 4 * 8 * n * landmarks
     at_start = {"dissimilarities while it starts": 8 * pairs} if monotone else {}
-    blocks = threads * 3 * 8 * max(n, min(2**21, n * n))
+    blocks = threads * 4 * 8 * max(n, min(2**19, n * n))
     steps["start"] = {**small, **at_start, "landmark columns": columns}
     steps["steps"] = {
         **({"order and disparities": (4 + 8 + pair_bytes) * pairs} if monotone else {}),

@@ -16,7 +16,6 @@ EXCEPTIONS: dict[str, str] = {
 }
 
 
-
 def started_at_random(*args, **params):
     """MDS with the default start for which the tests were written. Classical scaling would fit their points at once."""
     return MDS(*args, **{"init": "random"} | params)

@@ -134,20 +134,20 @@ def scatter(values, order, first, last, out):
 
 
 @njit(nogil=True, cache=True)
-def pool_adjacent(y, groups):
-    """The rising sequence nearest to y ≥ 0 in least squares, in place; each group of ties gets one value.
+def pool_adjacent(y, ties):
+    """The rising sequence nearest to y ≥ 0 in least squares, in place; each run of ties gets one value.
 
-    groups : where each group begins, and len(y) at the end; empty if there are no ties
-    Returns the number of blocks of equal values.
+    ties : (t, 2), in order, where each run begins and ends
 
     The blocks found so far are kept in y itself: the mean of a block at its first place and, if it has more than one,
     minus its length at its last. So no second array is needed, and a block can be found from the one after it.
     """
-    n, at, blocks = len(y), 0, 0
-    count = len(groups) - 1 if len(groups) else n
-    for g in range(count):
-        first = groups[g] if len(groups) else g
-        last = groups[g + 1] if len(groups) else g + 1
+    n, first, tie = len(y), 0, 0
+    while first < n:
+        last = first + 1
+        if tie < len(ties) and ties[tie, 0] == first:
+            last = ties[tie, 1]
+            tie += 1
         total, length = 0.0, last - first
         for k in range(first, last):
             total += y[k]
@@ -163,6 +163,7 @@ def pool_adjacent(y, groups):
         y[begin] = total / length
         if length > 1:
             y[begin + length - 1] = -length
+        first = last
     at = n
     while at > 0:  # from the last block to the first: spread the means
         length = 1 if y[at - 1] >= 0 else int(-y[at - 1])
@@ -170,5 +171,3 @@ def pool_adjacent(y, groups):
         for k in range(at - length, at):
             y[k] = mean
         at -= length
-        blocks += 1
-    return blocks

@@ -18,7 +18,7 @@ from mercer.exceptions import DisconnectedGraphError
 from mercer.graph.connectivity import connected
 from mercer.linalg.inner import power_of_two
 
-_BLOCK = 2**21  # dissimilarities that a thread holds at once: 16 MB
+_BLOCK = 2**19  # dissimilarities that a thread holds at once: 4 MB
 _PIECES = 64  # jobs of a pass over kept dissimilarities; they shrink, so that threads finish together
 UNKNOWN = -1.0  # stands for a pair that is not known: dissimilarities are not negative
 

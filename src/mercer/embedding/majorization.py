@@ -46,7 +46,9 @@ class Descent:
         return float(step) / size if size > 0 else 0.0
 
 
-def majorize(objective: Objective, X: np.ndarray, *, max_iter: int, eps: float, watch: Watcher | None = None) -> Descent:
+def majorize(
+    objective: Objective, X: np.ndarray, *, max_iter: int, eps: float, watch: Watcher | None = None
+) -> Descent:
     """Lower the stress from X on, (n, c) float64, by at most `max_iter` evaluations.
 
     The steps end when two decreases in a row are below eps times Σd², or when rounding hides any decrease.
@@ -110,9 +112,7 @@ def _hastened(memory: Memory, here: Evaluation) -> np.ndarray:
     return q
 
 
-def _remember(
-    memory: Memory, step: np.ndarray, change: np.ndarray, curvature: float
-) -> None:
+def _remember(memory: Memory, step: np.ndarray, change: np.ndarray, curvature: float) -> None:
     """Keep a step and the change of gradient along it, if the stress curves upwards there."""
     inner = float(np.vdot(step, change))
     if inner > 1e-10 * float(np.vdot(step, curvature * step)):  # a smaller curvature would be a guess from rounding

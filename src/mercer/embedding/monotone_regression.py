@@ -15,6 +15,7 @@ from scipy.optimize import isotonic_regression
 from mercer.backends import cpu
 
 _KNOTS = 2048  # of the curve δ ↦ d̂ that places new rows; fewer pairs have one each
+_EQUAL = 1e-12  # of the largest δ: a smaller difference is rounding, and the order that it suggests is chance
 _CHUNK = 2**20  # pairs that a thread moves at a time
 
 
@@ -35,9 +36,7 @@ class MonotoneRegression:
         ranked = dissimilarities[order]
         unknown = int(np.searchsorted(ranked, 0.0))  # they are negative, and stand first
         order, ranked = order[unknown:], ranked[unknown:]
-        tied = bool((ranked[1:] == ranked[:-1]).any())
-        rises = np.flatnonzero(ranked[1:] > ranked[:-1]) + 1 if tied else np.empty(0, np.int64)
-        self._groups = np.concatenate([[0], rises, [len(ranked)]]) if tied else rises
+        self.ties = _runs_of_ties(ranked)
         knots = np.unique(np.linspace(0, len(ranked) - 1, min(_KNOTS, len(ranked))).astype(np.int64))
         self._knots, self._at_knots = knots, ranked[knots].astype(np.float64)
         self.order = order
@@ -49,13 +48,13 @@ class MonotoneRegression:
         loops: Any = import_module("mercer.backends.compiled_stress") if self.compiled else None
         if loops is None:
             y = distances[self.order].astype(np.float64)
-            self._fitted = _pooled(y, self._groups)
+            self._fitted = _pooled(y, self.ties)
             distances[self.order] = self._fitted
             return distances
         chunks = [(a, min(a + _CHUNK, len(self.order))) for a in range(0, len(self.order), _CHUNK)]
         move = {"n_jobs": self.n_jobs, "blas": False}
         cpu.for_each(chunks, lambda part, _: loops.gather(distances, self.order, *part, self._fitted), **move)
-        loops.pool_adjacent(self._fitted, self._groups)
+        loops.pool_adjacent(self._fitted, self.ties)
         cpu.for_each(chunks, lambda part, _: loops.scatter(self._fitted, self.order, *part, distances), **move)
         return distances
 
@@ -64,10 +63,22 @@ class MonotoneRegression:
         return np.stack([self._at_knots, self._fitted[self._knots]], axis=1)
 
 
-def _pooled(y: np.ndarray, groups: np.ndarray) -> np.ndarray:
-    """The rising sequence nearest to y; each group, from groups[g] to groups[g + 1] − 1, gets one value."""
-    if not len(groups):
-        return np.asarray(isotonic_regression(y).x)
-    sizes = np.diff(groups)
-    means = np.add.reduceat(y, groups[:-1]) / sizes
+def _runs_of_ties(ranked: np.ndarray) -> np.ndarray:
+    """(t, 2), the first place of each run of equal values, and the one after its last."""
+    if not len(ranked):
+        return np.empty((0, 2), np.int64)
+    equal = np.zeros(len(ranked) + 1, bool)  # [k]: whether k − 1 and k are tied
+    equal[1:-1] = ranked[1:] - ranked[:-1] <= _EQUAL * ranked[-1]
+    edges = np.flatnonzero(equal[1:] != equal[:-1])
+    return np.stack([edges[0::2], edges[1::2] + 1], axis=1)
+
+
+def _pooled(y: np.ndarray, ties: np.ndarray) -> np.ndarray:
+    """The rising sequence nearest to y; each run of ties gets one value."""
+    first = np.ones(len(y), bool)
+    for a, b in ties:
+        first[a + 1 : b] = False
+    groups = np.flatnonzero(first)
+    sizes = np.diff(np.append(groups, len(y)))
+    means = np.add.reduceat(y, groups) / sizes
     return np.repeat(isotonic_regression(means, weights=sizes).x, sizes)

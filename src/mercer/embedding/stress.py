@@ -187,9 +187,7 @@ def pair_distances(X: np.ndarray, out: np.ndarray, n_jobs: int | None) -> None:
     loops: Any = import_module("mercer.backends.compiled_stress")
     Y, starts = np.ascontiguousarray((X - X.mean(axis=0)).T, dtype=out.dtype), condensed_starts(n)
     jobs = Dissimilarities(n, 1.0, _nothing, flat=out).jobs()
-    cpu.for_each(
-        jobs, lambda rows, _: loops.distance_rows(Y, *rows, starts[slice(*rows)], out), n_jobs, blas=False
-    )
+    cpu.for_each(jobs, lambda rows, _: loops.distance_rows(Y, *rows, starts[slice(*rows)], out), n_jobs, blas=False)
 
 
 def curvature_of(given: Dissimilarities, weights: np.ndarray | None) -> Any:
@@ -207,9 +205,7 @@ def curvature_of(given: Dissimilarities, weights: np.ndarray | None) -> Any:
     return float(n * largest) if n * n * largest <= 2 * sums.sum() else 2 * np.maximum(sums, 1e-300)[:, None]
 
 
-def _small_sums(
-    X: np.ndarray, given: Dissimilarities, weights: np.ndarray | None
-) -> tuple[np.ndarray, float, float]:
+def _small_sums(X: np.ndarray, given: Dissimilarities, weights: np.ndarray | None) -> tuple[np.ndarray, float, float]:
     """The same by NumPy, on condensed dissimilarities."""
     assert given.flat is not None and len(given.flat) == given.n * (given.n - 1) // 2
     delta, d = given.flat, pdist(X)

@@ -14,6 +14,7 @@ from mercer.backends import cpu
 _NEAREST = 8  # rows whose mean is tried as a start
 _STEPS = 100  # at most; Newton's method takes about six
 _ENTRIES = 2**19  # differences that a thread holds at once
+_FLATTEST = 0.01  # of the Guttman transform's curvature: a step never goes further than a hundred of its steps
 _SETTLED = 1e-9  # a step that is shorter, relative to the size of the map, ends a row's steps
 
 
@@ -51,7 +52,7 @@ def _place(X: np.ndarray, delta: np.ndarray) -> np.ndarray:
         if not len(rows):
             break
         guttman = -g[rows] / count[rows, None]
-        step = np.where(careful[rows, None], guttman, _newton(g[rows], H[rows], count[rows], guttman))
+        step = np.where(careful[rows, None], guttman, _newton(g[rows], H[rows], count[rows]))
         trial = Y[rows] + step
         found = _sums(trial, X, delta[rows], w[rows])
         lower = found[0] < value[rows]
@@ -75,9 +76,7 @@ def _start(X: np.ndarray, delta: np.ndarray, w: np.ndarray) -> np.ndarray:
     return np.where(better[:, None], mean, nearest)
 
 
-def _sums(
-    Y: np.ndarray, X: np.ndarray, delta: np.ndarray, w: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _sums(Y: np.ndarray, X: np.ndarray, delta: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Σ w(δ − d)², (m,), half its gradient, (m, c), and half its Hessian, (m, c, c)."""
     away = Y[:, None, :] - X[None, :, :]
     d = np.sqrt(np.einsum("mnc,mnc->mn", away, away))
@@ -90,10 +89,9 @@ def _sums(
     return value, g, H
 
 
-def _newton(g: np.ndarray, H: np.ndarray, count: np.ndarray, guttman: np.ndarray) -> np.ndarray:
-    """−H⁻¹g where the sum curves upwards in every direction; else the Guttman step."""
+def _newton(g: np.ndarray, H: np.ndarray, count: np.ndarray) -> np.ndarray:
+    """−|H|⁻¹g: Newton's step, with curvatures made positive, so that it goes downhill everywhere."""
     values, vectors = np.linalg.eigh(H)
-    convex = values[:, 0] > 0.01 * count  # Guttman's transform takes count for the curvature
-    safe = np.where(convex[:, None], values, 1.0)
-    along = np.einsum("mcb,mc->mb", vectors, g) / safe
-    return np.where(convex[:, None], -np.einsum("mcb,mb->mc", vectors, along), guttman)
+    curvature = np.maximum(np.abs(values), _FLATTEST * count[:, None])
+    along = np.einsum("mcb,mc->mb", vectors, g) / curvature
+    return -np.einsum("mcb,mb->mc", vectors, along)

@@ -591,7 +591,9 @@ def _guttman(objective: MetricStress, X: np.ndarray) -> np.ndarray:
 def _given_start(init: Any, n: int) -> np.ndarray:
     start = np.array(init, dtype=np.float64)
     if start.ndim != 2 or start.shape[0] != n or not start.shape[1]:
-        raise ValueError(f"init matrix should be of shape ({n}, n_components), one point for each row, not {start.shape}.")
+        raise ValueError(
+            f"init matrix should be of shape ({n}, n_components), one point for each row, not {start.shape}."
+        )
     if not np.isfinite(start).all():
         raise ValueError("init has entries that are infinite or NaN.")
     return start
