@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mercer.estimators.kernel_map import KernelMap
     from mercer.estimators.kernel_pca import KernelPCA
     from mercer.estimators.kernelized import Kernelized
+    from mercer.estimators.mds import MDS, smacof
     from mercer.estimators.novelty import NoveltyDetector
     from mercer.estimators.pca import PCA
     from mercer.estimators.tsne import SNE, TSNE
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "MDS",
     "PCA",
     "SNE",
     "TSNE",
@@ -46,6 +48,7 @@ __all__ = [
     "NoveltyDetector",
     "diagnose_neighbors",
     "load",
+    "smacof",
 ]
 
 _HOMES = {
@@ -57,10 +60,12 @@ _HOMES = {
     "KernelMap": "mercer.estimators.kernel_map",
     "KernelPCA": "mercer.estimators.kernel_pca",
     "Kernelized": "mercer.estimators.kernelized",
+    "MDS": "mercer.estimators.mds",
     "NoveltyDetector": "mercer.estimators.novelty",
     "SNE": "mercer.estimators.tsne",
     "TSNE": "mercer.estimators.tsne",
     "diagnose_neighbors": "mercer.selection.neighbors_diagnosis",
+    "smacof": "mercer.estimators.mds",
 }
 # Public subpackages and modules: attributes of `mercer` from the start, loaded when they are first asked for.
 _MODULES = (

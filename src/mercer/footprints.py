@@ -264,6 +264,28 @@ def neighbor_map(n: int, k: int, c: int, width: int, itemsize: int, threads: int
     return Footprint(search, steps)
 
 
+def stress_map(n: int, c: int, *, pair_bytes: int, monotone: bool, threads: int, landmarks: int) -> Footprint:
+    """A map of c dimensions by dissimilarities of all pairs; `pair_bytes` of each are kept, 0 if none."""
+    pairs = n * (n - 1) // 2
+    steps: dict[str, Parts] = {}
+    held = {"dissimilarities": 0 if monotone else pair_bytes * pairs}
+    if monotone:  # sorted once; then the order, the disparities in it, and those in the order of the pairs
+        steps["order"] = {"dissimilarities, their order and their ranks": 25 * pairs}
+        held = {}
+    small = {"matrices of all rows or landmarks": 6 * 8 * min(n, SMALL) ** 2 if n <= SMALL else 6 * 8 * landmarks**2}
+    columns = 0 if n <= SMALL else 4 * 8 * n * landmarks
+    at_start = {"dissimilarities while it starts": 8 * pairs} if monotone else {}
+    blocks = threads * 4 * 8 * max(n, min(2**19, n * n))
+    steps["start"] = {**small, **at_start, "landmark columns": columns}
+    steps["steps"] = {
+        **({"order and disparities": (4 + 8 + pair_bytes) * pairs} if monotone else {}),
+        "remembered steps": 30 * 8 * n * c,
+        "sums": (threads + 1) * 8 * n * c,
+        "blocks": blocks,
+    }
+    return Footprint(held, steps)
+
+
 def stored_discriminants(work: Workload, classes: int) -> Footprint:
     """Discriminants by one Cholesky factor of the kernel matrix, which is in memory."""
     n = work.n

@@ -28,6 +28,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "mercer.estimators.kernel_map": ("KernelMap",),
     "mercer.estimators.kernel_pca": ("KernelPCA",),
     "mercer.estimators.kernelized": ("Kernelized",),
+    "mercer.estimators.mds": ("MDS",),
     "mercer.estimators.novelty": ("NoveltyDetector",),
     "mercer.estimators.pca": ("PCA",),
     "mercer.estimators.tsne": ("TSNE", "SNE"),
