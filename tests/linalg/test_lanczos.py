@@ -57,6 +57,30 @@ def test_a_krylov_space_is_orthonormal_and_knows_its_projection_after_a_restart(
     np.testing.assert_allclose(np.triu(space.T[:45, :45]), upper, atol=1e-12)
 
 
+@pytest.mark.parametrize("name", ["inverse", "root", "mirrored", "graded 15", "scale 1e-14"])
+@pytest.mark.parametrize("k", [1, 4, 15])
+def test_a_glance_and_a_selection_agree_with_all_ritz_pairs(name, k):
+    """Of one start, T is tridiagonal: a part of its eigenpairs is the part of them all, vectors up to their sign."""
+    problem = spectrum_problem(name, 120, k)
+    space = KrylovSpace(lambda v: problem.matrix @ v, 120, 60, np.random.default_rng(0))
+    space.begin()
+    space.extend(50)
+    assert space.tridiagonal
+    values, S, residuals = space.ritz()
+    rounding = 50 * 120 * EPS * np.abs(values).max()
+    glanced, residual = space.glance(k)
+    np.testing.assert_allclose(glanced, values, rtol=0, atol=rounding)
+    np.testing.assert_allclose(residual, residuals[k - 1], rtol=0, atol=rounding)
+    some, vectors, rests = space.ritz(k)
+    np.testing.assert_allclose(some, values[:k], rtol=0, atol=rounding)
+    np.testing.assert_allclose(rests, residuals[:k], rtol=0, atol=rounding)
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(k), atol=1e-12)
+    T = np.triu(space.T[:50, :50]) + np.triu(space.T[:50, :50], 1).T
+    np.testing.assert_allclose(T @ vectors, vectors * some, rtol=0, atol=rounding)
+    space.shrink(values[:20], S[:, :20])
+    assert not space.tridiagonal
+
+
 @pytest.mark.parametrize("name", ["semicircle", "clusters 1e-9"])
 def test_auto_turns_to_lapack_where_that_is_cheaper_and_says_so(name):
     problem = spectrum_problem(name, 400, 5)

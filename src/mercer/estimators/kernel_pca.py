@@ -287,7 +287,8 @@ class KernelPCA(KernelEstimator):
         def replan(k: int) -> Plan:  # code that the search for a width has loaded meanwhile is this fit's all the same
             return self._checked(self._plan(X, k, draft.code_bytes), X)
 
-        plan, settings = replan(k), self._settings(X, k)
+        plan = draft if k == self._count(X.shape[0]) else replan(k)
+        settings = self._settings(X, k)
         working = self.kernel_.centered_form(X)
         if self.verbose:
             _say(str(plan))

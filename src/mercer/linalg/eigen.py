@@ -24,7 +24,7 @@ from scipy.linalg import eigh
 from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator, eigsh
 
 from mercer.backends import beside, columns_of, is_foreign, to_numpy
-from mercer.linalg.eigen_bounds import Eigenpairs, column_norms, error_bounds, length_of
+from mercer.linalg.eigen_bounds import Eigenpairs, column_norms, error_bounds, largest_of, length_of
 from mercer.linalg.krylov import Goal, Monitor, krylov
 from mercer.linalg.lanczos import column_products, direct_cost, lanczos
 from mercer.linalg.operators import Dense, Operator, operator_of
@@ -130,10 +130,11 @@ def certify(found: _Found, tol: float, solver: str, reason: str) -> Eigenpairs:
     A, solver, reason = found.operator, found.instead or solver, found.reason or reason
     order = np.argsort(-found.values, kind="stable")
     values = np.asarray(found.values, np.float64)[order]
-    vectors = columns_of(found.vectors, order)
+    sorted_ = bool(np.all(order[1:] > order[:-1]))
+    vectors = found.vectors if sorted_ else columns_of(found.vectors, order)
     product = A.matmat(vectors)
     residuals = residual_norms(A, product, vectors, values)
-    converged = bool(residuals.max(initial=0.0) <= tol * np.abs(values).max(initial=0.0))
+    converged = bool(residuals.max(initial=0.0) <= tol * largest_of(values))
     errors = error_bounds(values, residuals, A.n, converged=converged and solver != "randomized")
     lowest = min(found.lowest, values.min()) if values.size else found.lowest
     return Eigenpairs(values, vectors, residuals, errors, A.passes, solver, reason, A, A.kept_bytes, lowest)
@@ -148,7 +149,7 @@ def _dense(A: Operator, k: int, rng: np.random.Generator) -> _Found:
     if is_foreign(M):
         values, vectors = A.xp.linalg.eigh((M + M.T) / 2)
         return _Found(to_numpy(values)[A.n - k :], vectors[:, A.n - k :], Dense(M), float(values[0]))
-    if 8 * k > A.n:  # for this many pairs LAPACK finds all of them sooner than it selects some by bisection
+    if 6 * k > A.n:  # for this many pairs LAPACK finds all of them sooner than it selects some
         # Divide and conquer is as fast as the other method, and has two more matrices as workspace.
         values, vectors = np.linalg.eigh(M) if A.n <= SMALL else eigh(M, check_finite=False)
         return _Found(values[-k:], vectors[:, -k:], Dense(M), float(values[0]))
@@ -166,7 +167,7 @@ def _lanczos(
     """Thick-restart Lanczos, or LAPACK if `direct` allows it and Lanczos seems to need more than LAPACK takes."""
 
     def allowed(values: np.ndarray) -> np.ndarray:
-        tolerated = 0.7 * tol * np.abs(values).max()  # the estimates of residuals lack what rounding adds
+        tolerated = 0.7 * tol * largest_of(values)  # the estimates of residuals lack what rounding adds
         return np.full(k, tolerated) if goal is None else goal.allowed(values, A.n, tolerated)
 
     found = lanczos(

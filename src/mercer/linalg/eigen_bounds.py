@@ -38,6 +38,11 @@ class Eigenpairs:
     lowest: float = np.nan  # the smallest Ritz value seen: far below zero means an indefinite matrix
 
 
+def largest_of(values: np.ndarray) -> float:
+    """The largest magnitude of sorted values: it is at one of the ends; 0 if there are none."""
+    return max(abs(float(values[0])), abs(float(values[-1]))) if len(values) else 0.0
+
+
 def length_of(v: Any) -> float:
     """‖v‖ of a vector: directly if its square is in range, else scaled. Callers silence over- and underflow."""
     square = float(v @ v)
@@ -68,7 +73,7 @@ def error_bounds(
     is not used, without `rest` not for the last value, and never where intervals meet. √n · eps · θ₁ is added for what
     rounding does to a sum of n terms.
     """
-    rounding = np.sqrt(n) * np.finfo(np.float64).eps * np.abs(values).max(initial=0.0)
+    rounding = n**0.5 * float(np.finfo(np.float64).eps) * largest_of(values)
     if not converged or not len(values):
         return residuals + rounding
     gaps = np.abs(values[:, None] - values[None, :]) - residuals[None, :]  # row i: from θᵢ to every interval

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import frexp, inf
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,7 @@ def operator_products(operators: Sequence[Operator], *, block_entries: int = BLO
 
 def power_of_two(size: float, most: int = 1020) -> float:
     """The power of two just above `size`, between 2^−most and 2^most; 1 if `size` is zero, infinite or NaN."""
-    return float(2.0 ** np.clip(np.frexp(size)[1], -most, most)) if 0 < size < np.inf else 1.0
+    return 2.0 ** min(max(frexp(size)[1], -most), most) if 0 < size < inf else 1.0
 
 
 def _rows(A: Centered, rows: slice) -> np.ndarray:

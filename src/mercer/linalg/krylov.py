@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from mercer.backends import beside, columns_of, to_numpy
-from mercer.linalg.eigen_bounds import Eigenpairs, column_norms, error_bounds
+from mercer.linalg.eigen_bounds import Eigenpairs, column_norms, error_bounds, largest_of
 from mercer.linalg.lowrank import factor_spectrum, rpcholesky
 from mercer.linalg.operators import Operator
 
@@ -31,6 +31,7 @@ Monitor = Callable[[int, float], None]
 
 _FACTOR_FROM = 3000  # below this n a pass over A costs less than the factor would save
 SINGLE_FLOOR = 3e-7  # residual, relative to the largest value, below which float32 tiles only make noise
+_EPS = float(np.finfo(np.float64).eps)
 LEAST_BASIS = 96  # columns of V that are worth their memory whatever k is: fewer restarts, fewer passes
 
 
@@ -47,9 +48,9 @@ class Goal:
     noise: float
 
     def allowed(self, values: np.ndarray, n: int, tolerated: float) -> np.ndarray:
-        """The largest residual for each of the values, at most `tolerated`, and no less than rounding leaves."""
-        top = np.abs(values).max(initial=0.0)
-        rounding = self.noise + np.sqrt(n) * np.finfo(np.float64).eps * top
+        """The largest residual for each of the descending values: at most `tolerated`, no less than rounding leaves."""
+        top = largest_of(values)
+        rounding = self.noise + n**0.5 * _EPS * top
         counts = values > max(self.zero * top, rounding)
         return np.where(counts, np.minimum(tolerated, np.maximum(self.share * values, rounding)), tolerated)
 
