@@ -483,3 +483,14 @@ def test_more_components_than_the_distances_have():
     Y = Isomap(n_neighbors=2, n_components=1).fit_transform(line)
     assert np.allclose(np.abs(np.diff(Y[:, 0])), 1)
     assert Isomap(n_neighbors=2, n_components=3).fit_transform(line).shape == (30, 3)
+
+
+def test_a_kernel_as_metric_can_name_columns():
+    X = np.random.default_rng(0).standard_normal((60, 3))
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    named = Isomap(n_neighbors=8, metric=RBF(0.5).on(["c", "a"])).fit(frame)
+    numbered = Isomap(n_neighbors=8, metric=RBF(0.5).on([2, 0])).fit(X)
+    np.testing.assert_array_equal(named.embedding_, numbered.embedding_)
+    np.testing.assert_array_equal(named.transform(frame[:5]), numbered.transform(X[:5]))
+    with pytest.raises(ValueError, match="no column named 'd'"):
+        Isomap(metric=RBF(0.5).on(["d"])).fit(frame)

@@ -436,7 +436,7 @@ class _Strange(VectorKernel):
         (mercer.Isomap(metric=np.hypot), r"metric is a function"),
         (mercer.TSNE(callbacks=[print]), r"callbacks.0 is a function \(print\).*callbacks=None"),
         (mercer.KernelPCA(kernel=_Strange()), r"kernel is an object of .*_Strange"),
-        (mercer.KernelPCA(kernel_params={1: 2}), r"keys are text"),
+        (mercer.KernelPCA(kernel_params={(1, 2): 2}), r"keys are text, numbers, booleans or None"),
         (mercer.PCA(random_state=np.random), r"random_state is an object of builtins.module"),
         (mercer.Isomap(landmarks=np.array([1 + 2j])), r"array of complex128"),
         (mercer.Isomap(landmarks=np.array(["2020-01-01"], "M8[D]")), r"array of datetime64"),

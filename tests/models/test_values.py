@@ -25,6 +25,7 @@ PLAIN = st.recursive(
         st.lists(inner, max_size=4)
         | st.lists(inner, max_size=4).map(tuple)
         | st.dictionaries(st.text(), inner, max_size=4)
+        | st.dictionaries(st.none() | st.booleans() | st.integers() | FLOATS | st.text(), inner, max_size=4)
     ),
     max_leaves=12,
 )
@@ -44,7 +45,7 @@ def same(a, b):
     if isinstance(a, (list, tuple)):
         return len(a) == len(b) and all(map(same, a, b))
     if isinstance(a, dict):
-        return list(a) == list(b) and all(same(a[key], b[key]) for key in a)
+        return len(a) == len(b) and all(map(same, a, b)) and all(map(same, a.values(), b.values()))
     if isinstance(a, float):
         return math.copysign(1, a) == math.copysign(1, b) and (a == b or (a != a and b != b))
     return a == b
@@ -167,6 +168,11 @@ def test_what_contains_itself_is_refused(tmp_path):
         {"scalar": ["int8", 300]},
         {"scalar": ["object", 1]},
         {"scalar": ["float64", "1"]},
+        {"items": {"a": 1}},
+        {"items": [[1]]},
+        {"items": [[[1], 2]]},
+        {"items": [[{"array": "v"}, 2]]},
+        {"items": [[1, 2], [1, 3]]},
         {"slice": [0, 1]},
         {"slice": [0, 1, 0]},
         {"slice": ["a", 1, 2]},
@@ -205,3 +211,13 @@ def test_nodes_that_describe_nothing(node):
 def test_masks_are_not_lost_in_silence(tmp_path):
     with pytest.raises(ModelFileError, match=r"notes\.v is a masked array"):
         save_model(mercer.PCA(), tmp_path / "m", {"v": np.ma.array([1, 2], mask=[0, 1])})
+
+
+@pytest.mark.parametrize("weights", [{0: 1.0, 1: 2.0}, {np.int64(0): 1.0, np.int64(1): 2.0}, {False: 1.0, True: 2.0}])
+def test_weights_of_classes_that_are_numbers_can_be_saved(weights, tmp_path):
+    X, y = np.random.default_rng(0).standard_normal((30, 2)), np.arange(30) % 2
+    model = mercer.KernelDiscriminantAnalysis(class_weight=weights).fit(X, y)
+    save_model(model, tmp_path / "model.mercer")
+    loaded = load_model(tmp_path / "model.mercer")[0]
+    assert loaded.class_weight == weights and list(map(type, loaded.class_weight)) == list(map(type, weights))
+    np.testing.assert_array_equal(loaded.fit(X, y).predict_proba(X), model.predict_proba(X))

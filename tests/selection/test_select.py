@@ -226,3 +226,15 @@ def test_progress_is_told_only_when_asked(criterion, capsys):
     select_kernel(WINE, CULTIVAR, candidates, criterion=criterion, n_permutations=2, verbose=True)
     lines = capsys.readouterr().err.splitlines()
     assert lines and all(line.startswith("select_kernel: ") for line in lines)
+
+
+@pytest.mark.parametrize("criterion", ["loo", "alignment", "parallel"])
+def test_candidates_can_name_columns_of_a_frame(criterion):
+    frame = pd.DataFrame(WINE[:, :4], columns=["a", "b", "c", "d"])
+    named = select_kernel(frame, CULTIVAR, [RBF(0.5).on(["d", "a"]), "linear"], criterion=criterion, n_permutations=3)
+    numbered = select_kernel(
+        WINE[:, :4], CULTIVAR, [RBF(0.5).on([3, 0]), "linear"], criterion=criterion, n_permutations=3
+    )
+    assert [e.score for e in named.ranking] == [e.score for e in numbered.ranking]
+    with pytest.raises(ValueError, match="no column named 'e'"):
+        select_kernel(frame, CULTIVAR, [RBF(0.5).on(["e"])])

@@ -65,3 +65,32 @@ def test_one_of_them_can_be_chosen_alone():
     assert not hasattr(penalty, "gamma_path_") and len(penalty.reg_path_[0]) == 7
     with pytest.raises(ValueError, match="gamma='cv' chooses the gamma of a kernel given by name"):
         KernelCCA(1, kernel="linear", gamma="cv").fit(X, Y)
+
+
+def test_views_have_penalties_of_their_own():
+    regs, rng = np.array([[1e-4, 1e-1]]), np.random.default_rng
+    found = held_out_correlations(KERNELS, (X, Y), 1, regs, rng(3))
+    turned = held_out_correlations(KERNELS[::-1], (Y, X), 1, regs[:, ::-1], rng(3))
+    assert_allclose(turned, found, atol=1e-9)
+    one_for_both = held_out_correlations(KERNELS, (X, Y), 1, np.sqrt(regs.prod(axis=1)), rng(3))
+    assert abs(found - one_for_both) > 1e-3
+
+
+def test_a_width_is_chosen_without_a_penalty():
+    # y is a parabola of x: two monomials match it, and without a penalty every further one fits noise.
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((90, 1))
+    y = x**2 + 0.5 * rng.standard_normal((90, 1))
+    chosen = KernelCCA(1, gamma="cv", kernel_y="linear", gamma_y=1.0, reg=0).fit(x, y)
+    gammas, correlations = chosen.gamma_path_
+    assert correlations.max() > 0.3 and np.ptp(correlations) > 0
+    assert chosen.gamma_ == gammas[correlations.argmax()]
+
+
+def test_a_second_kernel_without_a_width_keeps_out_of_the_choice():
+    chosen = KernelCCA(1, gamma="cv", kernel_y="linear").fit(X, Y)
+    assert len(chosen.gamma_path_[0]) >= 3 and chosen.gamma_y_ is None
+    own = KernelCCA(1, gamma="cv", kernel_y=RBF(0.7)).fit(X, Y)
+    assert own.kernel_y_ == RBF(0.7) and own.gamma_ == own.gamma_path_[0][own.gamma_path_[1].argmax()]
+    with pytest.raises(ValueError, match="gamma='cv' chooses the gamma of a kernel given by name"):
+        KernelCCA(1, gamma="cv", kernel_y="linear", gamma_y="cv").fit(X, Y)

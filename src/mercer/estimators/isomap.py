@@ -264,7 +264,10 @@ class Isomap(Estimator):
         self._refuse_both()
         X = self._rows_of(X, reset=True)
         self._X, self._links = X, (self.n_neighbors, self.radius)
-        self._metric = bound_metric(self.metric, self.metric_params, X)
+        metric = self.metric
+        if isinstance(metric, Kernel):  # the columns that a kernel names get their numbers
+            metric = metric.with_names(getattr(self, "feature_names_in_", ()))
+        self._metric = bound_metric(metric, self.metric_params, X)
         self._checked(self._draft(X), X)  # what does not fit is refused before neighbours are looked for
         self.index_ = self._index(X)
         self._say(f"neighbours by {self.index_.method} ({self.index_.reason})")

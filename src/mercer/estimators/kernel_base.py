@@ -142,11 +142,16 @@ def with_gamma(kernel: Any, gamma: float) -> Kernel:
     return replace(kernel, gamma=gamma)
 
 
+def has_gamma(given: Any, bound: Kernel) -> bool:
+    """Whether the kernel was given by name and has a gamma that a search can change."""
+    gamma = getattr(bound, "gamma", None)
+    return isinstance(given, str) and isinstance(gamma, Real) and float(gamma) > 0
+
+
 def refuse_without_gamma(given: Any, bound: Kernel, option: str) -> float:
     """The gamma that a search starts from; ValueError where the kernel was not given by name or has none."""
-    gamma = getattr(bound, "gamma", None)
-    if isinstance(given, str) and isinstance(gamma, Real) and float(gamma) > 0:
-        return float(gamma)
+    if has_gamma(given, bound):
+        return float(bound.gamma)  # type: ignore[attr-defined]
     raise ValueError(
         f"gamma={option!r} chooses the gamma of a kernel given by name, and {given!r} has none. Give a number, or a "
         "kernel such as 'rbf' or 'laplacian'."

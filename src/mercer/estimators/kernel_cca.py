@@ -22,6 +22,7 @@ from mercer.estimators.base import FLOATS, stand_in
 from mercer.estimators.kernel_base import (
     KERNEL_CONSTRAINTS,
     KernelEstimator,
+    has_gamma,
     refuse_without_gamma,
     unbound_kernel,
     with_gamma,
@@ -102,7 +103,8 @@ class KernelCCA(KernelEstimator):
         The kernel of y; None takes that of X.
     gamma_y : float, "cv", "scale", "median" or None
         None takes the rule of `gamma`, worked out on y: if that is None too, one over y's own number of columns. Where
-        both are "cv", one factor on the medians of both views is chosen.
+        both are "cv", one factor on the medians of both views is chosen. A kernel of y that has no gamma keeps out of
+        the choice unless gamma_y asks for it.
     degree_y, coef0_y : float or None
         The same for y; None takes that of X.
     kernel_params_y : dict or None
@@ -304,11 +306,13 @@ class KernelCCA(KernelEstimator):
     def _tuned(self, views, regs: tuple[float, float]) -> tuple[float, float]:
         """Set the widths that are to be chosen, and return the penalties, by the correlation of held-out samples."""
         sides = [side for side in (self, self._view_y) if isinstance(side.gamma, str) and side.gamma == "cv"]
+        if self.gamma_y is None and self._view_y in sides and not has_gamma(self._view_y.kernel, self._view_y.kernel_):
+            sides.remove(self._view_y)  # nobody asked for a width of y, and its kernel has none
         chosen_reg = isinstance(self.reg, str)
         if not sides and not chosen_reg:
             return regs
         starts = [refuse_without_gamma(side.kernel, side.kernel_, "cv") for side in sides]
-        grid = REGS if chosen_reg else np.array([float(np.sqrt(np.prod(regs)))])
+        grid = REGS if chosen_reg else np.array([regs])
         paths: dict[float, np.ndarray] = {}
 
         def set_widths(factor: float) -> None:

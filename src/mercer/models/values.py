@@ -5,6 +5,7 @@ Everything else is an object whose first key says what it is:
 
     {"int": "36893488147419103232"}     {"float": "inf"}            {"scalar": ["float32", 0.5]}
     {"tuple": [...]}                    {"dict": {"name": ...}}     {"slice": [0, null, 2]}
+    {"items": [[0, ...], [1, ...]]}     a dictionary whose keys are not all text: numbers, booleans, None
     {"array": "mean_"}                  {"transposed": "mean_"}     an array, or one whose transpose is stored
     {"text": "…"}                       {"strings": "…", "shape": [3]}   text of fixed width; Python strings
     {"csr": {"data": …, "indices": …, "indptr": …, "shape": [m, n], "kind": "array"}}
@@ -34,6 +35,7 @@ from mercer.models.fields import Declaration, Mismatch, Scope
 EXACT = 2**53  # every JSON reader agrees on whole numbers up to this
 _BIT_GENERATORS = {"PCG64": np.random.PCG64, "PCG64DXSM": np.random.PCG64DXSM}
 _TWISTER_WORDS = 624  # of the Mersenne twister's state
+_KEYS = (str, bool, int, float, np.generic, type(None))  # of dictionaries: class_weight has one key per class
 _MOST_BITS = 4096  # of a whole number: enough for any seed, and quick to parse
 
 
@@ -66,7 +68,7 @@ class Writer:
             nodes = [self.node(entry, f"{place}.{i}") for i, entry in enumerate(value)]
             return nodes if kind is list else {"tuple": nodes}
         if kind is dict:
-            return {"dict": {_key(key, place): self.node(entry, f"{place}.{key}") for key, entry in value.items()}}
+            return self._dict(value, place)
         if kind is slice:
             return {"slice": [self.node(part, place) for part in (value.start, value.stop, value.step)]}
         if isinstance(value, np.generic):
@@ -89,6 +91,17 @@ class Writer:
                 tensor = getattr(tensor, step)() if hasattr(tensor, step) else tensor
             self._copies[id(value)] = np.from_dlpack(tensor)
         return self._copies[id(value)]
+
+    def _dict(self, entries: dict[Any, Any], place: str) -> dict[str, Any]:
+        nodes = [(key, self.node(entry, f"{place}.{key}")) for key, entry in entries.items()]
+        if all(type(key) is str for key in entries):
+            return {"dict": dict(nodes)}
+        for key in entries:
+            if not isinstance(key, _KEYS):
+                raise ModelFileError(
+                    f"{place} has the key {key!r}; in a model file keys are text, numbers, booleans or None."
+                )
+        return {"items": [[self.node(key, place), node] for key, node in nodes]}
 
     def _array(self, array: np.ndarray, place: str) -> dict[str, Any]:
         if isinstance(array, np.ma.MaskedArray):
@@ -339,16 +352,25 @@ def _read_scalar(reader: Reader, parts: Any, place: str, node: Any) -> Any:
 # --- lists, dictionaries and slices --------------------------------------------------------------------------
 
 
-def _key(key: Any, place: str) -> str:
-    if type(key) is not str:
-        raise ModelFileError(f"{place} has the key {key!r}; in a model file keys are text.")
-    return key
-
-
 def _read_dict(reader: Reader, entries: Any, place: str, node: Any) -> dict[str, Any]:
     if not isinstance(entries, dict):
         raise Mismatch(f"{place} is not a dictionary")
     return {key: reader.value(entry, f"{place}.{key}") for key, entry in entries.items()}
+
+
+def _read_items(reader: Reader, entries: Any, place: str, node: Any) -> dict[Any, Any]:
+    if not isinstance(entries, list):
+        raise Mismatch(f"{place} is not a list of keys and values")
+    found = {}
+    for entry in entries:
+        key, value = _list(entry, 2, place)
+        key = reader.value(key, place)
+        if not isinstance(key, _KEYS):
+            raise Mismatch(f"{place} has a key that is not text, a number, a boolean or null")
+        if key in found:
+            raise Mismatch(f"{place} has the key {key!r} twice")
+        found[key] = reader.value(value, f"{place}.{key}")
+    return found
 
 
 def _read_slice(reader: Reader, parts: Any, place: str, node: Any) -> slice:
@@ -440,6 +462,7 @@ _READ: dict[str, Callable[[Reader, Any, str, dict[str, Any]], Any]] = {
     "scalar": _read_scalar,
     "tuple": lambda reader, nodes, place, node: tuple(reader.value(_list(nodes, None, place), place)),
     "dict": _read_dict,
+    "items": _read_items,
     "slice": _read_slice,
     "array": lambda reader, name, place, node: reader.array(name, place),
     "transposed": lambda reader, name, place, node: reader.array(name, place).T,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.validation import check_array, column_or_1d
+from sklearn.utils.validation import _get_feature_names, check_array, column_or_1d
 
 from mercer.backends import adopt, is_foreign, namespace, to_numpy
 from mercer.estimators.base import FLOATS
@@ -34,6 +35,12 @@ def read_samples(X: Any, kernel: Kernel | None = None, *, least: int = 2) -> Any
     if isinstance(kernel, Precomputed) and X.shape[0] != X.shape[1]:
         raise ValueError(f"A precomputed kernel must be a square matrix (n_samples, n_samples), not {X.shape}.")
     return X
+
+
+def column_names(X: Any) -> Sequence[str]:
+    """The names of the columns of a data frame, if all are text; else none."""
+    names = _get_feature_names(X)
+    return () if names is None else names
 
 
 def _check_foreign(X: Any) -> Any:

@@ -22,7 +22,7 @@ from mercer.selection.candidates import default_candidates, read_candidates
 from mercer.selection.kernel_ridge import leave_one_out
 from mercer.selection.ranking import KernelSelection, ScoredKernel
 from mercer.selection.reconstruction import read_folds, reconstruction_error
-from mercer.selection.samples import read_samples, read_target, refuse_constant
+from mercer.selection.samples import column_names, read_samples, read_target, refuse_constant
 from mercer.spectral.parallel_analysis import ParallelAnalysis, parallel_analyses, refuse_one_column
 
 EXACT_UP_TO = 2000  # samples up to which rank="auto" is exact: below, a factor would not be faster
@@ -204,6 +204,9 @@ def select_kernel(
         free = ", ".join(name for name, c in _CRITERIA.items() if not c.needs_y)
         raise ValueError(f"criterion={criterion!r} needs y. Without y, choose one of: {free}.")
     kernels = None if candidates is None else read_candidates(candidates)
+    if kernels:
+        names = column_names(X)
+        kernels = [kernel.with_names(names) for kernel in kernels]
     X = read_samples(X, kernels[0]) if kernels else _read_any(X)
     kernels = kernels or default_candidates(X)
     if kernels[0].accepts not in chosen.takes:

@@ -32,10 +32,11 @@ def held_out_correlations(
 ) -> np.ndarray:
     """The mean correlation of k pairs of scores on held-out samples, for each penalty, (r,): three folds of a sample.
 
+    regs : (r,), or (r, 2) where the views have penalties of their own; zero is allowed
     Cost per view and fold: one eigendecomposition; then one product and the top of a singular value decomposition for
     each penalty.
     """
-    n = views[0].shape[0]
+    n, regs = views[0].shape[0], np.broadcast_to(regs.T, (2, len(regs))).T
     sample = np.sort(rng.permutation(n)[:SAMPLE])
     folds = rng.permutation(len(sample)) % FOLDS
     found = np.zeros((FOLDS, len(regs)))
@@ -59,9 +60,9 @@ def _one_fold(matrices: list[np.ndarray], train: np.ndarray, test: np.ndarray, k
     new = [K[np.ix_(test, train)] for K in matrices]
     both, out = U[0].T @ U[1], np.zeros(len(regs))
     for i, reg in enumerate(regs):
-        mu = [reg * part.sum() for part in values]
-        if not all(mu):
+        if not all(len(part) for part in values):
             continue  # a view without variation correlates with nothing
+        mu = [own * part.sum() for own, part in zip(reg, values, strict=True)]
         D = [np.sqrt(part / (part + m)) for part, m in zip(values, mu, strict=True)]
         _, *turns = top_singular_triplets(D[0][:, None] * both * D[1], min(k, len(D[0]), len(D[1])))
         scores = [_new_scores(*view) for view in zip(new, U, values, mu, turns, strict=True)]
