@@ -182,9 +182,10 @@ def command(context: click.Context, **options: Any) -> None:
       mercer fit big.parquet --method kpca --dry-run
       mercer fit --config coords.run.json -o again.csv
       mercer fit table.csv --drop date,note --scale standard | head
+      mercer fit words.parquet --vector embedding --id word -m tsne --report map.html
 
-    Find coordinates for the rows of a table: a csv or tsv (also .gz), parquet, arrow, npy, npz or h5ad file, a folder
-    of images, or - for csv on stdin. A run.json beside the output records all that is needed to repeat the run.
+    Find coordinates for the rows of a table: a csv, tsv or jsonl (also .gz), parquet, arrow, npy, npz, h5ad or xlsx
+    file, a folder of images, a pipe, or - for stdin. A run.json beside the output records all that is needed to repeat the run.
     """
     request = request_from(context, options, given_parameters(context))
     context.exit(run(request, options["console"], as_document=options["as_json"], dry=options["dry_run"]))
@@ -255,7 +256,7 @@ def _read_tables(request: FitRequest, console: Console) -> tuple[Table, Table | 
     from mercer.cli.pages import MOST_VALUES
     from mercer.cli.table_input import as_choice, match, read, read_second, refuse_page_columns
 
-    refuse_page_columns(request.table, request.page_columns or ())
+    refuse_page_columns(request.table, request.page_columns or (), request.choice)
     choice = as_choice(request.choice)
     table = read(request.table, choice, console, originals=MOST_VALUES if request.report else 0)
     _compare_digest(request, "table", table, console)
