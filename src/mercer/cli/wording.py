@@ -36,6 +36,9 @@ def in_options(message: str) -> str:
     >>> in_options("Use impute='mean' or 'median', or drop='petal width'.")
     "Use --impute mean or median, or --drop 'petal width'."
     """
+    message = message.replace(
+        "optimize(n_iter) continues from it", "--resume goes on with it if --save wrote the model"
+    )
     if not re.search(r"[=_`']|^\w+:", message):
         return message
     names = "|".join(sorted(_options(), key=len, reverse=True))
