@@ -169,3 +169,78 @@ def test_a_page_has_the_map_and_its_quality(shell):
     assert page.startswith("<!doctype html>") and "trustworthiness" in page and "pca1" in page
     names = [score["name"] for score in shell.record("c.run.json")["quality"]]
     assert "trustworthiness" in names and "class_purity" in names
+
+
+def test_a_resumed_map_is_that_of_one_longer_fit(shell):
+    given = ("flowers.csv", "--id", "name", "--label", "species", "--method", "tsne", "--perplexity", "10")
+    shell("fit", *given, "--max-iter", "300", "--save", "part.mercer", "-o", "part.csv")
+    shell("fit", *given, "--max-iter", "400", "-o", "whole.csv")
+    result = shell("fit", "--resume", "part.mercer", "--max-iter", "400", "-o", "more.csv", "--save", "part.mercer")
+    assert (shell.folder / "more.csv").read_bytes() == (shell.folder / "whole.csv").read_bytes()
+    assert "resumed after 300 steps" in result.stderr and shell.record("more.run.json")["parameters"]["max_iter"] == 400
+    again = shell("fit", "--resume", "part.mercer", "-o", "none.csv", status=3)
+    assert "has taken 400 steps" in again.stderr and "--max-iter 900" in again.stderr
+
+
+def test_only_a_map_of_the_same_table_can_be_resumed(shell):
+    shell("fit", "flowers.csv", "--id", "name", "--label", "species", "-m", "pca", "--save", "pca.mercer")
+    assert "PCA, which has no steps" in shell("fit", "--resume", "pca.mercer", "-o", "c.csv", status=3).stderr
+    shell("fit", "flowers.csv", "--columns", "m0,m1,m2", "-m", "tsne", "--max-iter", "260", "--save", "t.mercer")
+    assert "--resume goes on as" in shell("fit", "--resume", "t.mercer", "--perplexity", "5", status=2).stderr
+    text = (shell.folder / "flowers.csv").read_text()
+    (shell.folder / "flowers.csv").write_text(text.replace("plant3", "plant4", 1))
+    assert "its sha256 differs" in shell("fit", "--resume", "t.mercer", "-o", "c.csv", status=3).stderr
+
+
+def test_a_kept_column_is_on_the_page_and_not_in_the_fit(shell):
+    kept = ("flowers.csv", "--id", "name", "--label", "species", "--keep", "m3", "-o", "c.csv", "--report", "p.html")
+    assert "m3" in shell("fit", *kept).stderr
+    assert shell.record("c.run.json")["input"]["columns"] == 3
+    shown = (
+        "flowers.csv",
+        "--id",
+        "name",
+        "--label",
+        "species",
+        "--page-columns",
+        "m3",
+        "-o",
+        "c.csv",
+        "--report",
+        "p.html",
+    )
+    shell("fit", *shown)
+    assert shell.record("c.run.json")["input"]["columns"] == 4
+
+
+def test_how_a_file_is_read_can_be_given_and_is_repeated(shell):
+    rows = (shell.folder / "flowers.csv").read_text().splitlines()[1:]
+    (shell.folder / "bare.txt").write_text("\n".join(row.replace(",", "|") for row in rows), "utf-16")
+    reading = ("--delimiter", "|", "--encoding", "utf-16", "--no-header", "--rows", "11:60")
+    shell("fit", "bare.txt", *reading, "--id", "x1", "--label", "x2", "-m", "pca", "-o", "a.csv", "--save", "m.mercer")
+    assert shell.record("a.run.json")["input"]["rows"] == 50
+    shell("fit", "--config", "a.run.json", "-o", "b.csv")
+    assert (shell.folder / "a.csv").read_bytes() == (shell.folder / "b.csv").read_bytes()
+    assert "50 rows" in shell("evaluate", "bare.txt", "a.csv").stdout
+    placed = shell("transform", "m.mercer", "bare.txt", *reading).stdout.splitlines()
+    assert len(placed) == 51 and placed[1].startswith("plant10,")
+    assert "50 rows, 6 columns" in shell("inspect", "bare.txt", *reading).stdout
+    assert "names no rows" in shell("fit", "bare.txt", "--rows", "9:3", status=2).stderr
+
+
+def test_vectors_and_dates_reach_the_page(shell):
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    rows = np.random.default_rng(0).standard_normal((30, 6))
+    days = np.datetime64("2024-01-01") + np.arange(30)
+    table = {"word": [f"w{i}" for i in range(30)], "day": days, "v": pa.array(rows.tolist())}
+    parquet.write_table(pa.table(table), "words.parquet")
+    told = shell("inspect", "words.parquet").stdout
+    assert "lists of 6 numbers" in told and "--vector v" in told and "2024-01-01 … 2024-01-30" in told
+    given = ("words.parquet", "--vector", "v", "--id", "word", "--keep", "day", "-m", "pca", "-o", "c.csv")
+    result = shell("fit", *given, "--save", "m.mercer", "--report", "p.html")
+    assert "30 rows, 6 columns" in result.stderr and "rows with: ids, day" in result.stderr
+    assert '"kind": "date"' in (page := (shell.folder / "p.html").read_text()) or '"kind":"date"' in page
+    shell("transform", "m.mercer", "words.parquet", "-o", "d.csv")
+    np.testing.assert_allclose(shell.coordinates("d.csv"), shell.coordinates("c.csv"), atol=1e-12)

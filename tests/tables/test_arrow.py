@@ -30,14 +30,14 @@ def test_arrow_streams_dictionaries_nulls_dates_and_lists(tmp_path):
     parquet.write_table(table, tmp_path / "t.parquet", row_group_size=2)
     for suffix in TYPED:
         path = tmp_path / f"t.{suffix}"
-        with pytest.raises(TableError, match="3 of 6 columns hold text"):
+        with pytest.raises(TableError, match="column 'v' holds lists of numbers"):
             read_table(path)
-        with pytest.raises(TableError, match=r"1 of 1 columns holds dates.*'2019-04-14'"):
+        with pytest.raises(TableError, match=r"1 of 1 columns holds dates.*keep='d'"):
             read_table(path, Choice(columns=("d",)))
         found = read_table(path, Choice(label="k", encode="drop", impute="zero"))
         assert found.X.tolist() == [[1.5, 1, 1.5], [0, 0, 2.25], [3, 0, 3]]
-        assert found.columns["d"].tolist() == ["2019-04-14", "2019-04-15", None]
-        assert found.columns["v"].tolist() == ["[1]", "[2, 3]", None]
+        assert found.columns["d"].astype(str).tolist() == ["2019-04-14", "2019-04-15", "NaT"]
+        assert "v" not in found.columns
         shown = read_columns(path)
         assert shown["f"].tolist() == ["true", "false", None]
 

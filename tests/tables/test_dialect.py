@@ -94,3 +94,34 @@ def test_what_numpy_writes_as_text(tmp_path, delimiter):
 @pytest.mark.parametrize("name", ["remark; note", "a|b", "first name"])
 def test_one_column_whose_name_has_a_delimiter_in_it(table, name):
     assert read_columns(table(f"{name}\n1\n2\n3\n"))[name].tolist() == [1, 2, 3]
+
+
+def test_a_format_that_is_given_is_not_guessed(table):
+    path = table("1~2\n3~4\n")
+    assert read_table(path, Choice(delimiter="~", header=True)).features == ["1", "2"]
+    assert read_table(path, Choice(delimiter="~", header=False)).X.tolist() == [[1, 2], [3, 4]]
+    named = table("a,b\nx,y\n")
+    assert read_columns(named, Choice(header=False))["x1"].tolist() == ["a", "x"]
+    cyrillic = table("слово,n\nдва,2\n".encode("cp1251"))
+    assert read_columns(cyrillic, Choice(encoding="cp1251"))["слово"].tolist() == ["два"]
+    wide = table("a,b\n1,x\n2,y\n".encode("utf-16-le"))
+    assert read_columns(wide, Choice(encoding="utf-16-le"))["a"].tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "given", [{"delimiter": ",,"}, {"delimiter": '"'}, {"encoding": "nope"}, {"encoding": "base64"}, {"header": "no"}]
+)
+def test_a_format_that_cannot_be_is_refused(table, given):
+    with pytest.raises(TableError, match=f"^{next(iter(given))}: "):
+        read_table(table("a\n1\n2\n"), Choice(**given))
+
+
+def test_a_wrong_encoding_is_one_line(table):
+    with pytest.raises(TableError, match="ascii"):
+        read_columns(table("a\né\n"), Choice(encoding="ascii"))
+
+
+def test_the_format_of_text_is_for_text(tmp_path):
+    np.save(tmp_path / "t.npy", np.eye(3))
+    with pytest.raises(TableError, match=r"delimiter: .*t.npy is not a text file"):
+        read_table(tmp_path / "t.npy", Choice(delimiter=";"))

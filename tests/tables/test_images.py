@@ -59,3 +59,19 @@ def test_hidden_images_are_left_out(tmp_path):
     Image.fromarray(np.zeros((4, 4), np.uint8)).save(tmp_path / "a.png")
     (tmp_path / "._a.png").write_bytes(b"what another system keeps beside it")
     assert read_table(tmp_path).X.shape == (1, 16)
+
+
+def test_broken_images_are_left_out_and_named(tmp_path):
+    pixels = np.random.default_rng(0).integers(0, 255, (3, 8, 8), np.uint8)
+    for i, image in enumerate(pixels):
+        Image.fromarray(image).save(tmp_path / f"{i}.png")
+    (tmp_path / "empty.png").write_bytes(b"")
+    (tmp_path / "half.png").write_bytes((tmp_path / "1.png").read_bytes()[:60])
+    found = read_table(tmp_path)
+    assert found.ids.tolist() == ["0.png", "1.png", "2.png"] and len(found.images) == 3
+    assert np.array_equal(found.X.astype(np.float32), pixels.reshape(3, -1).astype(np.float32) / np.float32(255))
+    assert any("2 of 5 images cannot be read" in note and "'empty.png', 'half.png'" in note for note in found.notes)
+    for i in range(3):
+        (tmp_path / f"{i}.png").unlink()
+    with pytest.raises(TableError, match="none of its 2 images can be read"):
+        read_table(tmp_path)

@@ -55,3 +55,15 @@ def test_labels_of_bare_tables_stand_where_they_stood(tmp_path):
     assert read_table(tmp_path / "t.csv", preparation=fitted.preparation).X.tolist() == [[1, 2], [3, 4]]
     (tmp_path / "new.csv").write_text("1,2\n3,4\n")
     assert read_table(tmp_path / "new.csv", preparation=fitted.preparation).X.tolist() == [[1, 2], [3, 4]]
+
+
+def test_a_kept_column_is_carried_and_not_fitted(table):
+    path = table("a,b,c\n1,2.5,3.5\n4,5.5,6.5\n")
+    kept = read_table(path, Choice(keep=("c",)))
+    assert kept.features == ["a", "b"] and kept.columns["c"].tolist() == [3.5, 6.5]
+    both = read_table(path, Choice(keep=("c",), columns=("a", "c")))
+    assert both.features == ["a", "c"]
+    shown = read_table(path, Choice(keep=(), show=("c",)))
+    assert shown.features == ["a", "b", "c"]
+    with pytest.raises(TableError, match="no column is left"):
+        read_table(path, Choice(keep=("a", "b", "c")))

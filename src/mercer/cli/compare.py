@@ -112,7 +112,7 @@ def command(
     _refuse(coordinates, methods, choice, output)
     settings = {"neighbors": neighbors, "sample": sample_size(sample), "seed": seed, "metric": metric}
     refuse_metric(metric)
-    refuse_page_columns(table, page_columns)
+    refuse_page_columns(table, page_columns, choice)
     refuse_other_than_page(report)
     written = [] if output is None else [Path(output) / f"{method}.csv" for method in methods]
     written += [record_path(path) for path in written]

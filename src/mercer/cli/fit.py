@@ -36,7 +36,7 @@ from mercer.cli.outputs import (
 )
 from mercer.cli.parameters import Parameter, option_owners, parameters_of
 from mercer.cli.record import json_value, read_record, record_path
-from mercer.cli.request import FitRequest, request_from
+from mercer.cli.request import FitRequest, request_from, resumed_method
 
 if TYPE_CHECKING:
     from mercer.cli.fitted import FittedTable
@@ -96,6 +96,8 @@ class FitVerb(Verb):
         parser.ignore_unknown_options = True
         given, _, _ = parser.parse_args(args=list(args))
         method, config = given.get("method"), given.get("config")
+        if method is None and config is None and given.get("resume") is not None:
+            return resumed_method(given["resume"])
         if method is None:
             return AUTO if config is None else str(read_record(config)["method"])
         if method not in (*METHODS, AUTO):
@@ -167,6 +169,11 @@ def _as_option(parameter: Parameter, section: str) -> click.Parameter:
     help="Repeat the run of a run.json: its input and parameters. Other options override it. Name the outputs.",
 )
 @option("--recorded-outputs", is_flag=True, help="With --config: write to the files that the run.json names.")
+@option(
+    "--resume",
+    metavar="MODEL",
+    help="Go on with a saved map of SNE or t-SNE, stopped by Ctrl-C or not: up to --max-iter steps in all.",
+)
 @option("--strict", is_flag=True, help="With --config: fail if the data has changed.")
 @option(
     "--dry-run", is_flag=True, help="Tell what would be done, and the memory and work it would take. Write nothing."
@@ -181,10 +188,13 @@ def command(context: click.Context, **options: Any) -> None:
       mercer fit words.csv --second pictures.csv --id name -o both.csv
       mercer fit big.parquet --method kpca --dry-run
       mercer fit --config coords.run.json -o again.csv
+      mercer fit --resume map.mercer --max-iter 2000 -o map.csv --save map.mercer
       mercer fit table.csv --drop date,note --scale standard | head
+      mercer fit words.parquet --vector embedding --id word -m tsne --report map.html
 
-    Find coordinates for the rows of a table: a csv or tsv (also .gz), parquet, arrow, npy, npz or h5ad file, a folder
-    of images, or - for csv on stdin. A run.json beside the output records all that is needed to repeat the run.
+    Find coordinates for the rows of a table: a csv, tsv or jsonl (also .gz), parquet, arrow, npy, npz, h5ad or xlsx
+    file, a folder of images, a pipe, or - for stdin. A run.json beside the output records all that is needed to repeat
+    the run.
     """
     request = request_from(context, options, given_parameters(context))
     context.exit(run(request, options["console"], as_document=options["as_json"], dry=options["dry_run"]))
@@ -215,7 +225,7 @@ def run(request: FitRequest, console: Console, *, as_document: bool = False, dry
     refuse_other_than_model(request.save)
     _refuse_parameters(request)
 
-    from mercer.cli.fitted import carried_columns, fit_table
+    from mercer.cli.fitted import carried_columns, fit_table, resume_fit
     from mercer.cli.table_input import refuse_no_rows
 
     table, second = _read_tables(request, console)
@@ -228,7 +238,10 @@ def run(request: FitRequest, console: Console, *, as_document: bool = False, dry
 
         tell_plan(request, method, why, table, second, written, as_document)
         return 0
-    fit = fit_table(method, why, table, second, request.parameters, console, seed=request.seed, jobs=request.jobs)
+    if request.resume is not None:
+        fit = resume_fit(method, table, request.resume, request.parameters.get("max_iter"), console)
+    else:
+        fit = fit_table(method, why, table, second, request.parameters, console, seed=request.seed, jobs=request.jobs)
     seconds["fit"] = fit.seconds
     record = fit.record(request, seconds)
     if request.report is not None:
@@ -255,7 +268,7 @@ def _read_tables(request: FitRequest, console: Console) -> tuple[Table, Table | 
     from mercer.cli.pages import MOST_VALUES
     from mercer.cli.table_input import as_choice, match, read, read_second, refuse_page_columns
 
-    refuse_page_columns(request.table, request.page_columns or ())
+    refuse_page_columns(request.table, request.page_columns or (), request.choice)
     choice = as_choice(request.choice)
     table = read(request.table, choice, console, originals=MOST_VALUES if request.report else 0)
     _compare_digest(request, "table", table, console)
@@ -271,7 +284,9 @@ def _compare_digest(request: FitRequest, name: str, table: Table, console: Conso
     if expected is None or expected == table.digest:
         return
     message = f"{getattr(request, name)} is not the data of the recorded run: its sha256 has changed."
-    if request.strict:
+    if request.resume is not None:
+        message = f"{getattr(request, name)} is not the table that {request.resume} was fitted to: its sha256 differs."
+    if request.strict or request.resume is not None:  # a map can only go on with its own rows
         raise Failure(message, INPUT)
     console.warn(message)
 

@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from mercer.cli.console import Console
+from mercer.cli.console import Console, amount
+from mercer.cli.errors import unsuitable
 from mercer.cli.methods import HIDDEN, FitMethod
 from mercer.cli.outputs import STDOUT, OutputFiles
 from mercer.cli.pages import contents, page_of, run_shown, title_of
 from mercer.cli.record import fit_facts, input_entry, json_value, new_record, write_record
 from mercer.cli.request import PAGE_OPTIONS, FitRequest
+from mercer.cli.transform import open_model
 from mercer.models.model_file import save_model
 from mercer.tables.source import digest_of
 from mercer.tables.table import Table, write_table
@@ -150,6 +152,32 @@ def fit_table(
     stopped = getattr(getattr(estimator, "report_", None), "ended", "") == "interrupted"
     seconds = time.perf_counter() - started
     return FittedTable(method, why, estimator, table, second, coordinates, names, seconds, stopped)
+
+
+def resume_fit(method: FitMethod, table: Table, model: str, most: int | None, console: Console) -> FittedTable:
+    """Go on with a saved map, up to `most` steps in all: the same bits as a fit of that many steps.
+
+    most : None is what the fit was asked for, before Ctrl-C ended it
+    """
+    estimator, _ = open_model(model)
+    done = int(estimator.report_.steps)
+    total = int(estimator.max_iter) if most is None else int(most)
+    if total <= done:
+        hint = f"Give --max-iter {done + 500} for 500 more."
+        raise unsuitable(f"{model} has taken {amount(done, 'step')}, and {total:,} are asked for in all. {hint}")
+    if len(estimator.embedding_) != table.X.shape[0]:
+        raise unsuitable(
+            f"{model} is a map of {amount(len(estimator.embedding_), 'row')}, not of {table.X.shape[0]:,}."
+        )
+    estimator.max_iter = total
+    started = time.perf_counter()
+    with console.working(f"{method.title} of {table.X.shape[0]:,} rows", total) as update:
+        coordinates = method.resume(estimator, total - done, update)
+    stopped = estimator.report_.ended == "interrupted"
+    why = f"resumed after {amount(done, 'step')} of {model}"
+    names = method.column_names(coordinates.shape[1])
+    seconds = time.perf_counter() - started
+    return FittedTable(method, why, estimator, table, None, coordinates, names, seconds, stopped)
 
 
 def shown_parameters(estimator: Any) -> dict[str, Any]:

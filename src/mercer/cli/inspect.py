@@ -12,7 +12,7 @@ import click
 from mercer.cli.console import Console, amount, print_json, print_pairs, print_table, print_text, spoken, terminal_width
 from mercer.cli.errors import unsuitable
 from mercer.cli.methods import HIDDEN
-from mercer.cli.options import json_option, run_options, verb
+from mercer.cli.options import json_option, reading_choice, reading_options, run_options, verb
 from mercer.cli.record import fit_facts, json_value, read_record, record_beside
 from mercer.cli.summary import LOW_RANK
 
@@ -22,9 +22,10 @@ MOST_PAIRS = 20  # of a spectrum
 
 @verb("inspect")
 @click.argument("file")
+@reading_options
 @json_option
 @run_options
-def command(file: str, as_json: bool, console: Console) -> None:
+def command(file: str, as_json: bool, console: Console, **options: Any) -> None:
     """\b
     Examples:
       mercer inspect table.csv
@@ -38,24 +39,27 @@ def command(file: str, as_json: bool, console: Console) -> None:
     """
     if file != "-" and not Path(file).exists():
         raise unsuitable(f"{file}: there is no such file.")
-    about, show = _described(file, console)
+    about, show = _described(file, reading_choice(options), console)
     if as_json:
         print_json(json_value(about))
     else:
         show(about)
 
 
-def _described(file: str, console: Console) -> tuple[dict[str, Any], Callable[[dict[str, Any]], None]]:
+def _described(
+    file: str, reading: dict[str, Any], console: Console
+) -> tuple[dict[str, Any], Callable[[dict[str, Any]], None]]:
     """What a file holds, and the function that prints it."""
     if file.lower().endswith(".json"):
         return read_record(file), print_record
     if file.lower().endswith(".mercer") or _is_model(file):
         return model_facts(file), print_model
     from mercer.cli.table_facts import table_facts
+    from mercer.tables.preparation import Choice
 
     record = record_beside(file)
     with console.working(f"reading {file}"):
-        about = table_facts(file)
+        about = table_facts(file, Choice(**reading))
     return about | ({} if record is None else {"run": record}), print_facts
 
 
@@ -105,7 +109,11 @@ def _print_wrapped(text: str) -> None:
 
 
 def _column_line(name: str, facts: dict[str, Any]) -> list[str]:
-    if facts["kind"] == "text":
+    if facts["kind"] == "vector":
+        told = f"lists of {facts['width']:,} numbers"
+    elif facts["kind"] == "date":
+        told = " … ".join(facts["range"]) or "-"
+    elif facts["kind"] == "text":
         told = ", ".join(f"{_short(value)} ({count:,})" for value, count in facts["commonest"].items())
     elif "least" not in facts:
         told = "-"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from mercer.cli.record import record_beside
 from mercer.cli.table_input import as_choice, columns_in, common_rows, read, refuse_lengths, rows_of
 from mercer.tables.row_names import all_different, names_rows
 from mercer.tables.source import check_known, digest_of
-from mercer.tables.table import Table, read_columns
+from mercer.tables.table import Choice, Table, read_columns
 
 
 @dataclass(frozen=True)
@@ -163,7 +162,7 @@ def table_of_map(
         preparation = preparation_in(open_model(model)[1], "preparation")
     settings = found.choice | choice
     if "id" not in settings:
-        shared = _shared_id(path, found, settings.get("columns") or ())
+        shared = _shared_id(path, found, as_choice(settings))
         settings |= {} if shared is None else {"id": shared}
         found = found if shared is None else replace(found, ids=found.column(shared))
     table = read(path, as_choice(settings), console, preparation=preparation, originals=originals)
@@ -177,14 +176,14 @@ def table_of_map(
     return table, found
 
 
-def _shared_id(path: str, found: MapFile, fitted: Sequence[str]) -> str | None:
+def _shared_id(path: str, found: MapFile, choice: Choice) -> str | None:
     """A column that both a table and its map have, different in every row: text, or numbers that look like an id."""
     mine = [name for name in (found.id, *found.others) if name is not None]
-    names = set() if path == "-" else set(columns_in(path)) - set(fitted)
+    names = columns_in(path, choice) - set(choice.columns or ())
     for name in mine:
         values = found.column(name)
         measured = values.dtype.kind in "iuf" and name != found.id and not names_rows(name, values)
-        if name in names and not measured and all_different(values) and all_different(read_columns(path)[name]):
+        if name in names and not measured and all_different(values) and all_different(read_columns(path, choice)[name]):
             return name
     return None
 

@@ -113,6 +113,15 @@ class FitMethod(ABC):
 
         return np.asarray(estimator.fit_transform(*arguments))
 
+    def resume(self, estimator: Any, steps: int, update: Callable[..., None]) -> np.ndarray:
+        """Take more steps with a fitted estimator; the coordinates (n, k)."""
+        raise unsuitable(f"{self.title} has no steps to go on with.")
+
+    @property
+    def takes_steps(self) -> bool:
+        """Whether a fit can be resumed."""
+        return False
+
     def steps(self, estimator: Any) -> int | None:
         """How many steps a fit takes, if it counts them."""
         return None
@@ -203,6 +212,16 @@ class NeighborMap(FitMethod):
         coordinates = np.asarray(estimator.fit_transform(*arguments))
         estimator.callbacks = None
         return coordinates
+
+    def resume(self, estimator: Any, steps: int, update: Callable[..., None]) -> np.ndarray:
+        import numpy as np
+
+        estimator.optimize(steps, callbacks=lambda done, divergence, _: update(done, f"KL {divergence:.3f}"))
+        return np.asarray(estimator.embedding_)
+
+    @property
+    def takes_steps(self) -> bool:
+        return True
 
     def steps(self, estimator: Any) -> int | None:
         return int(estimator.max_iter)

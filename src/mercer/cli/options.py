@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 import click
 
@@ -122,12 +122,74 @@ def names_option(*names: str, **settings: Any) -> Callable[[Any], Any]:
     return option(*names, multiple=True, callback=_split_names, metavar="NAMES", **settings)
 
 
+class RowRange(click.ParamType):
+    """Rows of a table: 1000 is the first thousand, 501:1000 the next five hundred, 501: all but the first."""
+
+    name = "rows"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int | None]:
+        if isinstance(value, tuple):
+            return value
+        first, colon, last = str(value).partition(":")
+        first, last = (first or "1", last) if colon else ("1", first)
+        if not (first.isdecimal() and int(first) > 0 and (not last or (last.isdecimal() and int(last) >= int(first)))):
+            self.fail(f"{value!r} names no rows. Write 1000, 501:1000 or 501:, counted from 1.", param, ctx)
+        if not last and not colon:
+            self.fail("the number of rows is missing.", param, ctx)
+        return int(first), int(last) if last else None
+
+
+class Delimiter(click.ParamType):
+    """A character between cells. Those that a shell makes hard to type have names."""
+
+    name = "character"
+    named: ClassVar[dict[str, str]] = {
+        "tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";", "pipe": "|"
+    }  # fmt: skip
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        found = self.named.get(str(value).lower(), str(value))
+        if len(found) != 1 or not found.isascii() or found in '"\r\n':
+            self.fail(
+                f"{value!r} is not a single character, or one of: tab, space, comma, semicolon, pipe.", param, ctx
+            )
+        return found
+
+
+reading_options = _together(
+    option(
+        "--rows",
+        type=RowRange(),
+        metavar="FIRST:LAST",
+        section=TABLE,
+        help="Read only these rows: 1000 for the first thousand, or 501:1000, counted from 1.",
+    ),
+    option(
+        "--delimiter",
+        type=Delimiter(),
+        metavar="CHARACTER",
+        section=TABLE,
+        help="What stands between the cells of a text file: a character, or tab. By default found by looking.",
+    ),
+    option("--encoding", metavar="NAME", section=TABLE, help="Of a text file: utf-8, cp1252, … By default UTF-8."),
+    option(
+        "--header/--no-header",
+        default=None,
+        section=TABLE,
+        help="Whether the first row of a text file holds names. By default it does unless it holds numbers.",
+    ),
+    option("--sheet", metavar="NAME", section=TABLE, help="Of a spreadsheet; by default the first."),
+)
 table_options = _together(
+    reading_options,
     option("--label", metavar="COLUMN", section=TABLE, help="Column of classes: kept beside the rows, not fitted."),
     option("--id", metavar="COLUMN", section=TABLE, help="Column that names the rows: kept beside them, not fitted."),
     names_option("--drop", section=TABLE, help="Columns to leave out: a,b, or give the option several times."),
     names_option("--columns", section=TABLE, help="Fit these columns and no others."),
-    names_option("--keep", section=TABLE, help="Columns to show on the page though they are not fitted."),
+    names_option(
+        "--vector", section=TABLE, help="Columns of lists, such as embeddings: fit their numbers, and no other column."
+    ),
+    names_option("--keep", section=TABLE, help="Columns to show on the page, and not to fit."),
     option(
         "--impute",
         type=click.Choice(["mean", "median", "zero", "drop"]),
@@ -227,11 +289,17 @@ score_options = _together(
 
 def table_choice(options: dict[str, Any]) -> dict[str, Any]:
     """The options about the table that were given, as fields of `mercer.tables.table.Choice`."""
-    names = ("label", "id", "drop", "columns", "keep", "impute", "encode", "scale", "dtype")
-    return {name: options[name] for name in names if options.get(name)}
+    names = ("label", "id", "drop", "columns", "vector", "keep", "impute", "encode", "scale", "dtype")
+    return {name: options[name] for name in names if options.get(name)} | reading_choice(options)
+
+
+def reading_choice(options: dict[str, Any]) -> dict[str, Any]:
+    """The options about how a file is read that were given. --no-header is False, which is not the same as nothing."""
+    names = ("rows", "delimiter", "encoding", "header", "sheet")
+    return {name: options[name] for name in names if options.get(name) is not None}
 
 
 def with_page_columns(choice: dict[str, Any], wanted: tuple[str, ...]) -> dict[str, Any]:
-    """A choice that also keeps the columns of --page-columns: those that are not fitted must be read for the page."""
+    """A choice that also reads the columns of --page-columns, which has no effect on what is fitted."""
     more = [name for name in wanted if name != "none"]
-    return choice | {"keep": tuple(dict.fromkeys([*choice.get("keep", ()), *more]))} if more else choice
+    return choice | {"show": tuple(dict.fromkeys([*choice.get("show", ()), *more]))} if more else choice

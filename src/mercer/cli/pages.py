@@ -34,6 +34,8 @@ def quality_report(table: Table, Y: np.ndarray, *, seed: int = 0, neighbors: int
 def class_labels(table: Table) -> np.ndarray | None:
     """The labels, unless they are numbers on a scale."""
     labels = table.labels
+    if labels is not None and labels.dtype.kind == "M":
+        return None
     if labels is None or labels.dtype.kind != "f":
         return labels
     known = labels[np.isfinite(labels)]

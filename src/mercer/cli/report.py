@@ -87,7 +87,7 @@ def command(
     if data is not None:
         beside = {name for found in maps for name in (*found.others, found.label)}
         wanted = tuple(name for name in page_columns if name not in beside)
-        refuse_page_columns(data, wanted)
+        refuse_page_columns(data, wanted, choice)
         chosen = with_page_columns(choice, wanted)
         table, first = table_of_map(data, maps[0], chosen, console, originals=MOST_VALUES)
         maps = matched([first, *maps[1:]])

@@ -10,6 +10,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from mercer.cli.errors import unsuitable
 from mercer.cli.methods import METHODS
 from mercer.cli.options import table_choice, with_page_columns
 from mercer.cli.outputs import STDOUT
@@ -27,6 +28,7 @@ class FitRequest:
     choice : fields of `mercer.tables.table.Choice`
     inert : whether text that a spreadsheet would run is made harmless in a csv file
     page_columns, page_record : what goes into the page; None stands for what is fitted or kept
+    resume : the model of a map to go on with
     expected : "table" and "second" -> the sha256 that the input of a recorded run had
     """
 
@@ -43,6 +45,7 @@ class FitRequest:
     page_columns: tuple[str, ...] | None = None
     page_record: bool = False
     inert: bool = True
+    resume: str | None = None
     expected: dict[str, str] = field(default_factory=dict)
     strict: bool = False
 
@@ -66,7 +69,14 @@ def request_from(context: click.Context, options: dict[str, Any], parameters: di
         for name in ("table", "second", "method", "seed", "jobs", "output", "save", "report", "strict")
         if context.get_parameter_source(name) == ParameterSource.COMMANDLINE
     }
-    recorded = _recorded(options["config"], given) if options["config"] else {}
+    if options["resume"] and (
+        options["config"] or "method" in given or "second" in given or set(parameters) - {"max_iter"}
+    ):
+        raise click.UsageError(
+            "--resume goes on as the fit began. Only --max-iter and the outputs can be given.", context
+        )
+    recorded = _resumed(options["resume"]) if options["resume"] else {}
+    recorded = _recorded(options["config"], given) if options["config"] else recorded
     if "table" not in given and "table" not in recorded:
         raise click.UsageError("A table is needed: a file, or - for csv on stdin.", context)
     if not options["recorded_outputs"] or any(name in given for name in OUTPUTS):
@@ -113,6 +123,43 @@ def _recorded(config: str, given: dict[str, Any]) -> dict[str, Any]:
     places = {what: name for name, what in OUTPUTS.items()}
     found |= {places[entry["what"]]: entry["path"] for entry in record["outputs"] if entry["what"] in places}
     return found
+
+
+def resumed_method(model: str) -> str:
+    """The method of a model that --resume names; a failure if it does not take steps, or was saved from Python."""
+    from mercer.cli.transform import open_model
+
+    estimator, notes = open_model(model)
+    name = notes.get("method")
+    if name not in METHODS or not isinstance(notes.get("input"), dict) or not isinstance(notes.get("choice"), dict):
+        raise unsuitable(f"{model} does not say how its table was read. Go on with it in Python: model.optimize(500).")
+    if not hasattr(estimator, "optimize"):
+        takers = ", ".join(each for each, method in METHODS.items() if method.takes_steps)
+        raise unsuitable(
+            f"{model} is a model of {METHODS[name].title}, which has no steps to go on with ({takers} have)."
+        )
+    return str(name)
+
+
+def _resumed(model: str) -> dict[str, Any]:
+    """The fields of a request that a model has."""
+    from mercer.cli.transform import open_model
+
+    method = resumed_method(model)
+    estimator, notes = open_model(model)
+    path, digest = notes["input"].get("path"), notes["input"].get("sha256")
+    if not isinstance(path, str) or not isinstance(digest, str):
+        raise unsuitable(f"{model} does not say which table it was fitted to.")
+    choice = {name: tuple(value) if isinstance(value, list) else value for name, value in notes["choice"].items()}
+    return {
+        "method": method,
+        "choice": choice,
+        "table": _located(path, model),
+        "expected": {"table": digest},
+        "resume": model,
+        "seed": estimator.random_state if isinstance(estimator.random_state, int) else 0,
+        "jobs": estimator.n_jobs,
+    }
 
 
 def _located(path: str, config: str) -> str:

@@ -7,19 +7,26 @@ from typing import Any
 
 import numpy as np
 
+from mercer.tables.preparation import Choice
 from mercer.tables.prepare import MOST_CATEGORIES
 from mercer.tables.row_names import all_different, names_rows
 from mercer.tables.screening import copies
-from mercer.tables.table import read_columns
+from mercer.tables.table import open_source, read_columns
 
 _CLASS_NAMES = ("label", "target", "class", "kind", "species", "y", "digit")
 
 
-def table_facts(path: str) -> dict[str, Any]:
-    """The rows and columns of a table, what is missing or repeated, and suggestions."""
-    columns = read_columns(path)
+def table_facts(path: str, choice: Choice | None = None) -> dict[str, Any]:
+    """The rows and columns of a table, what is missing or repeated, and suggestions.
+
+    choice : how to read the file
+    """
+    columns = read_columns(path, choice)
     n = len(next(iter(columns.values()))) if columns else 0
-    described = {name: column_facts(values) for name, values in columns.items()}
+    vectors = open_source(path, choice=choice).lists
+    described = {
+        name: vector_facts(values) if name in vectors else column_facts(values) for name, values in columns.items()
+    }
     return {
         "path": path,
         "rows": n,
@@ -29,8 +36,25 @@ def table_facts(path: str) -> dict[str, Any]:
     }
 
 
+def vector_facts(values: np.ndarray) -> dict[str, Any]:
+    """The length of the lists in a column, which are text here, and how many are missing."""
+    there = [value for value in values.tolist() if value is not None]
+    width = there[0].count(",") + 1 if there and there[0] != "[]" else 0
+    return {"kind": "vector", "width": width, "missing": len(values) - len(there), "distinct": len(set(there))}
+
+
+def date_facts(values: np.ndarray) -> dict[str, Any]:
+    """The first and the last date of a column."""
+    known = values[~np.isnat(values)]
+    ends = [str(known.min()), str(known.max())] if known.size else []
+    missing = int(np.isnat(values).sum())
+    return {"kind": "date", "range": ends, "missing": missing, "distinct": int(np.unique(known).size)}
+
+
 def column_facts(values: np.ndarray) -> dict[str, Any]:
     """The kind of a column, its missing values, and its range or most common values."""
+    if values.dtype.kind == "M":
+        return date_facts(values)
     if values.dtype.kind in "iufb":
         numbers = values.astype(np.float64)
         missing = np.isnan(numbers)
@@ -77,8 +101,11 @@ def suggestions(columns: dict[str, dict[str, Any]], n: int, ids: list[str]) -> l
     text = [name for name, facts in columns.items() if facts["kind"] == "text"]
     label = _label_in(columns, n, ids)
     other_text = [name for name in text if name not in ids and name != label]
-    missing = [name for name, facts in columns.items() if facts["missing"] and name != label]
-    constant = [name for name, facts in columns.items() if facts["distinct"] <= 1] if n > 1 else []
+    vectors = [name for name, facts in columns.items() if facts["kind"] == "vector"]
+    dates = [name for name, facts in columns.items() if facts["kind"] == "date"]
+    fitted = {name: facts for name, facts in columns.items() if name not in dates and name != label}
+    missing = [name for name, facts in fitted.items() if facts["missing"]]
+    constant = [name for name, facts in fitted.items() if facts["distinct"] <= 1] if n > 1 else []
     deviations = sorted(facts["deviation"] for facts in columns.values() if facts.get("deviation"))
     found = []
     if ids:
@@ -88,6 +115,11 @@ def suggestions(columns: dict[str, dict[str, Any]], n: int, ids: list[str]) -> l
     wide = [name for name in text if name in ids[1:]]  # one column names the rows
     wide += [name for name in other_text if columns[name]["distinct"] > min(MOST_CATEGORIES, max(20, n // 2))]
     infinite = [name for name, facts in columns.items() if facts.get("infinite")]
+    if vectors:
+        found.append(f"--vector {as_typed(vectors[0])}: fits its numbers, and no other column")
+        return found
+    if dates:
+        found.append(f"--keep {as_typed(*dates)}: dates are shown beside the map, not fitted")
     if wide:
         found.append(f"--drop {as_typed(*wide)}: nearly every text is different, and text must become numbers or go")
     if set(other_text) - set(wide):

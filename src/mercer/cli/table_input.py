@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer.cli.console import Console
 from mercer.cli.errors import unsuitable
-from mercer.cli.options import unknown
+from mercer.cli.options import reading_choice, unknown
 from mercer.tables.source import check_known
 from mercer.tables.table import Choice, Table, open_source, read_table
 
@@ -35,22 +35,30 @@ def read(path: str, choice: Choice, console: Console, *, preparation: Any = None
 
 
 def read_second(path: str, choice: Choice, console: Console) -> Table:
-    """Read the other table of a pair: prepared like the first, with its own columns, label and id optional."""
-    names = set() if path == "-" else columns_in(path)
+    """Read the other table of a pair: prepared like the first, with its own columns; label, id and vector optional.
+
+    How the first file is written says nothing about the second.
+    """
+    own = replace(
+        choice, drop=(), columns=None, keep=(), show=(), delimiter=None, encoding=None, header=None, sheet=None
+    )
+    names = columns_in(path, own)
     label, id_ = (name if name in names else None for name in (choice.label, choice.id))
-    return read(path, replace(choice, drop=(), columns=None, keep=(), label=label, id=id_), console)
+    vector = tuple(name for name in choice.vector if name in names)
+    return read(path, replace(own, label=label, id=id_, vector=vector), console)
 
 
-def columns_in(path: str) -> set[str]:
+def columns_in(path: str, choice: Choice | None = None) -> set[str]:
     """The names of the columns of a file, without reading its rows."""
-    source = open_source(path)
+    source = open_source(path, choice=choice)
     return {*source.names, *source.extras}
 
 
-def refuse_page_columns(path: str, wanted: tuple[str, ...]) -> None:
-    """TableError for columns of --page-columns that the table does not have. Stdin can be read only once."""
-    if path != "-" and wanted:
-        check_known([name for name in wanted if name != "none"], sorted(columns_in(path)), "page_columns")
+def refuse_page_columns(path: str, wanted: tuple[str, ...], choice: dict[str, Any]) -> None:
+    """TableError for columns of --page-columns that the table does not have."""
+    if wanted:
+        known = sorted(columns_in(path, as_choice(reading_choice(choice))))
+        check_known([name for name in wanted if name != "none"], known, "page_columns")
 
 
 def source_name(path: str) -> str:

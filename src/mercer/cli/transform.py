@@ -11,7 +11,17 @@ import click
 from mercer.cli.console import Console, amount, print_json
 from mercer.cli.errors import unsuitable
 from mercer.cli.methods import METHODS
-from mercer.cli.options import OUTPUT, TABLE, inert_option, json_option, option, run_options, verb
+from mercer.cli.options import (
+    OUTPUT,
+    TABLE,
+    inert_option,
+    json_option,
+    option,
+    reading_choice,
+    reading_options,
+    run_options,
+    verb,
+)
 from mercer.cli.outputs import STDOUT, OutputFiles, refuse_bad_outputs, refuse_unwritable_table
 from mercer.cli.record import input_entry, json_value, new_record, record_path, write_record
 
@@ -21,9 +31,13 @@ if TYPE_CHECKING:
     from mercer.tables.table import Preparation, Table
 
 
+TEXT_OPTIONS = ("delimiter", "encoding", "header", "sheet")  # how the fitted file was written, not the new one
+
+
 @verb("transform")
 @click.argument("model")
 @click.argument("table")
+@reading_options
 @option("--second", metavar="TABLE", section=TABLE, help="For a model of kcca: new rows of its second table.")
 @option("--label", metavar="COLUMN", section=TABLE, help="Column of classes to keep; by default the model's.")
 @option("--id", metavar="COLUMN", section=TABLE, help="Column that names the rows; by default the model's.")
@@ -49,6 +63,7 @@ def command(
     inert: bool,
     as_json: bool,
     console: Console,
+    **options: Any,
 ) -> None:
     """\b
     Examples:
@@ -73,10 +88,12 @@ def command(
 
     started = time.perf_counter()
     estimator, notes = open_model(model)
-    rows = _read_new(table, notes, label=label, id=id, console=console)
+    reading = reading_choice(options)
+    rows = _read_new(table, notes, {"label": label, "id": id} | reading, console)
     rows, values = _placed(estimator, notes, rows, second, (table, second or ""), id, console)
     names = _column_names(notes, values.shape[1])
-    choice = dict(notes.get("choice", {})) | {k: v for k, v in (("label", label), ("id", id)) if v}
+    fitted = {name: value for name, value in notes.get("choice", {}).items() if name not in ("rows", *TEXT_OPTIONS)}
+    choice = fitted | {k: v for k, v in (("label", label), ("id", id)) if v} | reading
     columns = map_columns(rows, names, values, choice)
     if output == STDOUT:
         write_table(STDOUT, columns)
@@ -123,12 +140,12 @@ def preparation_in(notes: dict[str, Any], name: str) -> Preparation | None:
     return Preparation.from_dict(notes[name]) if notes.get(name) else None
 
 
-def _read_new(path: str, notes: dict[str, Any], *, label: str | None, id: str | None, console: Console) -> Table:
+def _read_new(path: str, notes: dict[str, Any], asked: dict[str, Any], console: Console) -> Table:
     """New rows, prepared as the model's rows were. Its label and id are kept if the new table has them."""
     from mercer.cli.table_input import read
     from mercer.tables.table import Choice
 
-    return read(path, Choice(label=label, id=id), console, preparation=preparation_in(notes, "preparation"))
+    return read(path, Choice(**asked), console, preparation=preparation_in(notes, "preparation"))
 
 
 def _placed(

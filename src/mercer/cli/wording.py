@@ -6,7 +6,10 @@ import re
 import shlex
 from functools import cache
 
-_TABLE = ("label", "id", "drop", "columns", "keep", "impute", "encode", "scale", "dtype", "page_columns")
+_TABLE = (
+    *("label", "id", "drop", "columns", "vector", "keep", "impute", "encode", "scale", "dtype", "page_columns"),
+    *("rows", "delimiter", "encoding", "header", "sheet"),
+)
 _SIZES = dict.fromkeys(("n_samples_fit", "n_samples"), "the number of rows") | {"n_features": "the number of columns"}
 _VALUE = r"""(?:'[^']*'|"[^"]*"|-?\d[\w.+-]*|[A-Za-z_]\w*)"""
 _QUOTED = r"""(?:'[^']*'|"[^"]*")"""
@@ -33,6 +36,9 @@ def in_options(message: str) -> str:
     >>> in_options("Use impute='mean' or 'median', or drop='petal width'.")
     "Use --impute mean or median, or --drop 'petal width'."
     """
+    message = message.replace(
+        "optimize(n_iter) continues from it", "--resume goes on with it if --save wrote the model"
+    )
     if not re.search(r"[=_`']|^\w+:", message):
         return message
     names = "|".join(sorted(_options(), key=len, reverse=True))
@@ -43,7 +49,8 @@ def in_options(message: str) -> str:
     message = re.sub(rf"{_APART}(?<!-)({bare}){_ALONE}(?!=)", lambda m: _options()[m[1]], message)
     message = re.sub(rf"\b({names})=({_VALUE})((?:(?:, | or ){_QUOTED})*)", _assignment, message)
     message = re.sub(rf"`({names})`|^({names})(?=: )", lambda m: _options()[m[1] or m[2]], message)
-    return re.sub(rf"(?<![\w-])({names})(?= \(\d| = )", lambda m: _options()[m[1]], message)
+    estimators = "|".join(name for name in _options() if name not in _TABLE)  # "3 rows (2 %)" is about rows
+    return re.sub(rf"(?<![\w-])({estimators})(?= \(\d| = )", lambda m: _options()[m[1]], message)
 
 
 def _assignment(found: re.Match[str]) -> str:

@@ -14,7 +14,9 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import ipc, parquet
 
-from mercer.tables.arrow_columns import as_text, carried_values, float_values, is_date, is_number
+from mercer.tables.arrow_columns import as_text, carried_values, float_values, is_number
+from mercer.tables.dates import is_date_type
+from mercer.tables.list_columns import list_block, lists_numbers, width_of
 from mercer.tables.source import (
     Raw,
     Role,
@@ -111,6 +113,7 @@ def _source(path: Path, digest: str, schema: pa.Schema, rows: int, batches: Batc
         [name for name in names if name not in index],
         extras=index,
         notes=notes,
+        lists=[name for name, kind in zip(names, schema.types, strict=True) if lists_numbers(kind)],
         types=dict(zip(names, schema.types, strict=True)),
         rows=rows,
         batches=batches,
@@ -125,14 +128,46 @@ class ArrowSource(Source):
     batches: Batches = lambda places: []
     kind: str = ""
 
-    def read(self, roles: dict[str, Role], dtype: str) -> Raw:
-        numbers = [name for name, role in roles.items() if role is Role.FEATURE and is_number(self.types[name])]
-        others = [name for name in roles if name not in set(numbers)]
-        check_room(self.path, self.rows, len(numbers), np.dtype(dtype).itemsize)
-        check_room(self.path, self.rows, len(others))  # each value takes at least a pointer
+    def expand(self, names: Iterable[str]) -> None:
+        for name in names:
+            if name not in self.lists:
+                super().expand([name])
+            entries = [f"{name}[{i}]" for i in range(1, self._width(name) + 1)]
+            if set(entries) & self.types.keys():
+                raise TableError(f"{self.path} has columns named like the numbers of {name!r}: {entries[0]!r}, …")
+            self.vectors[name] = entries
+            self.names = [each for known in self.names for each in (entries if known == name else [known])]
+            self.lists = [known for known in self.lists if known != name]
+
+    def _width(self, name: str) -> int:
+        """How many numbers the first list has; that all have as many is checked when they are read."""
+        place = list(self.types).index(name)
         with readable(self.path, self.kind):
-            matrix = np.empty((self.rows, len(numbers)), dtype)
-            raw = Raw(matrix, numbers, dated={name for name in others if is_date(self.types[name])})
+            for batch in self.batches([place]):
+                if (width := width_of(batch.column(0))) is not None:
+                    if width > _MOST_COLUMNS:
+                        raise TableError(f"{self.path}: a list in column {name!r} holds {width} numbers.")
+                    return width
+        raise TableError(f"{self.path}: column {name!r} holds no list.")
+
+    def read(self, roles: dict[str, Role], dtype: str) -> Raw:
+        inside = {entry for entries in self.vectors.values() for entry in entries}
+        numbers = [
+            name
+            for name, role in roles.items()
+            if role is Role.FEATURE and (name in inside or is_number(self.types[name]))
+        ]
+        others = [name for name in roles if name not in set(numbers)]
+        rows = min(self.rows, self.stop or self.rows)
+        check_room(self.path, rows, len(numbers), np.dtype(dtype).itemsize)
+        check_room(self.path, rows, len(others))  # each value takes at least a pointer
+        with readable(self.path, self.kind):
+            matrix = np.empty((rows, len(numbers)), dtype)
+            raw = Raw(
+                matrix,
+                numbers,
+                dated={name for name in others if name in self.types and is_date_type(self.types[name])},
+            )
             chunks = self._fill(matrix, numbers, others)
             for name in others:
                 column = pa.chunked_array(chunks.pop(name))
@@ -144,23 +179,37 @@ class ArrowSource(Source):
 
     def _fill(self, matrix: np.ndarray, numbers: list[str], others: list[str]) -> dict[str, list[pa.Array]]:
         """Write the numbers into the matrix, and return the other columns in parts."""
+        inside = {entry: (name, i) for name, entries in self.vectors.items() for i, entry in enumerate(entries)}
+        wanted = list(dict.fromkeys(inside[name][0] if name in inside else name for name in [*numbers, *others]))
         place = {name: i for i, name in enumerate(self.types)}
+        column = {name: j for j, name in enumerate(numbers)}
         chunks: dict[str, list[pa.Array]] = {name: [] for name in others}
-        done = size = 0
-        for batch in self.batches([place[name] for name in [*numbers, *others]]):
+        rows, done, size = len(matrix), 0, 0
+        for batch in self.batches([place[name] for name in wanted]):
             stop = done + batch.num_rows
-            if stop > self.rows:
+            if stop > rows and self.stop is None:
                 break
-            with np.errstate(over="ignore"):  # a value too large for float32 becomes infinite, which is refused later
-                for j in range(len(numbers)):
-                    matrix[done:stop, j] = float_values(batch.column(j))
-            for j, name in enumerate(others, len(numbers)):
-                part, added = _sharing(batch.column(j), chunks[name])
-                chunks[name].append(part)
-                size += added
+            batch, stop = batch.slice(0, rows - done), min(stop, rows)
+            for name, values in zip(wanted, batch.columns, strict=True):
+                if name in self.vectors:
+                    block = list_block(values, len(self.vectors[name]), f"{self.path}: column {name!r}", done)
+                    parts = {entry: block[:, i] for i, entry in enumerate(self.vectors[name])}
+                else:
+                    parts = {name: values}
+                for entry in [each for each in parts if each in column]:
+                    with np.errstate(over="ignore"):  # a value too large for float32 becomes infinite: refused later
+                        found = parts[entry] if name in self.vectors else float_values(parts[entry])
+                        matrix[done:stop, column[entry]] = found
+                for entry in [each for each in parts if each in chunks]:
+                    given = pa.array(parts[entry]) if name in self.vectors else parts[entry]
+                    part, added = _sharing(given, chunks[entry])
+                    chunks[entry].append(part)
+                    size += added
             check_text(self.path, size)
             done = stop
-        if done != self.rows:
+            if done == rows:
+                break
+        if done != rows:
             raise TableError(f"{self.path} is damaged: it claims {self.rows} rows, but holds {done}.")
         return chunks
 

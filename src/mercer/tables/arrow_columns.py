@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from mercer.tables.dates import date_values, dates_in_text, is_date_type
 from mercer.tables.dialect import INERT, MISSING, ZERO_PADDED
 from mercer.tables.source import TableError
 
@@ -22,18 +23,16 @@ def is_number(kind: pa.DataType) -> bool:
     return any(check(kind) for check in known)
 
 
-def is_date(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_temporal(kind))
-
-
 def arrow_column(values: np.ndarray, empty_is_missing: bool = False) -> pa.Array:
     """Arrow's column of a NumPy array. NaN and None become null; with `empty_is_missing`, so does empty text."""
     if values.dtype.kind in "biuf":
         if values.dtype.itemsize > 8:  # Arrow has no long double
             values = values.astype(np.float64)
         return pa.array(np.ascontiguousarray(values, values.dtype.newbyteorder("=")), from_pandas=True)
+    if values.dtype.kind == "M" and np.datetime_data(values.dtype)[0] in ("D", "s", "ms", "us", "ns"):
+        return pa.array(np.ascontiguousarray(values, values.dtype.newbyteorder("=")))  # NaT becomes null
     if values.dtype.kind in "mM":
-        values = values.astype(str)
+        values = np.where(np.isnat(values), None, values.astype(str).astype(object))
     _check_letters(values)
     texts = [_text(value) for value in values.tolist()]
     return pa.array([None if empty_is_missing and not text else text for text in texts], pa.large_string())
@@ -103,8 +102,13 @@ def _strings_of_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def carried_values(column: Column, floats: bool = True) -> np.ndarray:
-    """A column that is shown but not computed with: exact integers, floats (unless `floats` is False), else text."""
+    """A column that is shown but not computed with: exact integers, floats and dates, else text.
+
+    floats : False for ids, which are whole numbers or text
+    """
     kind = column.type
+    if floats and is_date_type(kind):
+        return date_values(column)
     if pa.types.is_integer(kind):
         return _whole(column)
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
@@ -126,7 +130,7 @@ def texts_in_text(column: Column) -> np.ndarray:
 
 
 def numbers_in_text(column: Column, floats: bool = True, decimal: str = ".") -> np.ndarray:
-    """Text from a file without types: numbers if all of it reads as numbers and nothing is lost (007 stays text)."""
+    """Text from a file without types: numbers or dates if all of it reads so and nothing is lost (007 stays text)."""
     given, column = column, without(column, MISSING)  # a missing number in quotes is still missing
     if column.null_count == len(column):
         return np.full(len(column), np.nan) if floats and given.null_count == len(given) else texts_in_text(given)
@@ -141,7 +145,8 @@ def numbers_in_text(column: Column, floats: bool = True, decimal: str = ".") -> 
     try:
         return float_values(floats_in_text(column, decimal))
     except pa.ArrowInvalid:
-        return texts_in_text(given)
+        dates = dates_in_text(column)
+        return texts_in_text(given) if dates is None else dates
 
 
 def without(column: Column, texts: tuple[str, ...]) -> Column:

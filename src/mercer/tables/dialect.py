@@ -29,6 +29,40 @@ _COMMA = str.maketrans({",": ".", ".": "no"})  # with a decimal comma, a point m
 _GZIP = b"\x1f\x8b"
 
 
+@dataclass(frozen=True)
+class TextFormat:
+    """What a user says about a text file. Whatever is None is found by looking."""
+
+    delimiter: str | None = None
+    encoding: str | None = None
+    header: bool | None = None  # whether the first row holds names
+
+    def __post_init__(self) -> None:
+        if self.delimiter is not None and (
+            not isinstance(self.delimiter, str) or len(self.delimiter) != 1 or self.delimiter in '"\r\n'
+        ):
+            raise TableError(f"delimiter: {self.delimiter!r} is not a single character, such as ';' or a tab.")
+        if self.delimiter is not None and not self.delimiter.isascii():
+            raise TableError(f"delimiter: {self.delimiter!r} is not an ASCII character.")
+        if self.encoding is not None and not _is_encoding(self.encoding):
+            raise TableError(f"encoding: Python does not know {self.encoding!r}. Try utf-8, latin-1, cp1252 or utf-16.")
+        if not isinstance(self.header, bool | None):
+            raise TableError(f"header: {self.header!r} is neither true nor false.")
+
+
+UNKNOWN = TextFormat()
+
+
+def _is_encoding(name: object) -> bool:
+    """Whether Python has a codec of this name that turns bytes into text; some turn bytes into bytes."""
+    try:
+        return isinstance(name, str) and isinstance(b"a".decode(name), str)
+    except UnicodeError:  # it knows the encoding, in which one byte is no letter
+        return True
+    except (LookupError, ValueError, TypeError):
+        return False
+
+
 @dataclass
 class Scan:
     """What one pass over the bytes finds."""
@@ -60,7 +94,7 @@ def open_bytes(path: Path, gzipped: bool) -> BinaryIO:
     return cast(BinaryIO, gzip.open(path, "rb")) if gzipped else open(path, "rb")
 
 
-def scan(path: Path, longest_line: int = LONGEST_LINE) -> Scan:
+def scan(path: Path, longest_line: int = LONGEST_LINE, encoding: str | None = None) -> Scan:
     """Find digest, encoding and number of lines in one pass. Gzip takes two: its digest is of the compressed bytes."""
     with open(path, "rb") as file:
         gzipped = file.read(2) == _GZIP
@@ -72,7 +106,10 @@ def scan(path: Path, longest_line: int = LONGEST_LINE) -> Scan:
                 watch(piece)
     else:
         digest = digest_of(path, watch)
-    return Scan(digest, watch.encoding(), watch.lines, watch.size, gzipped, watch.quotes)
+    found = Scan(digest, encoding or watch.encoding(), watch.lines, watch.size, gzipped, watch.quotes)
+    if encoding is not None and '\n\r"'.encode(encoding, "replace") != b'\n\r"':
+        found.lines = found.size  # where other bytes end a line, the bytes bound their number
+    return found
 
 
 class _Watch:
@@ -115,7 +152,7 @@ class _Watch:
         return "utf-8" if whole else "latin-1"  # every byte is a letter of Latin-1, so this cannot fail
 
 
-def look(path: Path, found: Scan) -> Dialect:
+def look(path: Path, found: Scan, given: TextFormat = UNKNOWN) -> Dialect:
     """Find the dialect from the first megabyte; from more if that has not even two lines."""
     with open_bytes(path, found.gzipped) as file:
         start = file.read(_SAMPLE)
@@ -129,7 +166,7 @@ def look(path: Path, found: Scan) -> Dialect:
     lines = list(io.StringIO(text, newline=""))  # lines end with \n, \r or \r\n, as they do for Arrow
     if len(start) < found.size:
         lines.pop()  # the sample may end in the middle of this line
-    dialect = _dialect(path, lines)
+    dialect = _dialect(path, lines, given)
     dialect.line = max(len(line) for line in lines) * 2  # a letter may take two bytes
     return dialect
 
@@ -162,17 +199,21 @@ def _decoded(start: bytes, encoding: str) -> str:
     return decoder.decode(start)
 
 
-def _dialect(path: Path, lines: list[str]) -> Dialect:
+def _dialect(path: Path, lines: list[str], given: TextFormat) -> Dialect:
     lead = next((i for i, line in enumerate(lines) if line.strip() and not line.startswith("#")), len(lines))
-    delimiter = sniff(lines[lead:])
+    delimiter = given.delimiter or sniff(lines[lead:])
     rows = [row for row in _records(lines[lead:], delimiter, 200) if row]
     if not rows:
         raise TableError(f"{path} has no rows, only blank lines and comments.")
     decimal = _decimal(rows, delimiter)
     notes = ["Numbers are written with a decimal comma."] if decimal == "," else []
     comments = [line for line in lines[:lead] if line.startswith("#")]
-    names, bare = _commented_names(comments, rows, delimiter), False
-    if names is not None:
+    names, bare = None if given.header is not None else _commented_names(comments, rows, delimiter), False
+    if given.header is False:
+        names, header, bare = place_names(len(rows[0])), 0, True
+    elif given.header:
+        names, header = rows[0], 1
+    elif names is not None:
         comments, header = comments[:-1], 0
     elif _holds_data(rows[0], decimal) and not _only_header_quoted(lines[lead:]):
         names, header, bare = place_names(len(rows[0])), 0, True

@@ -11,15 +11,18 @@ import io
 import logging
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from PIL import Image
 
 from mercer.tables.arrays import MatrixSource
-from mercer.tables.source import TableError, check_room, digest_of, readable
+from mercer.tables.source import TableError, check_room, counted, digest_of, listed, readable
+
+_T = TypeVar("_T")
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".pgm", ".ppm")
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP", "PPM")  # Pillow knows more, but some of them run other programs
@@ -43,27 +46,35 @@ def open_folder(path: Path, image: Sequence[int] | None = None) -> MatrixSource:
     files = [file for file in files if not _is_hidden(file.relative_to(path))]
     if not files:
         raise TableError(f"{path} is a folder without images. Known suffixes: {', '.join(SUFFIXES)}.")
-    looks = [_look(file) for file in files]
+    broken: dict[Path, TableError] = {}
+    looks = {file: look for file in files if (look := _unless_broken(_look, file, broken)) is not None}
     notes: list[str] = []
-    width, height, channels = image or _shape(looks, notes)
-    check_room(path, len(files), width * height * channels)
-    pixels = np.empty((len(files), height * width * channels), np.float32)
-    thumbnails = []
-    for row, file in zip(pixels, files, strict=True):
-        opened = _opened(file, "L" if channels == 1 else "RGB")
+    shape = image or (_shape(list(looks.values()), notes) if looks else (1, 1, 1))
+    width, height, channels = shape
+    check_room(path, len(looks), width * height * channels)
+    pixels = np.empty((len(looks), height * width * channels), np.float32)
+    thumbnails: list[bytes] = []
+    names: list[Path] = []
+    for file in looks:
+        opened = _unless_broken(lambda file: _opened(file, "L" if channels == 1 else "RGB"), file, broken)
+        if opened is None:
+            continue
+        row = pixels[len(names)]
+        names.append(file.relative_to(path))
         thumbnails.append(thumbnail(opened))
         if opened.size != (width, height):
             shrinks = opened.width >= width  # averaging pixels is right when shrinking, and blocky when enlarging
             opened = opened.resize((width, height), Image.Resampling.BOX if shrinks else None)
         row[:] = np.asarray(opened, np.float32).ravel() / np.float32(255)
-    names = [file.relative_to(path) for file in files]
+    pixels = pixels[: len(names)]
+    _tell_broken(path, broken, len(files), notes)
     labels = np.array([name.parts[0] if len(name.parts) > 1 else None for name in names], object)
     columns = {"file": np.array([name.as_posix() for name in names], object)}
     if any(label is not None for label in labels):
         columns["folder"] = labels
     return MatrixSource(
         str(path),
-        _digest(files, names),
+        _digest(files, [file.relative_to(path) for file in files]),
         _pixel_names(width, height, channels),
         extras=list(columns),
         id="file",
@@ -74,6 +85,24 @@ def open_folder(path: Path, image: Sequence[int] | None = None) -> MatrixSource:
         load=lambda: pixels,
         columns=columns,
     )
+
+
+def _unless_broken(read: Callable[[Path], _T], file: Path, broken: dict[Path, TableError]) -> _T | None:
+    """What `read` makes of an image; None, and an entry in `broken`, if it cannot be read."""
+    try:
+        return read(file)
+    except TableError as error:
+        broken[file] = error
+        return None
+
+
+def _tell_broken(path: Path, broken: dict[Path, TableError], count: int, notes: list[str]) -> None:
+    """Name the images that were left out; TableError if no image is left."""
+    if len(broken) == count:
+        raise TableError(f"{path}: none of its {counted(count, 'image')} can be read: {next(iter(broken.values()))}")
+    if broken:
+        names = listed(file.relative_to(path).as_posix() for file in sorted(broken))
+        notes.append(f"{len(broken)} of {count} images cannot be read and were left out: {names}.")
 
 
 def _is_hidden(name: Path) -> bool:

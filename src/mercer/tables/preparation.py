@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.tables.dialect import TextFormat
 from mercer.tables.source import TableError
 
 IMPUTE = ("mean", "median", "zero", "drop")
@@ -30,34 +31,65 @@ class Choice:
     label, id : the columns that become `Table.labels` and `Table.ids`; they are not part of X.
     drop : columns to leave out altogether.
     columns : the columns that make up X, in this order; by default all that are left.
-    keep : columns to carry beside X, in `Table.columns`; by default all that are neither in X nor dropped.
+    vector : columns of lists, each of which becomes as many columns of X as its lists have numbers. X then consists of
+        these, and of the columns that `columns` names.
+    keep : columns to carry beside X, in `Table.columns`. They are not part of X unless `columns` names them too. By
+        default all that are neither in X nor dropped.
+    show : columns to carry, too, but without any effect on X.
     impute : what replaces missing numbers: "mean", "median" or "zero". Missing text becomes the most frequent text.
         "drop" removes the rows instead.
     encode : how text becomes numbers: "onehot", or "ordinal" (0, 1, … in alphabetical order). "drop" leaves text out.
     scale : "standard" (mean 0, deviation 1), "robust" (median 0, quartiles 1 apart) or "minmax" (0 to 1).
     dtype : "float64" or "float32".
+    rows : the first and the last row to read, counted from 1; a last row of None is the end.
+    delimiter, encoding, header : how a text file is written: the character between cells, the name of the encoding,
+        and whether the first row holds names. By default all of it is found by looking.
+    sheet : the sheet of a spreadsheet, by default the first.
     """
 
     label: str | None = None
     id: str | None = None
     drop: tuple[str, ...] = ()
     columns: tuple[str, ...] | None = None
+    vector: tuple[str, ...] = ()
     keep: tuple[str, ...] | None = None
+    show: tuple[str, ...] = ()
     impute: str | None = None
     encode: str | None = None
     scale: str | None = None
     dtype: str = "float64"
+    rows: tuple[int, int | None] | None = None
+    delimiter: str | None = None
+    encoding: str | None = None
+    header: bool | None = None
+    sheet: str | None = None
 
     def __post_init__(self) -> None:
         for name, known in (("impute", IMPUTE), ("encode", ENCODE), ("scale", SCALE), ("dtype", DTYPES)):
             given = getattr(self, name)
             if given not in known and not (given is None and name != "dtype"):
                 raise TableError(f"Unknown {name} {given!r}. Choose one of: {', '.join(known)}.")
-        for name in ("drop", "columns", "keep"):
+        for name in ("drop", "columns", "vector", "keep", "show"):
             given = getattr(self, name)
             if isinstance(given, str):  # one name, not its letters
                 given = (given,)
             object.__setattr__(self, name, None if given is None else tuple(given))
+        object.__setattr__(self, "rows", _row_range(self.rows))
+
+    @property
+    def text_format(self) -> TextFormat:
+        """What is known about a text file before it is looked at."""
+        return TextFormat(self.delimiter, self.encoding, self.header)
+
+
+def _row_range(given: Any) -> tuple[int, int | None] | None:
+    if given is None:
+        return None
+    good = isinstance(given, tuple | list) and len(given) == 2 and type(given[0]) is int
+    first, last = given if good else (0, 0)
+    if first < 1 or not (last is None or (type(last) is int and last >= first)):
+        raise TableError(f"rows: {given!r} is not a first and a last row, counted from 1.")
+    return first, last
 
 
 @dataclass(frozen=True)
@@ -88,6 +120,7 @@ class Preparation:
     impute, encode, scale, dtype : as in `Choice`.
     centre, spread : (d,) floats, or None if X is not centred or scaled.
     image : width, height and channels, if rows are images.
+    vectors : the columns of lists that X is made of. Each has one rule per number: `embedding[1]`, `embedding[2]`, …
 
     >>> p = Preparation((Rule("a"), Rule("b", ("x", "y"))), encode="onehot")
     >>> p.features
@@ -109,6 +142,7 @@ class Preparation:
     centre: tuple[float, ...] | None = None
     spread: tuple[float, ...] | None = None
     image: tuple[int, ...] | None = None
+    vectors: tuple[str, ...] = ()
     features: list[str] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -132,7 +166,7 @@ class Preparation:
         try:
             rules = tuple(Rule(rule["name"], _tuple(rule["categories"]), rule["fill"]) for rule in given["rules"])
             plain = {name: given[name] for name in _PLAIN}
-            lists: dict[str, Any] = {name: _tuple(given[name]) for name in _LISTS}
+            lists: dict[str, Any] = {name: _tuple(given[name]) for name in _LISTS if name in given or name != "vectors"}
             found = cls(rules, **plain, **lists)
             _check(found)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
@@ -141,7 +175,7 @@ class Preparation:
 
 
 _PLAIN = ("named", "label", "id", "impute", "encode", "scale", "dtype")
-_LISTS = ("layout", "drop", "centre", "spread", "image")
+_LISTS = ("layout", "drop", "centre", "spread", "image", "vectors")  # early records have no vectors
 
 
 def _list(values: tuple[Any, ...] | None) -> list[Any] | None:
@@ -155,7 +189,13 @@ def _tuple(values: list[Any] | None) -> tuple[Any, ...] | None:
 def _check(found: Preparation) -> None:
     """ValueError if a value of the record is not what it should be."""
     categories = [rule.categories for rule in found.rules if rule.categories is not None]
-    texts = [*found.columns, *found.layout, *found.drop, *(text for known in categories for text in known)]
+    texts = [
+        *found.columns,
+        *found.layout,
+        *found.drop,
+        *found.vectors,
+        *(text for known in categories for text in known),
+    ]
     texts += [name for name in (found.label, found.id) if name is not None]
     if not found.rules or not all(isinstance(text, str) for text in texts):
         raise ValueError("it needs at least one column, and names and categories must be text")

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from mercer.tables.dates import dates_among
 from mercer.tables.dialect import is_number
 from mercer.tables.preparation import Preparation, Rule
 from mercer.tables.screening import Findings, absent, extremes, row_blocks, screen
@@ -45,12 +46,12 @@ def fit(
         _refuse_text(raw, path)
     if start.encode == "drop":
         order = [name for name in order if name not in raw.texts]
-        raw.carried.update(raw.texts)
+        raw.carried.update({name: _shown(raw, name) for name in raw.texts})
         raw.texts.clear()
         if not order:
             raise TableError(f"{path}: every column is text, so encode='drop' leaves none.")
     found = screen(raw)
-    _refuse_infinite(found, path, f"leave it empty and use {_IMPUTE}")
+    _refuse_infinite(raw, found, path, f"leave it empty and use {_IMPUTE}")
     if start.impute is None:
         _refuse_missing(raw, found, path, f"Use {_IMPUTE}, or leave out the columns (drop={{}})")
     fills = _fit_fills(raw, found, start.impute, path)
@@ -67,7 +68,7 @@ def replay(raw: Raw, preparation: Preparation, path: str, notes: list[str]) -> t
     TableError if they have text, missing or infinite values where the fitted table had none.
     """
     found = screen(raw)
-    _refuse_infinite(found, path, "leave the row out")
+    _refuse_infinite(raw, found, path, "leave the row out")
     if preparation.impute is None:
         way_out = f"The fitted table had no missing values: leave out these rows, or fit again with {_IMPUTE}"
         _refuse_missing(raw, found, path, way_out)
@@ -78,7 +79,7 @@ def replay(raw: Raw, preparation: Preparation, path: str, notes: list[str]) -> t
         row = _first_text(values, raw.decimal)
         raise TableError(
             f"{path}: {counted(len(bad), 'column')} held numbers in the fitted table, but text here: {listed(bad)} "
-            f"(row {row + 1} of {shortened(name)!r} is {shortened(values[row])!r})."
+            f"(row {raw.first + row + 1} of {shortened(name)!r} is {shortened(values[row])!r})."
         )
     X, keep = _assembled(raw, found, preparation, path, notes)
     return _scaled(X, preparation, raw.owned, path), keep
@@ -291,30 +292,41 @@ def _refuse_missing(raw: Raw, findings: Findings, path: str, way_out: str) -> No
     raise TableError(
         f"{path}: {counted(total, 'value')} {'is' if total == 1 else 'are'} missing "
         f"in {len(found)} of {len(raw.texts) + len(raw.numbers)} columns: {listed(found)} "
-        f"(the first in row {row + 1} of {shortened(name)!r}). {way_out.format(_argument(name))}."
+        f"(the first in row {raw.first + row + 1} of {shortened(name)!r}). {way_out.format(_argument(name))}."
     )
 
 
-def _refuse_infinite(found: Findings, path: str, way_out: str) -> None:
+def _refuse_infinite(raw: Raw, found: Findings, path: str, way_out: str) -> None:
     if found.infinite is not None:
         name, row = found.infinite
         raise TableError(
             f"{path}: column {shortened(name)!r} is infinite, or too large for its type, "
-            f"in row {row + 1}. Correct it, or {way_out}."
+            f"in row {raw.first + row + 1}. Correct it, or {way_out}."
         )
 
 
 def _refuse_text(raw: Raw, path: str) -> None:
     name, values = next(iter(raw.texts.items()))
     row = _first_text(values, raw.decimal)
-    kind = "dates" if raw.dated and raw.dated >= raw.texts.keys() else "text"
     held = "holds" if len(raw.texts) == 1 else "hold"
+    if raw.dated >= raw.texts.keys():
+        raise TableError(
+            f"{path}: {len(raw.texts)} of {len(raw.texts) + len(raw.numbers)} columns {held} dates, which are not "
+            f"fitted: {listed(raw.texts)}. Keep them beside the map (keep={_argument(name)}), or leave them out "
+            f"(drop={_argument(name)})."
+        )
     raise TableError(
-        f"{path}: {len(raw.texts)} of {len(raw.texts) + len(raw.numbers)} columns {held} {kind}, not numbers: "
-        f"{listed(raw.texts)} (row {row + 1} of {shortened(name)!r} is {shortened(values[row])!r}). "
+        f"{path}: {len(raw.texts)} of {len(raw.texts) + len(raw.numbers)} columns {held} text, not numbers: "
+        f"{listed(raw.texts)} (row {raw.first + row + 1} of {shortened(name)!r} is {shortened(values[row])!r}). "
         'Use encode="onehot", "ordinal" or "drop", '
         f"make one the `label` or the `id`, or leave them out (drop={_argument(name)})."
     )
+
+
+def _shown(raw: Raw, name: str) -> np.ndarray:
+    """A text feature that turned out not to be one, as it is shown: dates as dates."""
+    dates = dates_among(raw.texts[name]) if name in raw.dated else None
+    return raw.texts[name] if dates is None else dates
 
 
 def _first_text(values: np.ndarray, decimal: str) -> int:

@@ -12,14 +12,21 @@ def roles_of(source: Source, choice: Choice) -> tuple[dict[str, Role], str | Non
     """The role of every column that is used, and the names of the label and id columns."""
     names = [*source.names, *source.extras]
     label, id_ = choice.label or source.label, choice.id or source.id
-    for what in ("label", "id", "drop", "columns", "keep"):
+    for what in ("label", "id", "drop", "columns", "keep", "show"):
         given = getattr(choice, what) or ()
-        check_known([given] if isinstance(given, str) else given, names, what)
+        check_known([given] if isinstance(given, str) else given, [*names, *source.vectors], what)
     _check_named_once(choice)
     kept_out = set(choice.drop) | {label, id_}
-    wanted = [name for name in choice.columns or source.names if name not in kept_out]
+    if choice.columns is None and not choice.vector:
+        wanted = [name for name in source.names if name not in kept_out and name not in (choice.keep or ())]
+    else:
+        asked = dict.fromkeys([*(choice.columns or ()), *choice.vector])
+        wanted = [each for name in asked for each in source.vectors.get(name, [name]) if name not in kept_out]
+    if choice.encode == "drop":  # what is not a number is left out
+        wanted = [name for name in wanted if name not in source.lists]
     if not wanted:
         raise TableError(f"{source.path}: no column is left for X. The columns are {listed(names)}.")
+    _refuse_lists(source, wanted)
     roles = dict.fromkeys(wanted, Role.FEATURE)
     _carry(source, roles, label, id_, choice)
     return roles, label, id_
@@ -35,9 +42,28 @@ def _check_named_once(choice: Choice) -> None:
         raise TableError(f"columns: a column is named twice: {listed(choice.columns or ())}.")
 
 
+def vectors_asked(source: Source, choice: Choice) -> list[str]:
+    """The columns of lists that a choice makes part of X; TableError for names that do not exist."""
+    check_known(choice.vector, [*source.names, *source.extras], "vector")
+    return list(dict.fromkeys([*choice.vector, *(name for name in choice.columns or () if name in source.lists)]))
+
+
+def _refuse_lists(source: Source, wanted: list[str]) -> None:
+    """TableError if a feature is a column of lists: whether to fit all their numbers is for the user to say."""
+    found = [name for name in wanted if name in source.lists]
+    if found:
+        raise TableError(
+            f"{source.path}: column {found[0]!r} holds lists of numbers. Use vector={found[0]!r} to fit their numbers, "
+            f"or leave it out (drop={found[0]!r})."
+        )
+
+
 def _carry(source: Source, roles: dict[str, Role], label: str | None, id_: str | None, choice: Choice) -> None:
     """Give roles, in place, to the columns that are carried beside X. A dropped column is not even read."""
-    rest = choice.keep if choice.keep is not None else [*source.extras, *source.names]
+    inside = {entry for entries in source.vectors.values() for entry in entries}
+    every = [name for name in [*source.extras, *source.names] if name not in source.lists and name not in inside]
+    rest = every if choice.keep is None else list(dict.fromkeys([*choice.keep, *choice.show]))
+    rest = [name for name in rest if name not in source.vectors]  # the numbers of a vector are in X
     rest = [name for name in rest if name not in roles and name not in (label, id_, *choice.drop)]
     most = MOST_CARRIED if choice.keep is None else len(rest)
     roles.update(dict.fromkeys(rest[:most], Role.CARRIED))
@@ -54,7 +80,7 @@ def roles_again(
 ) -> tuple[dict[str, Role], str | None, str | None, dict[str, str]]:
     """The same for new rows; and for every column of the fitted table, the column of the file that matches it."""
     names = [*source.names, *source.extras]
-    check_known(choice.keep or (), names, "keep")
+    check_known([*(choice.keep or ()), *choice.show], [*names, *source.vectors], "keep")
     for what, name in (("label", choice.label), ("id", choice.id)):
         check_known([name] if name is not None else [], names, what)
         if name in fitted.columns and fitted.named and source.named:

@@ -47,7 +47,8 @@ class Raw:
     carried: dict[str, np.ndarray] = field(default_factory=dict)
     owned: bool = True  # whether the matrix may be changed in place
     decimal: str = "."  # decimal sign of the numbers that appear in the texts
-    dated: set[str] = field(default_factory=set)  # text features that the file declares as dates
+    dated: set[str] = field(default_factory=set)  # text features that hold dates
+    first: int = 0  # the place in the file of the first row
 
     @property
     def rows(self) -> int:
@@ -68,6 +69,14 @@ class Source(ABC):
     images: list[bytes] | None = None
     image: list[int] | None = None  # width, height and channels if rows are images
     notes: list[str] = field(default_factory=list)
+    stop: int | None = None  # how many rows to read at most, counted from the start of the file
+    vectors: dict[str, list[str]] = field(default_factory=dict)  # column of lists → the names of its numbers
+    lists: list[str] = field(default_factory=list)  # columns of lists of numbers that are not features
+
+    def expand(self, names: Iterable[str]) -> None:
+        """Make features of the numbers in columns of lists. TableError if a column does not hold lists of numbers."""
+        for name in names:
+            raise TableError(f"vector: column {shortened(name)!r} of {self.path} does not hold lists of numbers.")
 
     @abstractmethod
     def read(self, roles: dict[str, Role], dtype: str) -> Raw:

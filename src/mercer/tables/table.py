@@ -22,11 +22,12 @@ import numpy as np
 from scipy import sparse
 
 from mercer.tables import prepare
+from mercer.tables.pipes import content_suffix, is_pipe, local_copy, pipe_name
 from mercer.tables.preparation import Choice, Preparation
-from mercer.tables.roles import roles_again, roles_of
+from mercer.tables.roles import roles_again, roles_of, vectors_asked
 from mercer.tables.row_names import likely_ids, take_out
 from mercer.tables.screening import notes_on
-from mercer.tables.source import Matrix, Raw, Role, Source, TableError, listed
+from mercer.tables.source import Matrix, Raw, Role, Source, TableError, counted, listed
 from mercer.tables.writing import write_table
 
 __all__ = ["Choice", "Preparation", "Table", "TableError", "open_source", "read_columns", "read_table", "write_table"]
@@ -45,9 +46,15 @@ _READERS = {
     ".npy": ("arrays", "open_npy"),
     ".npz": ("arrays", "open_npz"),
     ".h5ad": ("h5ad", "open_h5ad"),
+    ".jsonl": ("json_lines", "open_json_lines"),
+    ".ndjson": ("json_lines", "open_json_lines"),
+    ".jsonl.gz": ("json_lines", "open_json_lines"),
+    ".ndjson.gz": ("json_lines", "open_json_lines"),
+    ".xlsx": ("spreadsheet", "open_spreadsheet"),
 }
 READABLE = (
-    ".csv, .tsv (also .gz), .parquet, .arrow, .feather, .npy, .npz, .h5ad, a folder of images, or - for csv on stdin"
+    ".csv, .tsv, .jsonl (also .gz), .parquet, .arrow, .feather, .npy, .npz, .h5ad, .xlsx, a folder of images, or - for "
+    "stdin"
 )
 
 
@@ -93,23 +100,26 @@ def read_table(
 
     Parameters
     ----------
-    path : a file whose suffix says its format; a folder of images; or "-" for csv on stdin.
+    path : a file whose suffix says its format; a pipe, or "-" for stdin, whose content says it; a folder of images.
     choice : which columns are used for what, and how text, missing values and scales are handled.
     preparation : that of a table read before. New rows become X exactly as its rows did; of the choice, only label, id,
         drop and keep are then used.
-    originals : keep a copy of the values as they are in the file, if there are no more than this many.
+    originals : keep a copy of the values as they are in the file, if there are no more than this many. The numbers of
+        a vector are not kept.
     **options : fields of `Choice` by keyword: `read_table("flowers.csv", label="kind", scale="standard")`.
 
     Cost: memory for n · d numbers and the other columns, plus blocks of a few megabytes; 2 n · d if text is encoded.
     """
     choice = replace(choice or Choice(), **options)
-    source = open_source(path, preparation)
+    source = open_source(path, preparation, choice)
+    source.stop = None if choice.rows is None else choice.rows[1]
     notes = list(source.notes)
     if preparation is None:
+        source.expand(vectors_asked(source, choice))
         roles, label, id_ = roles_of(source, choice)
-        raw = _read(source, roles, choice)
-        if choice.columns is None and source.named:
-            id_ = _without_ids(source, raw, roles, id_, choice.encode != "drop", notes)
+        raw = _read(source, roles, choice, choice)
+        if choice.columns is None and not choice.vector and source.named:
+            id_ = _without_ids(source, raw, roles, id_, choice, notes)
         start = Preparation(
             (),
             source.named,
@@ -122,35 +132,40 @@ def read_table(
             choice.scale,
             choice.dtype,
             image=None if source.image is None else tuple(source.image),
+            vectors=tuple(source.vectors),
         )
         order = [name for name, role in roles.items() if role is Role.FEATURE]
-        as_given = _copies(raw, originals)
+        as_given = _copies(source, raw, originals)
         X, keep, preparation = prepare.fit(raw, order, start, source.path, notes)
         notes.extend(notes_on(X, preparation.features, preparation.scale is not None))
     else:
+        source.expand(name for name in preparation.vectors if name in source.lists)
         roles, label, id_, places = roles_again(source, choice, preparation)
-        raw = _read(source, roles, preparation)
+        raw = _read(source, roles, preparation, choice)
         names = {there: name for name, there in places.items()}
         raw.numbers = [names[name] for name in raw.numbers]
         raw.texts = {names[name]: values for name, values in raw.texts.items()}
-        as_given = _copies(raw, originals)
+        as_given = _copies(source, raw, originals)
         X, keep = prepare.replay(raw, preparation, source.path, notes)
     images = source.images
+    if images is not None and choice.rows is not None:
+        images = images[choice.rows[0] - 1 : choice.rows[1]]
     if images is not None and keep is not None:
         images = [image for image, kept in zip(images, keep, strict=True) if kept]
     if keep is not None:
         as_given = {name: values[keep] for name, values in as_given.items()}
     labels, ids = (None if name is None else raw.carried.pop(name) for name in (label, id_))
-    carried = {name: raw.carried[name] for name in raw.carried if choice.keep is None or name in choice.keep}
+    kept = raw.carried if choice.keep is None else {*choice.keep, *choice.show}
+    carried = {name: raw.carried[name] for name in raw.carried if name in kept}
     shown = carried | raw.texts
     return Table(X, preparation.features, ids, labels, shown, images, preparation, source.digest, notes, as_given)
 
 
 def _without_ids(
-    source: Source, raw: Raw, roles: dict[str, Role], id_: str | None, texts_stay: bool, notes: list[str]
+    source: Source, raw: Raw, roles: dict[str, Role], id_: str | None, choice: Choice, notes: list[str]
 ) -> str | None:
     """Take columns that look like ids out of the features, in place. Returns the name of the id, perhaps a new one."""
-    found, doubtful = likely_ids(raw, texts_stay)
+    found, doubtful = likely_ids(raw, texts_stay=choice.encode != "drop")
     if found:
         taken = take_out(raw, found)
         for name in found:
@@ -159,7 +174,7 @@ def _without_ids(
             id_ = found[0]
             # Numbers were read as floats, which do not hold every id exactly: read the column again as an id.
             text = taken[id_].dtype.kind not in "iu"
-            raw.carried[id_] = taken[id_] if text else source.read({id_: Role.ID}, "float64").carried[id_]
+            raw.carried[id_] = taken[id_] if text else _cut(source, {id_: Role.ID}, "float64", choice).carried[id_]
         notes.append(
             f"Left out as ids, since all values are different: {listed(found)}. To fit such a column, name all columns "
             "that are to be fitted in `columns`."
@@ -171,50 +186,95 @@ def _without_ids(
     return id_
 
 
-def _copies(raw: Raw, most: int) -> dict[str, np.ndarray]:
-    """The features as the file has them, unless they are sparse or more than `most` values."""
+def _copies(source: Source, raw: Raw, most: int) -> dict[str, np.ndarray]:
+    """The features as the file has them, unless they are sparse or more than `most` values.
+
+    The numbers of a vector mean nothing one by one, so they are left out.
+    """
+    inside = {entry for entries in source.vectors.values() for entry in entries}
     if sparse.issparse(raw.matrix) or raw.rows * (len(raw.numbers) + len(raw.texts)) > most:
         return {}
-    numbers = {name: raw.matrix[:, j].copy() for j, name in enumerate(raw.numbers)}
+    numbers = {name: raw.matrix[:, j].copy() for j, name in enumerate(raw.numbers) if name not in inside}
     return numbers | {name: values.copy() for name, values in raw.texts.items()}
 
 
-def _read(source: Source, roles: dict[str, Role], asked: Choice | Preparation) -> Raw:
+def _read(source: Source, roles: dict[str, Role], asked: Choice | Preparation, choice: Choice) -> Raw:
     """Read the columns. Numbers that will be scaled are read as float64, and rounded once, after scaling."""
-    raw = source.read(roles, asked.dtype if asked.scale is None else "float64")
+    raw = _cut(source, roles, asked.dtype if asked.scale is None else "float64", choice)
     if not raw.rows:
         raise TableError(f"{source.path} has no rows.")
     return raw
 
 
-def read_columns(path: str | Path) -> dict[str, np.ndarray]:
-    """Read a table as it is: name → (n,) integers, floats or text (missing: NaN or None)."""
-    source = open_source(path)
+def _cut(source: Source, roles: dict[str, Role], dtype: str, choice: Choice) -> Raw:
+    """Read the columns, from the first to the last row of the choice."""
+    raw = source.read(roles, dtype)
+    if choice.rows is None:
+        return raw
+    first, last = choice.rows
+    if raw.rows < first:
+        raise TableError(f"rows: {source.path} has only {counted(raw.rows, 'row')}, so row {first} does not exist.")
+    part = slice(first - 1, last)
+    raw.matrix, raw.first = raw.matrix[part], first - 1
+    for columns in (raw.texts, raw.carried):
+        columns.update({name: values[part] for name, values in columns.items()})
+    return raw
+
+
+def read_columns(path: str | Path, choice: Choice | None = None) -> dict[str, np.ndarray]:
+    """Read a table as it is: name → (n,) integers, floats, dates or text (missing: NaN, NaT or None).
+
+    choice : its rows, delimiter, encoding, header and sheet say how to read the file; the rest of it is not used
+    """
+    choice = choice or Choice()
+    source = open_source(path, choice=choice)
+    source.stop = None if choice.rows is None else choice.rows[1]
     names = [*source.extras, *source.names]
-    raw = source.read(dict.fromkeys(names, Role.CARRIED), "float64")
+    raw = _cut(source, dict.fromkeys(names, Role.CARRIED), "float64", choice)
     return {name: raw.carried[name] for name in names}
 
 
-def open_source(path: str | Path, preparation: Preparation | None = None) -> Source:
-    """Open a file with the reader of its suffix. A preparation decides the size of images."""
-    if str(path) == "-":
-        return import_module("mercer.tables.text").open_stdin()
+def open_source(path: str | Path, preparation: Preparation | None = None, choice: Choice | None = None) -> Source:
+    """Open a file with the reader of its suffix, or of its content if it is a pipe or has no suffix.
+
+    A preparation decides the size of images. Of the choice, `delimiter`, `encoding`, `header` and `sheet` are used.
+    """
+    choice = choice or Choice()
+    if is_pipe(path):
+        copy = local_copy(path)
+        try:
+            source = _open_file(copy, content_suffix(copy), choice)
+        except TableError as error:
+            raise TableError(str(error).replace(str(copy), pipe_name(path))) from error
+        source.path = pipe_name(path)
+        return source
     path = Path(path)
     if path.is_dir():
         image = None if preparation is None else preparation.image
         return import_module("mercer.tables.images").open_folder(path, image)
     suffix = _suffix(path)
-    if suffix not in _READERS:
-        kind = f"files that end in {suffix!r}" if suffix else "files without a suffix"
-        raise TableError(f"{path}: {kind} cannot be read. Known: {READABLE}.")
+    if suffix and suffix not in _READERS:
+        raise TableError(f"{path}: files that end in {suffix!r} cannot be read. Known: {READABLE}.")
     if not path.exists():
         raise TableError(f"{path}: there is no such file.")
     if not path.is_file():
         raise TableError(f"{path} is not a regular file, and a table is read more than once. Pipe it in and use -.")
     if not os.access(path, os.R_OK):
         raise TableError(f"{path}: you do not have permission to read it.")
+    return _open_file(path, suffix or content_suffix(path), choice)
+
+
+def _open_file(path: Path, suffix: str, choice: Choice) -> Source:
+    """Open a regular file with the reader of a suffix. TableError for options that this kind of file does not have."""
     module, function = _READERS[suffix]
-    return getattr(import_module(f"mercer.tables.{module}"), function)(path)
+    for name in ("delimiter", "encoding", "header"):
+        if module != "text" and getattr(choice, name) is not None:
+            raise TableError(f"{name}: {path} is not a text file, so the option does not apply to it.")
+    if choice.sheet is not None and module != "spreadsheet":
+        raise TableError(f"sheet: {path} is not a spreadsheet, so the option does not apply to it.")
+    given = {"text": choice.text_format, "spreadsheet": choice.sheet}
+    reader = getattr(import_module(f"mercer.tables.{module}"), function)
+    return reader(path, given[module]) if module in given else reader(path)
 
 
 def _suffix(path: Path) -> str:

@@ -8,11 +8,8 @@ sample, one pass finds the type of every column over all rows, and the array is 
 from __future__ import annotations
 
 import re
-import shutil
-import sys
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,14 +20,17 @@ import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
 from mercer.tables.arrow_columns import float_values, floats_in_text, numbers_in_text, texts_in_text, without
+from mercer.tables.dates import dates_among
 from mercer.tables.dialect import (
     FALSE,
     LONGEST_LINE,
     MISSING,
     TRUE,
+    UNKNOWN,
     ZERO_PADDED,
     Dialect,
     Scan,
+    TextFormat,
     is_number,
     look,
     refuse_unclosed_quote,
@@ -45,13 +45,16 @@ _LARGEST_BLOCK = 1 << 29  # Arrow's offsets of text have 32 bits
 _SAMPLED_ROWS = 50
 
 
-def open_text(path: Path, *, block: int | None = None, longest_line: int = LONGEST_LINE) -> TextSource:
+def open_text(
+    path: Path, given: TextFormat = UNKNOWN, *, block: int | None = None, longest_line: int = LONGEST_LINE
+) -> TextSource:
     """Open a text table. Rows are parsed `block` bytes at a time; lines above `longest_line` bytes are refused."""
     with readable(path, "a table of text"):
-        found = scan(path, longest_line)
-        dialect = look(path, found)
+        found = scan(path, longest_line, given.encoding)
+        dialect = look(path, found, given)
         refuse_unclosed_quote(path, found, dialect)
-    latin = ["The file is not UTF-8; it was read as Latin-1."] if found.encoding == "latin-1" else []
+    guessed = found.encoding == "latin-1" and given.encoding is None
+    latin = ["The file is not UTF-8; it was read as Latin-1. `encoding` chooses another."] if guessed else []
     return TextSource(
         str(path),
         found.digest,
@@ -63,19 +66,6 @@ def open_text(path: Path, *, block: int | None = None, longest_line: int = LONGE
         dialect=dialect,
         block=block or max(_BLOCK, min(32 * dialect.line, _WIDE_BLOCK), 2 * dialect.line),
     )
-
-
-def open_stdin() -> TextSource:
-    """Open the csv on stdin. It is copied to a temporary file, because a table is read more than once."""
-    spool = tempfile.NamedTemporaryFile(suffix=".csv")  # noqa: SIM115  lives as long as the source
-    shutil.copyfileobj(sys.stdin.buffer, spool)
-    spool.flush()
-    try:
-        source = open_text(Path(spool.name))
-    except TableError as error:
-        raise TableError(str(error).replace(spool.name, "the table on stdin")) from error
-    source.path, source.spool = "the table on stdin", spool
-    return source
 
 
 class _WrongTypeError(TableError):
@@ -92,7 +82,6 @@ class TextSource(Source):
     scan: Scan = field(default_factory=Scan)
     dialect: Dialect = field(default_factory=lambda: Dialect(",", [], True))
     block: int = _BLOCK
-    spool: Any = None  # the temporary file behind stdin, which is deleted with this object
 
     def read(self, roles: dict[str, Role], dtype: str) -> Raw:
         with readable(self.path, "a table of text"):
@@ -113,7 +102,8 @@ class TextSource(Source):
     def _sampled_types(self, features: list[str]) -> dict[str, pa.DataType]:
         """The types of the features in the first rows. Arrow can infer types too, but takes 0.1 ms per column."""
         found = dict.fromkeys(self.names, pa.float64())
-        for name, *cells in zip(self.names, *self.dialect.sample[:_SAMPLED_ROWS], strict=False):
+        sampled = min(_SAMPLED_ROWS, self.stop or _SAMPLED_ROWS)
+        for name, *cells in zip(self.names, *self.dialect.sample[:sampled], strict=False):
             there = [cell for cell in cells if cell not in MISSING]
             if not all(is_number(cell, self.dialect.decimal) and not re.match(ZERO_PADDED, cell) for cell in there):
                 found[name] = pa.bool_() if all(cell in TRUE + FALSE for cell in there) else pa.string()
@@ -123,7 +113,7 @@ class TextSource(Source):
         """The types of the features over all rows, and whether missing numbers stand in quotes."""
         possible = {name: [pa.float64(), pa.bool_()] for name in features}
         quoted = set()
-        for batch in self._batches(dict.fromkeys(features, pa.string()), features):
+        for batch in self._wanted(self._batches(dict.fromkeys(features, pa.string()), features)):
             for name in [name for name in features if possible[name]]:
                 given = batch[name]
                 there = without(given, MISSING)  # unquoted ones are null already
@@ -137,17 +127,21 @@ class TextSource(Source):
         numbers = [name for name in types if not pa.types.is_string(types[name])]
         others = [name for name in roles if name not in types or pa.types.is_string(types[name])]
         place = {name: j for j, name in enumerate(roles)}
-        rows = min(self.scan.lines, self.scan.size // len(self.dialect.names) + 1)
+        rows = min(self.scan.lines, self.scan.size // len(self.dialect.names) + 1, self.stop or self.scan.lines)
         check_room(self.path, rows, len(numbers), np.dtype(dtype).itemsize)
         matrix = np.empty((rows, len(numbers)), dtype)  # pages that are never written take no memory
         chunks: dict[str, list[pa.Array]] = {name: [] for name in others}
         done = size = 0
-        for batch in self._batches({**dict.fromkeys(others, pa.string()), **types}, list(roles), quoted):
+        # Arrow converts whole blocks. If rows after the last one are in a block, they may not have these types.
+        parsed = dict.fromkeys(types, pa.string()) if self.stop else types
+        batches = self._batches({**dict.fromkeys(others, pa.string()), **parsed}, list(roles), quoted)
+        for batch in self._wanted(batches):
             stop = done + batch.num_rows
             if stop > rows:
                 raise TableError(f"{self.path} has more rows than lines. Was it changed while it was read?")
             for j, name in enumerate(numbers):
-                matrix[done:stop, j] = float_values(batch.column(place[name]))
+                column = batch.column(place[name])
+                matrix[done:stop, j] = self._parsed(column, types[name]) if self.stop else float_values(column)
             for name in others:
                 chunks[name].append(batch.column(place[name]))
                 size += chunks[name][-1].nbytes
@@ -157,19 +151,40 @@ class TextSource(Source):
             raise TableError(f"{self.path} has a header but no rows.")
         return self._raw(matrix[:done], numbers, roles, {name: pa.chunked_array(chunks.pop(name)) for name in others})
 
+    def _parsed(self, column: pa.Array, kind: pa.DataType) -> np.ndarray:
+        """A column of text as floats; _WrongTypeError if some text is not of this type."""
+        there = without(column, MISSING)
+        if not _all_are(kind, there, self.dialect.decimal):
+            raise _WrongTypeError(f"{self.path} holds values that are not of type {kind}.")
+        if pa.types.is_boolean(kind):
+            return float_values(pc.if_else(pc.is_valid(there), pc.is_in(there, pa.array(TRUE)), None))
+        return float_values(floats_in_text(there, self.dialect.decimal))
+
     def _raw(self, matrix: np.ndarray, numbers: list[str], roles: dict[str, Role], columns: dict[str, Any]) -> Raw:
         raw = Raw(matrix, numbers, decimal=self.dialect.decimal)
         for name in list(columns):
             column = columns.pop(name)  # frees Arrow's copy as soon as NumPy has its own
             if roles[name] in (Role.FEATURE, Role.CATEGORY):
                 raw.texts[name] = texts_in_text(column)
+                if roles[name] is Role.FEATURE and dates_among(raw.texts[name]) is not None:
+                    raw.dated.add(name)
             else:
                 raw.carried[name] = numbers_in_text(column, roles[name] is not Role.ID, self.dialect.decimal)
         return raw
 
+    def _wanted(self, batches: Generator[pa.RecordBatch, None, None]) -> Iterator[pa.RecordBatch]:
+        """The batches up to the last row that is wanted. What follows is not even parsed."""
+        left = self.stop or self.scan.size + 1
+        with closing(batches):  # Arrow's reader must not outlive this loop
+            for batch in batches:
+                yield batch.slice(0, left)
+                left -= batch.num_rows
+                if left <= 0:
+                    return
+
     def _batches(
         self, types: dict[str, pa.DataType], wanted: list[str], quoted: bool = False
-    ) -> Iterator[pa.RecordBatch]:
+    ) -> Generator[pa.RecordBatch, None, None]:
         """The rows, block by block."""
         try:
             with self._reader(types, wanted, quoted) as reader:
