@@ -74,7 +74,7 @@ def _wait(tab: Any, path: Path) -> float:
     """Seconds until the page says that its points are drawn."""
     started = time.perf_counter()
     tab.goto(f"file://{path}")
-    tab.wait_for_function("document.documentElement.dataset.drawn", timeout=300_000)
+    tab.locator("html[data-drawn]").wait_for(state="attached", timeout=300_000)
     return time.perf_counter() - started
 
 

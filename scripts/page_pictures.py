@@ -34,7 +34,7 @@ def main() -> None:
             size = {"width": 1280, "height": 800}
             tab = browser.new_page(viewport=size, device_scale_factor=1.5, color_scheme=scheme, reduced_motion="reduce")
             tab.goto(f"file://{scratch}/digits.html")
-            tab.wait_for_function("document.documentElement.dataset.drawn")
+            tab.locator("html[data-drawn]").wait_for(state="attached")
             act(tab)
             tab.wait_for_timeout(500)
             save(tab.screenshot(), folder / f"{name}.png")

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import time
 
 import numpy as np
 import pytest
@@ -65,6 +66,13 @@ class Watched:
     def state(self, expression):
         return self.page.evaluate(f"mercer.{expression}")
 
+    def until(self, expression, seconds=60):
+        """Wait until an expression is true. Playwright's own wait makes code from text, which the page's policy forbids."""
+        end = time.monotonic() + seconds
+        while not self.page.evaluate(expression):
+            assert time.monotonic() < end, f"{expression} did not come true within {seconds} s"
+            self.page.wait_for_timeout(20)
+
     def box(self, panel=0):
         return self.page.locator(".surface").nth(panel).bounding_box()
 
@@ -107,7 +115,7 @@ def opened(browsers, tmp_path):
         if prepare:
             seen.page.add_init_script(prepare)
         seen.page.goto(f"file://{path}{fragment}")
-        seen.page.wait_for_function("document.documentElement.dataset.drawn", timeout=60_000)
+        seen.until("document.documentElement.dataset.drawn")
         return seen
 
     yield get

@@ -246,7 +246,7 @@ def test_search_counts_and_zooms(opened, clusters):
     field = seen.page.get_by_role("searchbox", name="Search ids")
     seen.page.keyboard.press("/")
     seen.page.keyboard.type("ROW-01")
-    seen.page.wait_for_function("mercer.found() === 10")
+    seen.until("mercer.found() === 10")
     assert seen.page.locator(".found").inner_text() == "10"
     before = seen.state("panels()[0].view.scale")
     field.press("Enter")
@@ -254,9 +254,9 @@ def test_search_counts_and_zooms(opened, clusters):
     box, at = seen.box(), places(seen, 300)[10:20]
     assert (at[:, 0] > box["x"]).all() and (at[:, 0] < box["x"] + box["width"]).all()
     field.fill("blue")
-    seen.page.wait_for_function(f"mercer.found() === {(clusters.columns['kind'] == 'blue').sum()}")
+    seen.until(f"mercer.found() === {(clusters.columns['kind'] == 'blue').sum()}")
     field.fill("nothing like this")
-    seen.page.wait_for_function("mercer.found() === 0")
+    seen.until("mercer.found() === 0")
     assert seen.page.locator(".found").inner_text() == "none"
     assert (np.array(seen.state("states()")) == 2).all()
 
@@ -322,7 +322,7 @@ def test_moving_and_zooming(opened, clusters):
     before, start = places(seen, 300), seen.state("panels()[0].view")
     seen.page.mouse.move(*anchor)
     seen.page.mouse.wheel(0, -300)
-    seen.page.wait_for_function(f"mercer.panels()[0].view.scale > {start['scale']}")
+    seen.until(f"mercer.panels()[0].view.scale > {start['scale']}")
     factor = seen.state("panels()[0].view.scale") / start["scale"]
     np.testing.assert_allclose(places(seen, 300), anchor + factor * (before - anchor), atol=0.01)
     seen.page.mouse.dblclick(box["x"] + 5, box["y"] + 60)
@@ -382,7 +382,7 @@ def test_images_are_shown_as_they_are(opened):
     seen = opened(page)
     seen.page.mouse.click(*seen.place(0))
     image = seen.page.locator(".card.pinned img")
-    seen.page.wait_for_function("document.querySelector('.card.pinned img')?.naturalWidth === 2")
+    seen.until("document.querySelector('.card.pinned img')?.naturalWidth === 2")
     assert "pixels" in image.get_attribute("class")
     seen.page.mouse.click(*seen.place(1))
     assert seen.page.locator(".card.pinned strong").inner_text() == "1" and image.count() == 0
@@ -587,7 +587,7 @@ def test_a_lost_context_is_taken_over_by_canvas(opened, clusters):
             return context; };"""
     seen = opened(clusters, "webgl", prepare=remember)
     seen.page.evaluate("window.contexts.at(-1).getExtension('WEBGL_lose_context').loseContext()")
-    seen.page.wait_for_function("mercer.panels().every(panel => panel.kind === 'canvas')")
+    seen.until("mercer.panels().every(panel => panel.kind === 'canvas')")
     assert "drawn without it" in seen.page.locator(".notice").inner_text()
     seen.page.wait_for_timeout(200)
     picture = pixels(seen.page.screenshot(clip=seen.box()))

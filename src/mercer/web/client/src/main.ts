@@ -15,7 +15,7 @@ import { Panel, shorten } from "./panel";
 import { png } from "./picture";
 import { Store, autoOpacity, autoSize, rowsIn } from "./store";
 import { toolbar } from "./toolbar";
-import { WebGL } from "./webgl";
+import { WebGLRenderer } from "./webgl";
 
 const root = document.getElementById("page")!;
 
@@ -27,7 +27,7 @@ class Page {
   private readonly help = helpDialog();
   private panels: Panel[] = []; // those on the page
   private readonly made: Panel[] = [];
-  private shared: WebGL | null = null;
+  private webgl = false;
 
   constructor(private readonly store: Store) {
     const seen = matchMedia("(prefers-color-scheme: dark)");
@@ -164,15 +164,16 @@ class Page {
   private chosen = false;
 
   private newRenderer() {
-    return this.shared ? this.shared.renderer() : new CanvasRenderer();
+    return this.webgl ? new WebGLRenderer(() => this.fallBack("WebGL was lost; the maps are drawn without it now.")) : new CanvasRenderer();
   }
 
   async begin(): Promise<void> {
     if (!location.hash.includes("canvas")) {
       try {
-        this.shared = await WebGL.open(() => this.fallBack("WebGL was lost; the maps are drawn without it now."));
+        new WebGLRenderer(() => {}).destroy();
+        this.webgl = true;
       } catch {
-        this.shared = null; // no graphics card, a blocked one, or too old: Canvas 2D does it
+        this.webgl = false; // no graphics card, a blocked one, or too old: Canvas 2D does it
       }
     }
     performance.mark("mercer-webgl");
@@ -180,11 +181,11 @@ class Page {
     try {
       await this.drawAll();
     } catch (error) {
-      if (!this.shared) throw error;
+      if (!this.webgl) throw error;
       this.fallBack("WebGL failed here; the maps are drawn without it.");
       await this.drawAll();
     }
-    document.documentElement.dataset.drawn = this.shared ? "webgl" : "canvas";
+    document.documentElement.dataset.drawn = this.webgl ? "webgl" : "canvas";
     performance.mark("mercer-drawn");
   }
 
@@ -197,10 +198,8 @@ class Page {
   }
 
   private fallBack(text: string): void {
-    const { shared } = this;
-    this.shared = null;
+    this.webgl = false;
     for (const panel of this.panels) panel.setRenderer(new CanvasRenderer());
-    shared?.destroy();
     document.documentElement.dataset.drawn = "canvas";
     this.notice.textContent = text;
     this.notice.hidden = false;

@@ -1,160 +1,182 @@
-// Drawing with regl-scatterplot. It only draws here: its camera stands still, its canvas gets no events, and in place of
-// its index of points it is handed an empty one, for building that of a million points takes seconds.
+// Drawing with WebGL: one disc per point. Places go to the graphics card once; colours and states when they change.
+// The shaders are fixed texts, so that the page's policy need not allow code made from strings.
 
-import createScatterplot, { checkSupport, createRenderer, createSpatialIndex } from "regl-scatterplot";
-import { DIMMED, HIDDEN, type Renderer, type Scene, type Style } from "./renderer";
+import { DIMMED, type Renderer, SHOWN, type Scene, type Style } from "./renderer";
 import type { Size, View } from "./view";
 
-type Scatterplot = ReturnType<typeof createScatterplot>;
-type Shared = ReturnType<typeof createRenderer>;
+const VERTEX = `
+attribute vec2 place;
+attribute vec4 look; // red, green, blue and the state
+uniform vec2 middle, scale;
+uniform float state, size, opacity;
+uniform vec3 dimmed;
+varying vec4 colour;
+varying float radius;
+void main() {
+  float own = floor(look.a * 255.0 + 0.5);
+  // What another pass draws, or none, lies outside of everything that is seen.
+  gl_Position = own == state ? vec4((place - middle) * scale, 0.0, 1.0) : vec4(2.0, 2.0, 2.0, 1.0);
+  gl_PointSize = size + 1.0;
+  radius = 0.5 * size;
+  colour = vec4(own == ${DIMMED}.0 ? dimmed : look.rgb, opacity);
+}`;
+const FRAGMENT = `
+precision mediump float;
+varying vec4 colour;
+varying float radius;
+void main() {
+  float away = length(gl_PointCoord - 0.5) * (2.0 * radius + 1.0);
+  float cover = clamp(radius - away + 0.5, 0.0, 1.0) * colour.a;
+  if (cover < 0.004) discard;
+  gl_FragColor = vec4(colour.rgb * cover, cover);
+}`;
 
-const NORMAL = 0, PALE = 1; // the fourth value of a point: which size and opacity it has
-const FAR = 1e9;
-
-/** One WebGL context for all maps of the page; throws where there is none that is good enough. */
-export class WebGL {
-  private constructor(private readonly shared: Shared, private readonly nothing: ArrayBuffer) {}
-
-  static async open(onLost: () => void): Promise<WebGL> {
-    const probe = document.createElement("canvas").getContext("webgl");
-    if (!probe) throw new Error("WebGL is not available");
-    for (const name of ["OES_texture_float", "OES_element_index_uint", "WEBGL_color_buffer_float", "EXT_float_blend"]) {
-      if (!probe.getExtension(name)) throw new Error(`WebGL has no ${name}`);
-    }
-    probe.getExtension("WEBGL_lose_context")?.loseContext(); // browsers keep few contexts; give this one back
-    const shared = createRenderer();
-    if (!checkSupport(shared.regl, true)) throw new Error("WebGL lacks an extension");
-    shared.canvas.addEventListener("webglcontextlost", onLost, { once: true });
-    return new WebGL(shared, await createSpatialIndex([[FAR, FAR]]));
-  }
-
-  renderer(): Renderer {
-    return new WebGLRenderer(this.shared, this.nothing);
-  }
-
-  destroy(): void {
-    try {
-      this.shared.destroy();
-    } catch {
-      // a lost context cannot be tidied up
-    }
-  }
-}
-
-class WebGLRenderer implements Renderer {
+export class WebGLRenderer implements Renderer {
   readonly kind = "webgl";
   readonly canvas = document.createElement("canvas");
-  private readonly plot: Scatterplot;
+  private readonly gl: WebGLRenderingContext;
+  private readonly uniforms: Record<string, WebGLUniformLocation | null> = {};
+  private readonly places: WebGLBuffer;
+  private readonly looks: WebGLBuffer;
   private scene: Scene | null = null;
-  private points: number[][] = [];
-  private source: Float32Array | null = null;
-  private busy: Promise<void> | null = null;
+  private placed: Float32Array | null = null;
+  private ordered: Uint32Array | null = null;
   private stale = false;
-  private size: Size = { width: 1, height: 1 };
+  private view: { view: View; size: Size; style: Style } | null = null;
+  private frame = 0;
+  private waiting: (() => void)[] = [];
   private gone = false;
-  private look = ""; // size, opacity and colours that were set last: setting them again would draw once more
-  private colours: Scene["colours"] | null = null;
 
-  constructor(shared: Shared, private readonly nothing: ArrayBuffer) {
-    this.plot = createScatterplot({
-      renderer: shared,
-      canvas: this.canvas,
-      cameraIsFixed: true,
-      colorBy: "valueZ",
-      opacityBy: "valueW",
-      sizeBy: "valueW",
-      pointScaleMode: "constant",
-      deselectOnDblClick: false,
-      deselectOnEscape: false,
-      width: 1,
-      height: 1,
-    } as Parameters<typeof createScatterplot>[0]);
+  /** Throws where there is no WebGL that works. */
+  constructor(onLost: () => void) {
+    const gl = this.canvas.getContext("webgl", { alpha: false, antialias: false, depth: false, stencil: false });
+    if (!gl) throw new Error("WebGL is not available");
+    this.gl = gl;
+    const program = programOf(gl);
+    gl.useProgram(program);
+    for (const name of ["middle", "scale", "state", "size", "opacity", "dimmed"]) this.uniforms[name] = gl.getUniformLocation(program, name);
+    this.places = gl.createBuffer()!;
+    this.looks = gl.createBuffer()!;
+    gl.bindBuffer(gl.ARRAY_BUFFER, this.places);
+    this.attribute(program, "place", 2, gl.FLOAT, false);
+    gl.bindBuffer(gl.ARRAY_BUFFER, this.looks);
+    this.attribute(program, "look", 4, gl.UNSIGNED_BYTE, true);
+    gl.enable(gl.BLEND);
+    gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
+    this.canvas.addEventListener("webglcontextlost", () => {
+      if (!this.gone) onLost();
+    }, { once: true });
+  }
+
+  private attribute(program: WebGLProgram, name: string, width: number, type: number, normalised: boolean): void {
+    const at = this.gl.getAttribLocation(program, name);
+    this.gl.enableVertexAttribArray(at);
+    this.gl.vertexAttribPointer(at, width, type, normalised, 0, 0);
   }
 
   setScene(scene: Scene): void {
     this.scene = scene;
     this.stale = true;
-    void this.update();
+    this.schedule();
   }
 
   setView(view: View, size: Size, style: Style): void {
-    if (size.width !== this.size.width || size.height !== this.size.height) {
-      this.size = { ...size };
-      void this.plot.set({ width: size.width, height: size.height });
-    }
-    const look = `${style.size} ${style.opacity}`;
-    if (look !== this.look) {
-      this.look = look;
-      void this.plot.set({
-        pointSize: [style.size, 0.85 * style.size],
-        opacity: [style.opacity, 0.6 * style.opacity],
-      });
-    }
-    const k = (2 * view.scale) / size.height;
-    this.plot.view(Float32Array.of(k, 0, 0, 0, 0, k, 0, 0, 0, 0, 1, 0, -view.x * k, -view.y * k, 0, 1) as unknown as number[]);
+    this.view = { view, size, style };
+    this.schedule();
   }
 
-  async drawn(): Promise<void> {
-    if (this.busy || this.stale) return this.update();
-    await new Promise<void>((resolve) => {
-      this.plot.subscribe("draw", () => resolve(), 1);
-      this.plot.redraw();
+  drawn(): Promise<void> {
+    return new Promise((resolve) => {
+      this.waiting.push(resolve);
+      this.schedule();
     });
   }
 
   destroy(): void {
     this.gone = true;
-    try {
-      this.plot.destroy();
-    } catch {
-      // as above
-    }
+    cancelAnimationFrame(this.frame);
     this.canvas.remove();
+    this.gl.getExtension("WEBGL_lose_context")?.loseContext(); // browsers keep few contexts; give this one back
   }
 
-  /** Hands the points over; calls that come while one is being drawn are answered by one more at the end. */
-  private update(): Promise<void> {
-    if (this.busy) return this.busy;
-    this.busy = (async () => {
-      while (this.stale && !this.gone) {
-        this.stale = false;
-        await this.hand(this.scene!);
+  private schedule(): void {
+    if (!this.frame && !this.gone) this.frame = requestAnimationFrame(() => this.draw());
+  }
+
+  private draw(): void {
+    this.frame = 0;
+    if (this.gl.isContextLost()) return;
+    if (this.scene && this.view) {
+      if (this.stale) this.hand(this.scene);
+      this.stale = false;
+      const { view, size, style } = this.view;
+      this.render(this.scene, view, size, style);
+      if (this.waiting.length) this.gl.finish(); // "drawn" means seen, not merely asked for
+    }
+    for (const resolve of this.waiting.splice(0)) resolve();
+  }
+
+  /** Points in the order in which they are drawn. */
+  private hand({ x, y, codes, colours, states, order }: Scene): void {
+    const { gl } = this;
+    if (this.placed !== x || this.ordered !== order) {
+      const places = new Float32Array(2 * order.length);
+      for (let k = 0; k < order.length; k++) {
+        places[2 * k] = x[order[k]!]!;
+        places[2 * k + 1] = y[order[k]!]!;
       }
-    })().finally(() => {
-      this.busy = null;
-    });
-    return this.busy;
+      gl.bindBuffer(gl.ARRAY_BUFFER, this.places);
+      gl.bufferData(gl.ARRAY_BUFFER, places, gl.STATIC_DRAW);
+      this.placed = x;
+      this.ordered = order;
+    }
+    const flat = Uint8Array.from(colours.flatMap((colour) => [...colour]));
+    const looks = new Uint8Array(4 * order.length);
+    for (let k = 0; k < order.length; k++) {
+      const row = order[k]!, at = 3 * codes[row]!;
+      looks[4 * k] = flat[at]!;
+      looks[4 * k + 1] = flat[at + 1]!;
+      looks[4 * k + 2] = flat[at + 2]!;
+      looks[4 * k + 3] = states[row]!;
+    }
+    gl.bindBuffer(gl.ARRAY_BUFFER, this.looks);
+    gl.bufferData(gl.ARRAY_BUFFER, looks, gl.DYNAMIC_DRAW);
   }
 
-  private async hand(scene: Scene): Promise<void> {
-    const { colours, ground } = scene;
-    if (this.colours !== colours) {
-      this.colours = colours;
-      const shares = [...colours, ground.dimmed].map((colour) => [...colour.map((part) => part / 255), 1]);
-      void this.plot.set({ pointColor: shares as [number, number, number, number][] });
-    }
-    const options = { spatialIndex: this.nothing, zDataType: "categorical", wDataType: "categorical" } as const;
-    await this.plot.draw(this.arranged(scene), options);
-  }
-
-  /** The points that are to be seen, in the order in which they are drawn. */
-  private arranged(scene: Scene): number[][] {
-    const { x, y, codes, states, order, colours } = scene;
-    if (this.source !== x) {
-      this.points = new Array<number[]>(x.length);
-      for (let i = 0; i < x.length; i++) this.points[i] = [x[i]!, y[i]!, 0.5, 0.5];
-      this.source = x;
-    }
-    const pale: number[][] = [], bright: number[][] = [];
-    for (const i of order) {
-      const state = states[i]!;
-      if (state === HIDDEN) continue;
-      const point = this.points[i]!;
-      point[2] = state === DIMMED ? colours.length : codes[i]!;
-      point[3] = state === DIMMED ? PALE : NORMAL;
-      (state === DIMMED ? pale : bright).push(point);
-    }
-    const all = pale.length ? pale.concat(bright) : bright;
-    return all.length ? all : [[FAR, FAR, 0, 0]];
+  private render(scene: Scene, view: View, size: Size, style: Style): void {
+    const { gl, uniforms } = this;
+    const ratio = window.devicePixelRatio || 1;
+    const width = Math.max(1, Math.floor(size.width * ratio)), height = Math.max(1, Math.floor(size.height * ratio));
+    if (this.canvas.width !== width) this.canvas.width = width;
+    if (this.canvas.height !== height) this.canvas.height = height;
+    gl.viewport(0, 0, width, height);
+    const [r, g, b] = scene.ground.paper.map((part) => part / 255) as [number, number, number];
+    gl.clearColor(r, g, b, 1);
+    gl.clear(gl.COLOR_BUFFER_BIT);
+    gl.uniform2f(uniforms.middle!, view.x, view.y);
+    gl.uniform2f(uniforms.scale!, (2 * view.scale) / size.width, (2 * view.scale) / size.height);
+    gl.uniform3f(uniforms.dimmed!, ...(scene.ground.dimmed.map((part) => part / 255) as [number, number, number]));
+    const pass = (state: number, points: number, opacity: number): void => {
+      gl.uniform1f(uniforms.state!, state);
+      gl.uniform1f(uniforms.size!, points * ratio);
+      gl.uniform1f(uniforms.opacity!, opacity);
+      gl.drawArrays(gl.POINTS, 0, scene.order.length);
+    };
+    if (style.dimming) pass(DIMMED, 0.85 * style.size, 0.6 * style.opacity);
+    pass(SHOWN, style.size, style.opacity);
   }
 }
+
+function programOf(gl: WebGLRenderingContext): WebGLProgram {
+  const program = gl.createProgram();
+  for (const [kind, text] of [[gl.VERTEX_SHADER, VERTEX], [gl.FRAGMENT_SHADER, FRAGMENT]] as const) {
+    const shader = gl.createShader(kind)!;
+    gl.shaderSource(shader, text);
+    gl.compileShader(shader);
+    gl.attachShader(program!, shader);
+  }
+  gl.linkProgram(program!);
+  if (!gl.getProgramParameter(program!, gl.LINK_STATUS)) throw new Error("WebGL cannot compile the shaders of this page");
+  return program!;
+}
+

@@ -1,0 +1,175 @@
+// How dense a map is: counts on a grid, smoothed; its peaks, the clusters around them, and lines of equal density.
+
+import type { Box } from "./view";
+
+const SIDE = 128; // cells along each side
+const LEAST_WIDTH = 1.2, MOST_WIDTH = 8; // of the smoothing, in cells: less shows the grid, more blurs clusters into one
+const MARGIN = 16; // empty cells around the points, so that every line is closed
+const PROMINENT = 0.6; // a peak is one of its own if the saddle to a higher one is below this share of it
+
+export interface Peak { x: number; y: number; count: number; cell: number }
+
+export class Density {
+  readonly side = SIDE + 2 * MARGIN;
+  readonly values: Float32Array;
+  readonly total: number;
+  private readonly counts: Float32Array;
+  private readonly low: [number, number];
+  private readonly step: [number, number]; // map units per cell
+
+  constructor(private readonly x: Float32Array, private readonly y: Float32Array, box: Box, accept: (row: number) => boolean) {
+    const spanX = box.highX - box.lowX || 1, spanY = box.highY - box.lowY || 1;
+    this.step = [spanX / SIDE, spanY / SIDE];
+    this.low = [box.lowX - MARGIN * this.step[0], box.lowY - MARGIN * this.step[1]];
+    this.counts = new Float32Array(this.side * this.side);
+    let total = 0;
+    for (let i = 0; i < x.length; i++) {
+      if (!accept(i)) continue;
+      this.counts[this.cellOf(i)]!++;
+      total++;
+    }
+    this.total = total;
+    // Scott's rule for a cloud whose standard deviation is a quarter of its range, halved: maps have several clusters.
+    const width = Math.min(MOST_WIDTH, Math.max(LEAST_WIDTH, 0.125 * SIDE * Math.max(1, total) ** (-1 / 6)));
+    this.values = smoothed(this.counts, this.side, width);
+  }
+
+  cellOf(row: number): number {
+    const c = Math.min(SIDE - 1, Math.max(0, Math.floor((this.x[row]! - this.low[0]) / this.step[0] - MARGIN)));
+    const r = Math.min(SIDE - 1, Math.max(0, Math.floor((this.y[row]! - this.low[1]) / this.step[1] - MARGIN)));
+    return (r + MARGIN) * this.side + c + MARGIN;
+  }
+
+  place(cell: number): [number, number] {
+    return [this.low[0] + ((cell % this.side) + 0.5) * this.step[0], this.low[1] + (Math.floor(cell / this.side) + 0.5) * this.step[1]];
+  }
+
+  /** The density above which `share` of the points lie. */
+  level(share: number): number {
+    const sorted = this.values.filter((value) => value > 0).sort().reverse();
+    const wanted = share * sorted.reduce((sum, value) => sum + value, 0);
+    let sum = 0;
+    for (const value of sorted) if ((sum += value) >= wanted) return value;
+    return sorted.at(-1) ?? 0;
+  }
+
+  /** Segments x0, y0, x1, y1, … of the line on which the density is `level`, by marching squares. */
+  contour(level: number): Float32Array {
+    const { side, values } = this;
+    const out: number[] = [];
+    const at = (c: number, r: number): [number, number] => [this.low[0] + (c + 0.5) * this.step[0], this.low[1] + (r + 0.5) * this.step[1]];
+    for (let r = 0; r + 1 < side; r++) {
+      for (let c = 0; c + 1 < side; c++) {
+        const k = r * side + c;
+        const corners = [values[k]!, values[k + 1]!, values[k + side + 1]!, values[k + side]!] as const;
+        const code = corners.reduce((sum, value, bit) => sum | (value >= level ? 1 << bit : 0), 0);
+        if (code === 0 || code === 15) continue;
+        const cut = (edge: number): [number, number] => {
+          const a = corners[edge]!, b = corners[(edge + 1) % 4]!, t = (level - a) / (b - a);
+          return edge === 0 ? at(c + t, r) : edge === 1 ? at(c + 1, r + t) : edge === 2 ? at(c + 1 - t, r + 1) : at(c, r + 1 - t);
+        };
+        const crossed = [0, 1, 2, 3].filter((edge) => corners[edge]! >= level !== corners[(edge + 1) % 4]! >= level);
+        // Four crossings: the middle of the cell decides which corners belong together.
+        const turned = crossed.length === 4 && (corners.reduce((sum, value) => sum + value, 0) / 4 >= level) === (corners[0] >= level);
+        const pairs = crossed.length === 2 ? [crossed] : turned ? [[0, 1], [2, 3]] : [[3, 0], [1, 2]];
+        for (const [a, b] of pairs) out.push(...cut(a!), ...cut(b!));
+      }
+    }
+    return Float32Array.from(out);
+  }
+
+  /** Clusters: every cell climbs to a peak; peaks that hardly stand out from a higher one join it. The largest comes first. */
+  clusters(): { peaks: Peak[]; of: Int32Array } {
+    const { side, values, counts } = this;
+    const cells = Uint32Array.from(values.keys()).filter((cell) => values[cell]! > 0).sort((a, b) => values[b]! - values[a]! || a - b);
+    const parent = new Int32Array(values.length).fill(-1); // the peak's cell is its own parent
+    const root = (cell: number): number => {
+      while (parent[cell] !== cell) cell = parent[cell] = parent[parent[cell]!]!;
+      return cell;
+    };
+    const around = [-side - 1, -side, -side + 1, -1, 1, side - 1, side, side + 1];
+    for (const cell of cells) { // from the densest down: a cell that touches two clusters is the saddle between them
+      const near = [...new Set(around.map((d) => cell + d).filter((o) => o >= 0 && o < values.length && parent[o]! >= 0).map(root))];
+      if (!near.length) {
+        parent[cell] = cell;
+        continue;
+      }
+      near.sort((a, b) => values[b]! - values[a]! || a - b);
+      parent[cell] = near[0]!;
+      for (const lower of near.slice(1)) if (values[cell]! > PROMINENT * values[lower]!) parent[lower] = near[0]!;
+    }
+    const sizes = new Map<number, number>();
+    for (const cell of cells) if (counts[cell]) sizes.set(root(cell), (sizes.get(root(cell)) ?? 0) + counts[cell]!);
+    const least = Math.max(3, this.total / 500); // fewer points are no cluster but strays
+    const peaks = [...sizes].filter(([, count]) => count >= least).sort((a, b) => b[1] - a[1] || a[0] - b[0])
+      .map(([cell, count]) => ({ x: this.place(cell)[0], y: this.place(cell)[1], count, cell }));
+    const number = new Map(peaks.map((peak, k) => [peak.cell, k]));
+    const of = new Int32Array(values.length).fill(-1);
+    for (const cell of cells) of[cell] = number.get(root(cell)) ?? -1;
+    return { peaks, of };
+  }
+}
+
+/** Three running means, one after the other, are close to a Gaussian of standard deviation `width`. */
+export function smoothed(values: Float32Array, side: number, width: number): Float32Array {
+  const half = Math.max(1, Math.round((Math.sqrt(4 * width * width + 1) - 1) / 2));
+  let from = Float32Array.from(values), to = new Float32Array(values.length);
+  for (let pass = 0; pass < 3; pass++) {
+    for (const [along, across] of [[1, side], [side, 1]] as const) {
+      for (let line = 0; line < side; line++) {
+        let sum = 0;
+        for (let k = -half; k < side; k++) {
+          if (k + half < side) sum += from[line * across + (k + half) * along]!;
+          if (k - half - 1 >= 0) sum -= from[line * across + (k - half - 1) * along]!;
+          if (k >= 0) to[line * across + k * along] = Math.max(0, sum) / (2 * half + 1);
+        }
+      }
+      [from, to] = [to, from];
+    }
+  }
+  return from.map((value) => (value < 1e-6 ? 0 : value)); // what rounding leaves of nothing
+}
+
+/** Where each class is densest, up to `most` places per class; classes are codes below `classes`. */
+export function classPeaks(x: Float32Array, y: Float32Array, codes: ArrayLike<number>, classes: number, box: Box, accept: (row: number) => boolean, most = 3): { code: number; x: number; y: number; count: number; rank: number }[] {
+  const side = classes > 250 ? 24 : 48, cells = side * side;
+  const scaleX = side / (box.highX - box.lowX || 1), scaleY = side / (box.highY - box.lowY || 1);
+  const counts = new Float32Array(classes * cells), sumX = new Float32Array(classes * cells), sumY = new Float32Array(classes * cells);
+  for (let i = 0; i < x.length; i++) {
+    if (codes[i]! >= classes || !accept(i)) continue;
+    const c = Math.min(side - 1, Math.max(0, Math.floor((x[i]! - box.lowX) * scaleX)));
+    const r = Math.min(side - 1, Math.max(0, Math.floor((y[i]! - box.lowY) * scaleY)));
+    const at = codes[i]! * cells + r * side + c;
+    counts[at]!++;
+    sumX[at]! += x[i]!;
+    sumY[at]! += y[i]!;
+  }
+  const found = [];
+  for (let code = 0; code < classes; code++) {
+    const own = counts.subarray(code * cells, (code + 1) * cells);
+    const count = own.reduce((sum, value) => sum + value, 0);
+    if (!count) continue;
+    const dense = smoothed(own, side, 1);
+    const order = Array.from(dense.keys()).filter((cell) => dense[cell]! > 0).sort((a, b) => dense[b]! - dense[a]! || a - b);
+    const taken: number[] = [];
+    for (const cell of order) {
+      if (taken.length === most || dense[cell]! < 0.35 * dense[order[0]!]!) break; // lesser humps are not worth a name
+      const far = (other: number): boolean => Math.max(Math.abs((cell % side) - (other % side)), Math.abs(Math.floor(cell / side) - Math.floor(other / side))) > side / 6;
+      if (!taken.every(far)) continue;
+      taken.push(cell);
+      let [n, sx, sy] = [0, 0, 0]; // the mean of the points around the peak
+      for (let dr = -1; dr <= 1; dr++) {
+        for (let dc = -1; dc <= 1; dc++) {
+          const [c, r] = [(cell % side) + dc, Math.floor(cell / side) + dr];
+          if (c < 0 || r < 0 || c >= side || r >= side) continue;
+          const at = code * cells + r * side + c;
+          n += counts[at]!;
+          sx += sumX[at]!;
+          sy += sumY[at]!;
+        }
+      }
+      if (n > 0) found.push({ code, x: sx / n, y: sy / n, count, rank: taken.length - 1 });
+    }
+  }
+  return found.sort((a, b) => a.rank - b.rank || b.count - a.count || a.code - b.code);
+}
