@@ -102,7 +102,7 @@ def test_non_metric_stress_is_kruskals_and_its_disparities_rise():
 def test_only_the_order_of_dissimilarities_counts_for_non_metric_maps():
     D = cdist(IRIS[::3], IRIS[::3])
     start = RNG.standard_normal((len(D), 2))
-    # exp keeps order and ties; the first step reads values, so it is left out of the comparison by starting near the end
+    # expm1 keeps order and ties. The first step reads values, so both begin near the end.
     near = MDS(metric="precomputed", metric_mds=False, eps=1e-12, max_iter=1000).fit(D, init=start).embedding_
     a = MDS(metric="precomputed", metric_mds=False, eps=1e-12, max_iter=1000).fit(D, init=near)
     b = MDS(metric="precomputed", metric_mds=False, eps=1e-12, max_iter=1000).fit(np.expm1(D / 8), init=near)

@@ -1,10 +1,10 @@
 """The stress of a map and its gradient over all pairs of points, and monotone regression, as loops that numba compiles.
 
-A row meets the points after it in runs that stay in the first-level cache, so every pair is visited once and serves both
+A row meets the points after it in runs that stay in the first-level cache. Every pair is visited once and serves both
 of its points. Within a run sums are taken in the precision of the map, between runs in float64.
 
-Dissimilarities come as one flat array: those of row first + r with later rows begin at starts[r]. A square matrix and its
-condensed upper half are both of this form. Negative entries stand for pairs that are not known.
+Dissimilarities come as one flat array: those of row first + r with later rows begin at starts[r]. A square matrix and
+its condensed upper half are both of this form. Negative entries stand for pairs that are not known.
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ from mercer.cli.summary import (
     map_divergence,
     map_neighbors,
     map_repulsion,
+    map_stress,
     residual,
     solver,
     unexplained,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 HIDDEN = {
     *("kernel_params", "kernel_params_y", "metric_params", "fixed", "callbacks", "callback_every", "snapshots"),
     *("random_state", "n_jobs", "verbose", "copy", "copy_X"),
-    *("angle", "path_method"),
+    *("angle", "path_method", "dissimilarity"),
 }
 
 
@@ -54,6 +55,7 @@ class FitMethod(ABC):
     documented_by : the class whose docstring describes the parameters, if not the estimator
     limited_by_shape : whether the default number of components must not exceed the rows and columns of the table
     replaces : {"radius": "n_neighbors"} if a given radius switches the number of neighbours off
+    progress : what a fit reports as it goes on, if it does
     """
 
     name: str
@@ -67,6 +69,7 @@ class FitMethod(ABC):
     documented_by: str | None = None
     limited_by_shape: bool = False
     replaces: dict[str, str] = field(default_factory=dict)
+    progress: str = "KL"
 
     def load(self) -> Any:
         """The estimator's class."""
@@ -208,7 +211,7 @@ class NeighborMap(FitMethod):
     def fit(self, estimator: Any, arguments: tuple[Any, ...], update: Callable[..., None]) -> np.ndarray:
         import numpy as np
 
-        estimator.callbacks = lambda done, divergence, _: update(done, f"KL {divergence:.3f}")
+        estimator.callbacks = lambda done, value, _: update(done, f"{self.progress} {value:.4g}")
         coordinates = np.asarray(estimator.fit_transform(*arguments))
         estimator.callbacks = None
         return coordinates
@@ -297,6 +300,16 @@ METHODS: dict[str, FitMethod] = {
             describe=(fitted_kernel, solver, unexplained, residual),
             work="shortest paths from all rows, or from the landmarks, to {rows} rows",
             replaces={"radius": "n_neighbors"},
+        ),
+        NeighborMap(
+            "mds",
+            "MDS",
+            "mercer.estimators.mds",
+            "MDS",
+            "a map whose distances follow those of the table, or their order",
+            describe=(solver, map_stress),
+            work="up to {steps} steps, each of which visits {pairs} pairs of rows",
+            progress="stress",
         ),
         NeighborMap(
             "sne",

@@ -72,6 +72,11 @@ def map_divergence(model: Any) -> Line:
     return "map", f"KL {model.kl_divergence_:.4g} after {model.report_.steps} steps ({model.report_.ended})"
 
 
+def map_stress(model: Any) -> Line:
+    """The stress, as the fit has it, and how the steps ended."""
+    return "map", f"stress {model.stress_:.4g} after {model.n_iter_} steps ({model.report_.ended})"
+
+
 def map_repulsion(model: Any) -> Line:
     return "repulsion", model.report_.repulsion
 

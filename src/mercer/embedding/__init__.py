@@ -1,6 +1,6 @@
-"""SNE and t-SNE without the estimator: affinities of the data, repulsion between map points, and the descent.
+"""SNE, t-SNE and MDS without the estimators: what the data says of pairs, the loss of a map, and the descent.
 
-A map Y minimises KL(P ‖ Q). Read the modules in this order:
+A map Y of SNE or t-SNE minimises KL(P ‖ Q). Read the modules in this order:
 
     weighting        distances to the nearest neighbours become weights p_{j|i} (perplexity calibration)
     affinities       weights become the symmetric P, all that a map knows of the data
@@ -12,6 +12,15 @@ A map Y minimises KL(P ‖ Q). Read the modules in this order:
     initialisation   where the points begin
     descent          steps with momentum and gains;  z_order keeps near points near in memory
     placement        new rows in a finished map
+
+A map X of MDS minimises stress, Σ (δ − d(X))²:
+
+    dissimilarities      δ of all pairs, kept, in place or computed in every pass
+    monotone_regression  distances made to rise with δ, for non-metric scaling
+    stress               its value and gradient
+    landmark_start       where the points begin
+    majorization         Guttman transforms, hastened by past steps
+    trilateration        new rows in a finished map
 """
 
 from __future__ import annotations

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from mercer.backends import cpu
 from mercer.exceptions import DisconnectedGraphError
@@ -106,7 +108,7 @@ class Dissimilarities:
         return _row_blocks(self.n) if self._streams(exact) else _pieces(self.n)
 
     def read(self, rows: tuple[int, int], exact: bool = False) -> Block:
-        """The dissimilarities of a block of rows; `exact` reads those that were rounded to be kept from their source."""
+        """The dissimilarities of a block of rows; `exact` asks the source again where rounded ones are kept."""
         first, last = rows
         if not self._streams(exact):
             assert self.flat is not None and self.starts is not None
@@ -199,10 +201,8 @@ def refuse_bad_matrix(D: np.ndarray, *, missing: bool) -> None:
         )
 
 
-def _known_graph(flat: np.ndarray, n: int) -> Any:
+def _known_graph(flat: np.ndarray, n: int) -> sp.csr_array:
     """The known pairs as a sparse graph."""
-    import scipy.sparse as sp
-
     i, j = condensed_pairs(np.flatnonzero(flat >= 0), n)
     return sp.csr_array((np.ones(len(i), np.float32), (i, j)), shape=(n, n))
 
@@ -222,4 +222,4 @@ def _pieces(n: int) -> list[tuple[int, int]]:
     pairs = np.cumsum(np.arange(n - 1, 0, -1))
     edges = np.searchsorted(pairs, np.arange(1, _PIECES) * (pairs[-1] / _PIECES)) + 1
     cuts = np.unique(np.concatenate([[0], edges, [n]]))
-    return [(int(a), int(b)) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+    return [(int(a), int(b)) for a, b in pairwise(cuts)]

@@ -2,8 +2,8 @@
 
 The Guttman transform X − g/m never raises the stress, but it creeps: near a minimum each step leaves most of the way.
 Limited-memory BFGS takes the same quadratic as its first guess of the curvature and corrects it by the last ten steps.
-A trial that does not lower the stress is shortened, and after two failures a Guttman transform follows, so the stress of
-the map that is kept never rises. Each trial costs one evaluation: the same pass gives the stress and the gradient there.
+A trial that does not lower the stress is shortened. After two failures a Guttman transform follows, so the stress of
+the map that is kept never rises. Each trial costs one evaluation: one pass gives both the stress and the gradient.
 """
 
 from __future__ import annotations

@@ -52,10 +52,9 @@ class MonotoneRegression:
             distances[self.order] = self._fitted
             return distances
         chunks = [(a, min(a + _CHUNK, len(self.order))) for a in range(0, len(self.order), _CHUNK)]
-        move = {"n_jobs": self.n_jobs, "blas": False}
-        cpu.for_each(chunks, lambda part, _: loops.gather(distances, self.order, *part, self._fitted), **move)
+        cpu.for_each(chunks, lambda part, _: loops.gather(distances, self.order, *part, self._fitted), self.n_jobs)
         loops.pool_adjacent(self._fitted, self.ties)
-        cpu.for_each(chunks, lambda part, _: loops.scatter(self._fitted, self.order, *part, distances), **move)
+        cpu.for_each(chunks, lambda part, _: loops.scatter(self._fitted, self.order, *part, distances), self.n_jobs)
         return distances
 
     def curve(self) -> np.ndarray:

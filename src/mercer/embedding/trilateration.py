@@ -1,8 +1,8 @@
 """New points in a finished map, each by its dissimilarities to the fitted rows: the map's own points stay.
 
 y minimises Σ (δᵢ − ‖y − xᵢ‖)² over the fitted points xᵢ. It begins at the nearest row, or at the mean of the nearest
-few if that is better, and takes Newton steps. A step that does not lower the sum is replaced by the Guttman transform
-of one point, y − g/n, which never raises it. A fitted row of a converged map stays where it is.
+few if that is better, and takes Newton steps. A step that does not lower the sum is damped, in the end to the Guttman
+transform of one point, y − g/n, which never raises it. A fitted row of a converged map stays where it is.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 from mercer.backends import cpu
 
 _NEAREST = 8  # rows whose mean is tried as a start
-_STEPS = 100  # at most; Newton's method takes about six
+_STEPS = 100  # at most; Newton's method takes about ten
 _ENTRIES = 2**19  # differences that a thread holds at once
 _FLATTEST = 0.01  # of the Guttman transform's curvature: a step never goes further than a hundred of its steps
 _SETTLED = 1e-9  # a step that is shorter, relative to the size of the map, ends a row's steps
@@ -44,22 +44,21 @@ def _place(X: np.ndarray, delta: np.ndarray) -> np.ndarray:
     Y = _start(X, delta, w)
     value, g, H = _sums(Y, X, delta, w)
     count = w.sum(axis=1)
-    careful = np.zeros(len(Y), bool)  # rows whose last Newton step failed
+    damping = np.zeros(len(Y))  # what is added to the curvatures, as a share of those of the Guttman transform
     active = np.ones(len(Y), bool)
     tiny = _SETTLED * float(np.abs(X - X.mean(axis=0)).max(initial=0.0))
     for _ in range(_STEPS):
         rows = np.flatnonzero(active)
         if not len(rows):
             break
-        guttman = -g[rows] / count[rows, None]
-        step = np.where(careful[rows, None], guttman, _newton(g[rows], H[rows], count[rows]))
+        step = _newton(g[rows], H[rows], damping[rows] * count[rows], _FLATTEST * count[rows])
         trial = Y[rows] + step
         found = _sums(trial, X, delta[rows], w[rows])
         lower = found[0] < value[rows]
         good = rows[lower]
         Y[good], value[good], g[good], H[good] = trial[lower], found[0][lower], found[1][lower], found[2][lower]
-        settled = (lower & (np.linalg.norm(step, axis=1) <= tiny)) | (~lower & careful[rows])
-        careful[rows] = ~lower
+        settled = np.where(lower, np.linalg.norm(step, axis=1) <= tiny, damping[rows] >= 1)
+        damping[rows] = np.where(lower, damping[rows] / 4, np.clip(4 * damping[rows], _FLATTEST, 1.0))
         active[rows[settled]] = False
     return Y
 
@@ -89,9 +88,9 @@ def _sums(Y: np.ndarray, X: np.ndarray, delta: np.ndarray, w: np.ndarray) -> tup
     return value, g, H
 
 
-def _newton(g: np.ndarray, H: np.ndarray, count: np.ndarray) -> np.ndarray:
-    """−|H|⁻¹g: Newton's step, with curvatures made positive, so that it goes downhill everywhere."""
+def _newton(g: np.ndarray, H: np.ndarray, added: np.ndarray, least: np.ndarray) -> np.ndarray:
+    """−(|H| + added)⁻¹g: Newton's step, with curvatures made positive, so that it goes downhill everywhere."""
     values, vectors = np.linalg.eigh(H)
-    curvature = np.maximum(np.abs(values), _FLATTEST * count[:, None])
+    curvature = np.maximum(np.abs(values) + added[:, None], least[:, None])
     along = np.einsum("mcb,mc->mb", vectors, g) / curvature
     return -np.einsum("mcb,mb->mc", vectors, along)

@@ -27,6 +27,7 @@ from mercer.estimators.pca import PCA
 from mercer.exceptions import MercerWarning, NotConvergedWarning, warn
 from mercer.fit_report import Report
 from mercer.footprints import stress_map
+from mercer.graph.connectivity import connected
 from mercer.graph.nearest_neighbors import build_index
 from mercer.kernels import Kernel
 from mercer.linalg.eigen import SMALL
@@ -242,7 +243,7 @@ class MDS(Estimator):
             ended=best.ended,
             seconds=time.perf_counter() - started,
         )
-        self.embedding_ = self.embedding_.astype(dtype, copy=False)
+        self.embedding_: np.ndarray = self.embedding_.astype(dtype, copy=False)
         self._warn_of_the_end(best)
         return self.embedding_
 
@@ -290,7 +291,8 @@ class MDS(Estimator):
         """X, checked; `_index` or `_given` is set to what new rows are compared with."""
         self._refuse_foreign(X)
         metric = self._metric()
-        self._index = self._given = None
+        self._index: Any = None
+        self._given: Any = None
         if isinstance(metric, Kernel) and metric.accepts == "strings":
             return self._strings(X, 2)
         if not self._precomputed():
@@ -600,8 +602,6 @@ def _given_start(init: Any, n: int) -> np.ndarray:
 
 
 def _refuse_unlinked(weights: np.ndarray) -> None:
-    from mercer.graph.connectivity import connected
-
     count, _ = connected(sp.csr_array(weights > 0))
     if count > 1:
         raise ValueError(
