@@ -23,6 +23,7 @@ from sklearn.preprocessing import StandardScaler, scale
 
 from mercer import KernelPCA
 from mercer.exceptions import MercerWarning, UncertainScoresWarning
+from mercer.testing.spectra import rotated
 
 SOLVERS = ("dense", "lanczos", "arpack", "krylov", "randomized", "power", "rpcholesky")
 STREAMED = 2100  # rows from which the matrix is streamed
@@ -211,3 +212,15 @@ def test_a_pipeline_that_standardises_the_scores_predicts_as_with_scikit_learn()
         for each in (KernelPCA, SklearnKernelPCA)
     ]
     assert abs(scores[0] - scores[1]) <= 0.02  # a few of 500 rows: components near 1e-12 γ₁ are rounding in both
+
+
+@pytest.mark.parametrize("tol", [0.0, 1e-8, 1e-6, 1e-4])
+def test_a_coarse_tolerance_still_leaves_small_components_certain(tol):
+    """Residuals keep to tol beside γ₁, and to a tenth of what raises a warning, 1e-3, beside their own γ."""
+    K = rotated(10.0 ** (-np.arange(150) / 3.0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UncertainScoresWarning)
+        model = KernelPCA(15, kernel="precomputed", eigen_solver="lanczos", tol=tol).fit(K)
+    rounding = 100 * 150 * np.finfo(np.float64).eps * model.eigenvalues_[0]
+    assert np.all(model.residuals_ <= (tol or 1e-10) * model.eigenvalues_[0] + rounding)
+    assert np.all(model.residuals_ <= max(1e-6, min(100 * tol, 1e-3)) * model.eigenvalues_ + rounding)

@@ -224,9 +224,12 @@ def _compiled() -> Any:
 
 
 def product(M: np.ndarray, V: np.ndarray) -> np.ndarray:
-    """M V for a symmetric matrix that is stored. For a few columns memory is the limit, and symv reads half of M."""
+    """M V for a symmetric matrix that is stored, laid out as V is.
+
+    For a few columns memory is the limit, and symv reads half of M.
+    """
     if V.shape[1] > 4 or M.dtype != V.dtype or M.dtype.char not in _SYMV:
-        return M @ V
+        return (V.T @ M).T if V.flags.f_contiguous else M @ V
     times, out = single_products(M), np.empty(V.shape, M.dtype)
     for column in range(V.shape[1]):
         out[:, column] = times(V[:, column])

@@ -33,6 +33,7 @@ from mercer.random_state import generator_from
 SOLVERS = ("auto", "dense", "lanczos", "krylov", "arpack", "randomized", "power")
 SMALL = 2048  # n up to which the matrix is formed whole: it fits the cache, and one thread is as fast as two
 _RESTARTS = 300  # of ARPACK: clusters of eigenvalues that need more, the block method finds in a fraction of the time
+_BLOCK = 2**20  # entries that are worked on at a time where a whole matrix would only cost memory
 DENSE_BELOW = 400  # n at which LAPACK on the whole matrix is still as fast as a block method
 
 
@@ -141,7 +142,11 @@ def certify(found: _Found, tol: float, solver: str, reason: str) -> Eigenpairs:
 
 
 def residual_norms(A: Operator, product: Any, vectors: Any, values: np.ndarray) -> np.ndarray:
-    return column_norms(product - vectors * beside(values, vectors), A.xp)
+    """‖A v − θ v‖ of each column from the product A V, a few columns at a time: a copy of a large matrix takes time."""
+    k, step = len(values), max(4, _BLOCK // A.n)
+    cuts = [slice(start, min(start + step, k)) for start in range(0, k, step)]
+    parts = [column_norms(product[:, cut] - vectors[:, cut] * beside(values[cut], vectors), A.xp) for cut in cuts]
+    return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
 
 def _dense(A: Operator, k: int, rng: np.random.Generator) -> _Found:

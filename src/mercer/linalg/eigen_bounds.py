@@ -76,9 +76,10 @@ def error_bounds(
     rounding = n**0.5 * float(np.finfo(np.float64).eps) * largest_of(values)
     if not converged or not len(values):
         return residuals + rounding
-    gaps = np.abs(values[:, None] - values[None, :]) - residuals[None, :]  # row i: from θᵢ to every interval
-    np.fill_diagonal(gaps, np.inf)
-    gap = gaps.min(axis=1, initial=np.inf)
+    # From θᵢ to the lowest end of an interval above it, and to the highest end of one below: no k × k matrix is needed.
+    above = np.append(np.inf, np.minimum.accumulate(values - residuals)[:-1]) - values
+    below = values - np.append(np.maximum.accumulate((values + residuals)[::-1])[::-1][1:], -np.inf)
+    gap = np.minimum(above, below)
     if rest is None:
         gap[-1] = 0.0
     else:

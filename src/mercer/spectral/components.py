@@ -445,11 +445,14 @@ def _expansion(
     """
     xp, n = A.xp, A.n
     inverse = np.where(values > 0, 1 / np.sqrt(np.where(values > 0, values, 1.0)), 0.0)
-    alphas = (vectors - xp.mean(vectors, axis=0)) * beside(inverse, vectors)
+    k = vectors.shape[1]
+    alphas = xp.empty((n, k + 1), dtype=vectors.dtype, **placement(vectors))  # filled in place: it may be as large as K
+    alphas[:, :k] = vectors - xp.mean(vectors, axis=0)
+    alphas[:, :k] *= beside(inverse, vectors)
+    alphas[:, k] = 1.0 / n
     means = A.row_sums() / n  # what each sample has in common with the mean: K1/n
     # 1ᵀα = 0, so the mean of the means may be taken off first: fewer digits cancel in the sum.
-    offset = xp.sum(xp.astype(alphas, means.dtype) * (means - xp.mean(means))[:, None], axis=0)
-    alphas = xp.concat([alphas, xp.full((n, 1), 1.0 / n, dtype=alphas.dtype, **placement(alphas))], axis=1)
+    offset = (means - xp.mean(means)) @ xp.astype(alphas[:, :k], means.dtype, copy=False)
     offset = xp.concat([offset, xp.zeros((1,), dtype=offset.dtype, **placement(offset))])
     return _in_enough_precision(kernel, X, (alphas, offset), values, residuals, A, settings)
 
