@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.validation import _get_feature_names, check_array, column_or_1d
+from sklearn.utils.validation import check_array, column_or_1d
 
 from mercer.backends import adopt, is_foreign, namespace, to_numpy
 from mercer.estimators.base import FLOATS
@@ -39,8 +39,8 @@ def read_samples(X: Any, kernel: Kernel | None = None, *, least: int = 2) -> Any
 
 def column_names(X: Any) -> Sequence[str]:
     """The names of the columns of a data frame, if all are text; else none."""
-    names = _get_feature_names(X)
-    return () if names is None else names
+    names = list(getattr(X, "columns", ()))
+    return names if all(isinstance(name, str) for name in names) else ()
 
 
 def _check_foreign(X: Any) -> Any:
