@@ -75,7 +75,7 @@ def _instant(text: str, unit: Any) -> np.datetime64:
     """A date in UTC. ValueError if it does not exist, or does not fit into 64 bits of this unit."""
     zone = re.search(rf"{_ZONE}\s*$", text) if ":" in text else None
     plain = (text[: zone.start()] if zone else text).strip().replace(",", ".").replace(" ", "T")
-    found = np.datetime64(plain, unit)
+    found: Any = np.datetime64(plain, unit)
     if np.datetime_as_string(found)[:10] != plain[:10]:
         raise ValueError(f"{text} does not fit into 64 bits of unit {unit}")
     if zone is None or zone[0].strip() == "Z":
