@@ -1,15 +1,19 @@
-"""Run the command on bad tables with bad options: every failure must be one line and a documented exit status.
+"""Run the command on messy and on bad tables: whatever it answers must be short, and a documented exit status.
 
     PYTHONPATH=src python scripts/fuzz_command.py 500            in processes of their own, in terminals of three widths
     PYTHONPATH=src python scripts/fuzz_command.py 5 --seed 12    others
 
-Each run takes a small table, spoils it in one or two ways, and calls a verb with a few options, some of them wrong.
-A traceback, an abort, an unknown status, an error of several lines or a file left behind by a failed run is a defect.
+Half of the runs take a messy table that can be read (gaps, odd names, another delimiter, encoding, format or width)
+with options that suit it: they must succeed. The others spoil a small table in one or two ways, and call a verb with a
+few options, some of them wrong. A traceback, an abort, an unknown status, a refusal of a readable table, an error of
+more than one line, or a file left behind by a failed run is a defect. So is a message too long to be read at a glance.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
+import json
 import os
 import random
 import shlex
@@ -25,6 +29,7 @@ import mercer
 SOURCES = str(Path(mercer.__file__).parents[1])
 COMMAND = "from mercer.cli.main import main; main(prog_name='mercer')"
 STATUSES = (0, 1, 2, 3, 4, 5)
+LONGEST = 400  # letters of a message: it says what is wrong, where, and what to do
 WIDTHS = (40, 80, 120)
 CELLS = [
     "",
@@ -54,6 +59,7 @@ GOOD = [
     *("--seed 7", "--jobs 1", "--n-components 1", "--dry-run", "--page-columns none", "--report page.html"),
     *("--save m.mercer", "-o c.parquet", "-o c.csv", "--quiet"),
 ]
+HARMLESS = ["--scale standard", "--scale robust", "--seed 7", "--jobs 1", "--n-components 1", "--quiet", "--rows 10"]
 BAD = [
     *("--label none", "--drop a,b,c", "--columns a,a", "--impute guess", "--scale huge", "--dtype int", "--seed -1"),
     *(
@@ -98,6 +104,70 @@ def table(rng: random.Random) -> bytes:
     return content[: rng.randrange(len(content) + 1)] if rng.random() < 0.1 else content
 
 
+def messy_table(rng: random.Random) -> tuple[str, bytes, list[str]]:
+    """A table that people would call messy and that can be read: its name, its bytes, and options that it needs."""
+    n, names = rng.choice([12, 30, 60]), ["a", "b", "größe, cm", "d e", "kind", "day"]
+    rng.shuffle(names)
+    rows = []
+    for i in range(n):
+        made = {name: f"{rng.gauss(0, 1):.{rng.randint(1, 12)}g}" for name in names}
+        made |= {"kind": rng.choice(["x", "y", "=z", "ü"]), "day": f"2024-{1 + i % 12:02d}-{1 + i % 28:02d}"}
+        rows.append([made[name] for name in names])
+    options = ["--encode", rng.choice(["onehot", "drop", "ordinal"])] if rng.random() < 0.5 else ["--label", "kind"]
+    options += ["--keep", "day"]
+    if rng.random() < 0.5:  # gaps, in ways that files have them
+        for _ in range(rng.randint(1, n // 4)):
+            places = [j for j, name in enumerate(names) if name not in ("kind", "day")]
+            rng.choice(rows)[rng.choice(places)] = rng.choice(["", "NA", "nan", "?", "-", "null"])
+        options += ["--impute", rng.choice(["mean", "median", "zero"])]
+    if rng.random() < 0.3:
+        names.insert(0, "")  # the index of pandas
+        rows = [[str(i), *row] for i, row in enumerate(rows)]
+    header = rng.random() < 0.9
+    if not header:
+        names = [f"x{j}" for j in range(1, len(names) + 1)]
+        place = {"kind": None, "day": None}
+        for j, cell in enumerate(rows[0]):
+            place["day" if cell.startswith("2024-") else "kind" if cell in ("x", "y", "=z", "ü") else ""] = names[j]
+        options = [str(place.get(word, word)) for word in options] + ["--no-header"]
+    if rng.random() < 0.15 and header:
+        lines = [json.dumps(dict(zip(names, map(_json_cell, row), strict=True))) for row in rows]
+        return "t.jsonl", "\n".join(lines).encode(), options
+    delimiter = rng.choice([",", ";", "\t", "|"])
+    if delimiter == ";" and rng.random() < 0.5 and not any("e" in cell for row in rows for cell in row):
+        rows = [[cell.replace(".", ",") for cell in row] for row in rows]
+    lines = [delimiter.join(_quoted(cell, delimiter) for cell in row) for row in ([names] if header else []) + rows]
+    if rng.random() < 0.2:
+        lines[:0] = ["# made by hand", ""]
+    encoding = rng.choice(["utf-8", "utf-8-sig", "latin-1", "utf-16"])
+    content = rng.choice(["\n", "\r\n"]).join([*lines, *([""] * rng.randint(0, 2))]).encode(encoding)
+    return ("t.csv.gz", gzip.compress(content), options) if rng.random() < 0.2 else ("t.csv", content, options)
+
+
+def _json_cell(cell: str) -> object:
+    try:
+        return float(cell) if cell not in ("nan", "") else None
+    except ValueError:
+        return cell if cell not in ("NA", "?", "-", "null") else None
+
+
+def _quoted(cell: str, delimiter: str) -> str:
+    return f'"{cell}"' if delimiter in cell or cell.startswith("#") else cell
+
+
+def messy_words(rng: random.Random, name: str, needed: list[str]) -> list[str]:
+    """A command line that suits a messy table. It must succeed."""
+    extra = shlex.split(" ".join(rng.sample(HARMLESS, rng.randint(0, 3))))
+    if rng.random() < 0.25:
+        reading = [word for word in needed if word == "--no-header"]
+        return ["inspect", name, *reading, *rng.choice([[], ["--json"]])]
+    if rng.random() < 0.25 and "--label" in needed:
+        return ["compare", name, "--methods", ",".join(rng.sample(METHODS[:4], 2)), *needed, *extra]
+    method = rng.choice(["pca", "kpca", "isomap", "auto", *(["kda"] if "--label" in needed else [])])
+    outputs = rng.choice([[], ["-o", "c.csv"], ["-o", "c.parquet", "--save", "m.mercer"], ["--report", "p.html"]])
+    return ["fit", name, "-m", method, *needed, *extra, *outputs]
+
+
 def words(rng: random.Random) -> list[str]:
     verb = rng.choice(VERBS)
     options = rng.sample(GOOD, rng.randint(0, 4)) + (rng.sample(BAD, 1) if rng.random() < 0.4 else [])
@@ -117,15 +187,20 @@ def complaint(seed: int) -> tuple[str, str]:
     """How a run ended, and what is wrong with that: empty if nothing is."""
     rng = random.Random(seed)
     with tempfile.TemporaryDirectory() as folder:
-        content, line = table(rng), words(rng)
-        Path(folder, "t.csv").write_bytes(content)
+        readable = seed % 2 == 0
+        if readable:
+            name, content, needed = messy_table(rng)
+            line = messy_words(rng, name, needed)
+        else:
+            name, content, line = "t.csv", table(rng), words(rng)
+        Path(folder, name).write_bytes(content)
         environment = os.environ | {"COLUMNS": str(rng.choice(WIDTHS)), "PYTHONPATH": SOURCES, "OMP_NUM_THREADS": "1"}
         done = subprocess.run(
             [sys.executable, "-c", COMMAND, *line],
             cwd=folder, env=environment, capture_output=True, timeout=300, stdin=subprocess.DEVNULL,
         )  # fmt: skip
         said = done.stderr.decode("utf-8", "replace")
-        left = {path.name for path in Path(folder).iterdir()} - {"t.csv"}
+        left = {path.name for path in Path(folder).iterdir()} - {name}
     errors = [each for each in said.splitlines() if not each.startswith(("mercer: note:", "mercer: warning:"))]
     wrong = []
     if done.returncode not in STATUSES:
@@ -134,6 +209,10 @@ def complaint(seed: int) -> tuple[str, str]:
         wrong.append("a traceback")
     if done.returncode and (len(errors) != 1 or not errors[0].startswith("mercer: ")):
         wrong.append(f"{len(errors)} lines of error")
+    if readable and done.returncode:
+        wrong.append("a readable table refused")
+    if any(len(each) > LONGEST for each in said.splitlines()):
+        wrong.append("a message that is too long")
     if done.returncode and left:
         wrong.append(f"left {sorted(left)}")
     text = f"seed {seed}: mercer {shlex.join(line)}: {', '.join(wrong)}\n{said[-600:]}" if wrong else ""

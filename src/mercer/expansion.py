@@ -14,6 +14,7 @@ from mercer.kernels.gradients import gradient_sum, refuse_kinks
 from mercer.kernels.kernel import Kernel, Points
 from mercer.kernels.kernel_fields import bound_kernel, refuse_unsuited
 from mercer.models.fields import THREADS, SavedRecord, floats, samples
+from mercer.progress import phase
 
 
 class KernelExpansion:
@@ -93,7 +94,8 @@ class KernelExpansion:
                     total = total + self.kernel.tile(part, old[column], buffer) @ self.coefs[column, :]
             out[run, :] = total
 
-        backend.for_each(rows, work, self.n_jobs)
+        with phase("placing rows"):
+            backend.for_each(rows, work, self.n_jobs)
         if not bool(xp.all(xp.isfinite(out))):
             raise ValueError(
                 f"{self.kernel!r} overflows between some of these rows and the fitted ones; scale them as the fitted "

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mercer.cli.console import spoken
+from mercer.cli.console import ProgressLine, spoken
 from mercer.tables.table import write_table
 
 
@@ -62,3 +62,17 @@ def test_warnings_are_one_line_each(shell):
     write_table("flat.csv", {"a": np.ones(30), "b": np.arange(30.0) / 7})
     lines = shell("fit", "flat.csv", "-m", "pca", "--n-components", "2", "-o", "c.csv", "-q").stderr.splitlines()
     assert all(line.startswith("mercer: ") for line in lines)
+
+
+def test_time_left_is_the_rest_at_the_speed_so_far():
+    line = ProgressLine("Isomap", None)
+    line.phase("shortest paths", 0, 100, "")
+    line.phase("shortest paths", 20, 100, "")
+    assert line.left(line.started + 10) == 40  # 20 in 10 seconds, 80 to go
+    assert line.text(line.started + 10) == "Isomap: shortest paths 20%, 40 s left"
+    line.phase("pass 1 over all pairs", 0, 8, "residual 1e-03")
+    assert line.left(line.started + 10) is None  # a new phase has no speed yet
+    steps = ProgressLine("t-SNE", 1000)
+    steps.step(600, "KL 1.5")  # a resumed map begins here
+    steps.step(700, "KL 1.4")
+    assert round(steps.left(steps.started + 5), 9) == 15

@@ -29,7 +29,8 @@ def test_without_outputs_coordinates_go_to_stdout(shell):
 
 def test_columns_of_the_page_are_read_for_it(shell):
     found = request(*FLOWERS, "--keep", "m0", "--page-columns", "m1,m0")
-    assert found.choice["keep"] == ("m0", "m1") and found.page_columns == ("m1", "m0")
+    assert found.choice["keep"] == ("m0",) and found.choice["show"] == ("m1", "m0")
+    assert found.page_columns == ("m1", "m0")
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ from threadpoolctl import ThreadpoolController
 
 from mercer.backends import generic
 from mercer.memory import available_bytes
+from mercer.progress import counter
 
 TILE = 1024
 _COMPILED_ABOVE = 2**19  # entries in a tile above which numba earns the time it takes to load
@@ -181,11 +182,15 @@ def for_each(
     """
     jobs = list(jobs)
     threads = min(workers(n_jobs), len(jobs))
-    if threads <= 1 or getattr(_inside, "job", False):
+    inside = getattr(_inside, "job", False)
+    done_one = None if inside else counter(len(jobs))
+    if threads <= 1 or inside:
         # Kernel values may underflow to zero. Whether NumPy then reports their product depends on the processor.
         with np.errstate(under="ignore"):
             for job in jobs:
                 work(job, 0)
+                if done_one is not None:
+                    done_one()
         return
 
     stopped = Event()
@@ -197,6 +202,8 @@ def for_each(
                 if stopped.is_set():
                     return
                 work(job, slot)
+                if done_one is not None:
+                    done_one()
         finally:
             _inside.job = False
 

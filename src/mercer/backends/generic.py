@@ -8,6 +8,7 @@ from typing import Any
 
 from mercer.backends import namespace
 from mercer.memory import available_bytes
+from mercer.progress import counter
 
 TILE = 1024  # rows and columns of a tile
 FUSED: dict[str, Callable[..., Any]] = {}  # name of a kernel -> a function that computes distance and profile at once
@@ -25,8 +26,12 @@ def free_bytes(X: Any) -> int:
 
 def for_each(jobs: Iterable[Any], work: Callable[[Any, int], None], n_jobs: int | None = None) -> None:
     """Call work(job, slot) for each job. Jobs with the same slot never overlap, so a slot can own a buffer."""
+    jobs = list(jobs)
+    done_one = counter(len(jobs))
     for job in jobs:
         work(job, 0)
+        if done_one is not None:
+            done_one()
 
 
 def one_thread() -> AbstractContextManager[Any]:

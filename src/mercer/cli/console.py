@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from typing import Any
 import click
 
 from mercer.cli.wording import in_options
+from mercer.progress import listening
 
 FAINT, WARN = "bright_black", "yellow"
 
@@ -51,34 +53,85 @@ class Console:
 
     @contextmanager
     def working(self, what: str, total: int | None = None) -> Iterator[Callable[..., None]]:
-        """Show progress while the block runs, on a terminal only. Yields update(done, note)."""
+        """Show progress while the block runs, on a terminal only. Yields update(done, note).
+
+        total : how many steps `update` counts. Phases that a computation names are counted without it.
+        """
         # A second bar inside a first one would garble both, so only the outer one is drawn.
         if self.quiet or self._busy or not sys.stderr.isatty():
             yield lambda done=None, note="": None
             return
         self._busy = True
         try:
-            with _progress_bar(what, total) as update:
-                yield update
+            with _progress_bar(what, total) as bar, listening(bar.phase):
+                yield bar.step
         finally:
             self._busy = False
 
 
-@contextmanager
-def _progress_bar(what: str, total: int | None) -> Iterator[Callable[..., None]]:
-    from rich.console import Console as Terminal
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+class ProgressLine:
+    """One line of progress: what is done, its phase, how much of that is done, and how long it will still take.
 
-    bar = [BarColumn(24), TextColumn("{task.completed}/{task.total}")] if total else []
-    rest = [TextColumn("[bright_black]{task.fields[note]}"), TimeElapsedColumn()]
-    columns = [SpinnerColumn(), TextColumn("{task.description}"), *bar, *rest]
-    if total:
-        columns += [TextColumn("[bright_black]left"), TimeRemainingColumn()]
-    with Progress(*columns, console=Terminal(stderr=True), transient=True) as progress:
-        task = progress.add_task(what, total=total, note="")
+    >>> line = ProgressLine("PCA", None)
+    >>> line.phase("neighbours", 5, 20, ""); line.text(10.0)
+    'PCA: neighbours 25%'
+    >>> line.step(30, "KL 1.2"); line.text(10.0)
+    'PCA, KL 1.2'
+    """
+
+    def __init__(self, what: str, total: int | None) -> None:
+        self.what, self.total, self.note = what, total, ""
+        self.name, self.share, self.started = "", 0.0, 0.0
+
+    def step(self, done: int = 0, note: str = "") -> None:
+        """After a step that the caller counts."""
+        if self.name or not self.started:
+            self.name, self.started = "", time.monotonic()
+            self.first = done
+        self.share = done / self.total if self.total else 0.0
+        self.note = note if not self.total else ", ".join(filter(None, [f"step {done:,} of {self.total:,}", note]))
+
+    def phase(self, name: str, done: int, total: int, note: str) -> None:
+        """After a job of a phase that a computation names. Called from any thread, and often."""
+        if name != self.name or done == 0:
+            self.name, self.started = name, time.monotonic()
+            self.first = 0
+        self.share, self.note = done / max(1, total), note
+
+    def left(self, now: float) -> float | None:
+        """Seconds that this phase, or all steps, will still take at the speed so far; None while it is unknown."""
+        begun = self.first / self.total if self.total and not self.name else 0.0
+        if not self.started or self.share <= begun or now - self.started < 1:
+            return None
+        return (now - self.started) * (1 - self.share) / (self.share - begun)
+
+    def text(self, now: float) -> str:
+        said = f"{self.what}: {self.name}" if self.name else self.what
+        said += f" {self.share:.0%}" if self.name or (self.total and self.share) else ""
+        left = self.left(now)
+        # Seconds would flicker, and no one plans by them.
+        spare = "" if left is None else f"{spoken(max(1.0, round(left)))} left"
+        return ", ".join(filter(None, [said, spare, self.note]))
+
+
+@contextmanager
+def _progress_bar(what: str, total: int | None) -> Iterator[ProgressLine]:
+    from rich.console import Console as Terminal
+    from rich.progress import Progress, ProgressColumn, SpinnerColumn, TimeElapsedColumn
+    from rich.text import Text
+
+    line = ProgressLine(what, total)
+
+    class Told(ProgressColumn):
+        def render(self, task: Any) -> Text:
+            return Text(line.text(time.monotonic()), no_wrap=True, overflow="ellipsis")
+
+    terminal = Terminal(stderr=True)
+    with Progress(SpinnerColumn(), TimeElapsedColumn(), Told(), console=terminal, transient=True) as progress:
+        progress.add_task(what, total=None)
         _live.append(progress)
         try:
-            yield lambda done=None, note="": progress.update(task, completed=done, note=note)
+            yield line
         finally:
             _live.remove(progress)
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from mercer.cli.completion import install_completion
 from mercer.cli.console import one_line_warnings, printable
 from mercer.cli.errors import EXIT_CODES, Failure, explain
 from mercer.cli.options import unknown
@@ -100,6 +101,14 @@ class ClosedStdout(io.StringIO):
     epilog=EXIT_CODES,
 )
 @click.version_option(package_name="mercer", message="mercer %(version)s")
+@click.option(
+    "--install-completion",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=install_completion,
+    help="Have bash, zsh or fish complete verbs and options.",
+)
 @click.pass_context
 def main(context: click.Context) -> None:
     """\b

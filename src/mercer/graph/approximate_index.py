@@ -20,6 +20,7 @@ from mercer.graph.neighbor_index import NeighborIndex, Neighbors
 from mercer.graph.tile_index import TileIndex, kernels, new_state
 from mercer.graph.tile_rows import ExactRows, RoundedRows, exact_rows, products, rounded_rows
 from mercer.models.fields import SavedRecord, instance_of, integers
+from mercer.progress import phase
 from mercer.random_state import generator_from
 
 AIM = 0.98  # share of the true neighbours that the searched cells should hold
@@ -189,7 +190,8 @@ class ApproximateIndex(NeighborIndex):
             compiled.finish(part, k, state, *pairs, *found)
             places[part], squares[part] = found
 
-        backend_of(squares).for_each(_by_cell(labels), work, self.n_jobs)
+        with phase("neighbours"):
+            backend_of(squares).for_each(_by_cell(labels), work, self.n_jobs)
         return places, squares
 
 

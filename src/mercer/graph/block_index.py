@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from mercer.backends import backend_of, slices
 from mercer.graph.neighbor_index import NeighborIndex, Neighbors, closest_of_each, graph_of_pairs, refuse_too_many_pairs
+from mercer.progress import phase
 
 _ENTRIES = 2**21  # distances that a thread holds at once: 16 MB
 _PAIRS = 16  # pairs whose distances are taken from a table of all their rows, for a metric without a better way
@@ -42,7 +43,8 @@ class BlockIndex(NeighborIndex):
             _hide(D, own[run])
             indices[run], distances[run] = smallest(D, k)
 
-        backend_of(distances).for_each(self.row_runs(len(own)), work, self.n_jobs)
+        with phase("neighbours"):
+            backend_of(distances).for_each(self.row_runs(len(own)), work, self.n_jobs)
         return Neighbors(indices, distances, self.method)
 
     def pairs_within(self, Y: Any, radius: float) -> sp.csr_array:

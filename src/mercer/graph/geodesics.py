@@ -26,6 +26,7 @@ import scipy.sparse as sp
 from mercer.backends import cpu
 from mercer.linalg.inner import power_of_two
 from mercer.models.fields import THREADS, Mismatch, SavedRecord, one_of, sparse
+from mercer.progress import phase
 
 _UNEVEN = 30  # times the median distance: if the longest is longer, float32 would lose the shorter ones
 _FAR_APART = 64  # n/m above which sources are so far apart that one at a time is faster than sixteen together
@@ -149,7 +150,8 @@ class Geodesics:
             lengths = np.concatenate([[0], np.cumsum(ptr[rows + 1] - ptr[rows])])
             use(rows, room[slot].run(self.edges, lengths, nodes[seeds], weights[seeds]))
 
-        cpu.for_each(groups, work, self.n_jobs)
+        with phase("shortest paths"):
+            cpu.for_each(groups, work, self.n_jobs)
 
     def computed_in(self, dtype: Any) -> Geodesics:
         """The same graph, prepared in another precision."""

@@ -20,6 +20,7 @@ from mercer.graph.neighbor_index import Neighbors, closest_of_each, graph_of_pai
 from mercer.graph.row_checks import check_rows
 from mercer.graph.tile_rows import ExactRows, RoundedRows, RowScaling, exact_rows, products, rounded_rows
 from mercer.models.fields import THREADS, SavedRecord, either, floats, one_of, sparse, text
+from mercer.progress import phase
 
 METRICS = ("euclidean", "l2", "sqeuclidean", "cosine", "correlation")
 _COARSE = 0.01  # relative error of a tile: float32 dot products of this many terms decide too little
@@ -189,7 +190,8 @@ class TileIndex(BlockIndex):
                 compiled.scan(dots, *norms, which, part, columns[tile], own[run], groups, k, state, *pairs)
             compiled.finish(part, k, state, *pairs, places[run], squares[run])
 
-        backend_of(squares).for_each(slices(len(rows), self.tile[0]), work, self.n_jobs)
+        with phase("neighbours"):
+            backend_of(squares).for_each(slices(len(rows), self.tile[0]), work, self.n_jobs)
         return places, squares, computed
 
     def rounded(self, dtype: Any, scaling: RowScaling) -> RoundedRows:

@@ -19,6 +19,7 @@ from mercer.graph.row_checks import check_rows
 from mercer.graph.tile_index import TileIndex
 from mercer.linalg.inner import power_of_two
 from mercer.models.fields import THREADS, SavedRecord, at_least, floats, instance_of, text
+from mercer.progress import phase
 
 _ROWS = 4096  # rows of one query to a tree
 _SPARE = 2  # neighbours asked for beyond k + 1: they show whether the k-th is tied with the next
@@ -70,7 +71,8 @@ class TreeIndex(BlockIndex):
                 todo, more = todo[open_], 2 * more
             tied[run.start // _ROWS] = todo
 
-        backend_of(rows).for_each(slices(len(own), _ROWS), work, self.n_jobs)
+        with phase("neighbours"):
+            backend_of(rows).for_each(slices(len(own), _ROWS), work, self.n_jobs)
         left = np.concatenate([np.asarray(part, np.int64) for part in tied])
         if len(left):
             answer = self.whole.nearest_except(rows[left], own[left], k)

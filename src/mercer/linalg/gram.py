@@ -10,6 +10,7 @@ from mercer.kernels.discrete import backend_for
 from mercer.kernels.kernel import Kernel
 from mercer.linalg.operators import Array, Operator
 from mercer.linalg.tiled import Tiled
+from mercer.progress import in_phase
 
 
 class Gram(Tiled):
@@ -141,6 +142,7 @@ class Gram(Tiled):
     def diagonal(self) -> Array:
         return self.kernel.diagonal(self.points)
 
+    @in_phase("all pairs")
     def to_dense(self) -> Array:
         if len(self.runs) == 1:
             return self._evaluate((0, 0))

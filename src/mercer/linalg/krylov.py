@@ -26,6 +26,7 @@ from mercer.backends import beside, columns_of, to_numpy
 from mercer.linalg.eigen_bounds import Eigenpairs, column_norms, error_bounds, largest_of
 from mercer.linalg.lowrank import factor_spectrum, rpcholesky
 from mercer.linalg.operators import Operator
+from mercer.progress import listened, tell
 
 Monitor = Callable[[int, float], None]
 
@@ -210,7 +211,7 @@ class _Level:
         """
         A, k = basis.A, self.k
         width = min(A.n, max(4 * (k + self.guard), LEAST_BASIS))
-        best, stalled = np.inf, 0
+        best, stalled, history = np.inf, 0, list[tuple[int, float]]()
         while True:
             count = min(k + self.guard, basis.V.shape[1])
             R, norms = basis.residuals(slice(count))
@@ -218,6 +219,9 @@ class _Level:
             worst = norms[:k].max() / scale
             if self.monitor is not None:
                 self.monitor(A.passes, worst)
+            history.append((A.passes, float(worst)))
+            if listened():
+                tell(outlook(history, self.tol))
             allowed = self.allowed(basis, count)
             excess = (norms[:k] / allowed[:k]).max()
             stalled = 0 if excess < 0.9 * best else stalled + 1
@@ -307,3 +311,20 @@ def _shifted_inverse(xp: Any, U: Any, values: np.ndarray, A: Operator) -> Callab
         return R / size + xp.astype(U @ (weights * part), R.dtype)
 
     return apply
+
+
+def outlook(history: list[tuple[int, float]], tol: float) -> str:
+    """How far a search has come, and how many passes it may still take if residuals go on falling as they do.
+
+    history : (passes so far, largest residual) after each pass
+
+    >>> outlook([(1, 1e-1), (2, 1e-2), (3, 1e-3)], 1e-8)
+    'residual 1e-03 of 1e-08, about 5 more passes'
+    """
+    passes, worst = history[-1]
+    said = f"residual {worst:.0e} of {tol:.0e}"
+    before, earlier = history[max(0, len(history) - 5)]
+    if not 0 < worst < earlier or passes == before or worst <= tol or tol <= 0:
+        return said
+    left = max(1, round(np.log(worst / tol) / np.log(earlier / worst) * (passes - before)))
+    return f"{said}, about {left} more {'pass' if left == 1 else 'passes'}"

@@ -24,6 +24,7 @@ from mercer.kernels.kernel import Kernel, Points
 from mercer.linalg.crossproducts import centred_products, runs_of, times
 from mercer.linalg.operators import Operator
 from mercer.models.fields import SavedRecord, floats, optional
+from mercer.progress import phase
 
 _NEGATIVE = -64.0  # a residual below −64 times its rounding noise is truly negative, not noise
 
@@ -178,7 +179,8 @@ def _append(
         squares[run.start] = xp.sum(new**2, axis=0, dtype=xp.float64)
 
     runs = runs_of(A.n)
-    backend_of(Ft).for_each(runs, work, A.n_jobs)
+    with phase(f"column {r + len(chosen):,} of a factor"):
+        backend_of(Ft).for_each(runs, work, A.n_jobs)
     for run in runs:
         residual[run] -= to_numpy(squares[run.start])
     below = -float(residual[residual < _NEGATIVE * noise].sum())

@@ -11,6 +11,7 @@ import numpy as np
 
 from mercer.backends import cpu, namespace
 from mercer.linalg.operators import Array, Operator
+from mercer.progress import phase
 
 
 class Tiled(Operator):
@@ -51,7 +52,8 @@ class Tiled(Operator):
             if I != J:
                 sums[slot][J, :] += K.T @ V[I, :]
 
-        self.backend.for_each(self._tiles, work, self.n_jobs)
+        with phase(f"pass {self.passes + 1} over all pairs"):
+            self.backend.for_each(self._tiles, work, self.n_jobs)
         self.count(V)
         for more in sums[1:]:
             sums[0] += more

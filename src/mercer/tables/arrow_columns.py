@@ -32,7 +32,8 @@ def arrow_column(values: np.ndarray, empty_is_missing: bool = False) -> pa.Array
     if values.dtype.kind == "M" and np.datetime_data(values.dtype)[0] in ("D", "s", "ms", "us", "ns"):
         return pa.array(np.ascontiguousarray(values, values.dtype.newbyteorder("=")))  # NaT becomes null
     if values.dtype.kind in "mM":
-        values = np.where(np.isnat(values), None, values.astype(str).astype(object))
+        missing, values = np.isnat(values), values.astype(str).astype(object)
+        values[missing] = None
     _check_letters(values)
     texts = [_text(value) for value in values.tolist()]
     return pa.array([None if empty_is_missing and not text else text for text in texts], pa.large_string())

@@ -55,7 +55,7 @@ def dates_in_text(column: Column) -> np.ndarray | None:
     distinct = there.unique().to_pylist()
     days = all(len(text.strip()) == 10 for text in distinct)
     # Nanoseconds reach from 1678 to 2261 only, so they are used where a file has them and nowhere else.
-    unit = "D" if days else "ns" if any(re.search(r"\d{7}", text) for text in distinct) else "us"
+    unit: Any = "D" if days else "ns" if any(re.search(r"\d{7}", text) for text in distinct) else "us"
     try:
         known = {text: _instant(text, unit) for text in distinct}
     except ValueError:  # 2023-02-29 looks like a date, but does not exist
@@ -71,11 +71,11 @@ def dates_among(texts: np.ndarray) -> np.ndarray | None:
     return dates_in_text(pa.array(texts.tolist(), pa.large_string())) if looks_like_date(first) else None
 
 
-def _instant(text: str, unit: str) -> np.datetime64:
+def _instant(text: str, unit: Any) -> np.datetime64:
     """A date in UTC. ValueError if it does not exist, or does not fit into 64 bits of this unit."""
     zone = re.search(rf"{_ZONE}\s*$", text) if ":" in text else None
     plain = (text[: zone.start()] if zone else text).strip().replace(",", ".").replace(" ", "T")
-    found = np.datetime64(plain, unit)
+    found: Any = np.datetime64(plain, unit)
     if np.datetime_as_string(found)[:10] != plain[:10]:
         raise ValueError(f"{text} does not fit into 64 bits of unit {unit}")
     if zone is None or zone[0].strip() == "Z":

@@ -1,0 +1,92 @@
+"""Progress of a long computation, for whoever listens.
+
+Loops that deal out jobs (`for_each` of a backend) count them while someone listens. A computation names its phase, so
+that a listener knows what is counted. Without a listener all of this costs one comparison per loop.
+
+>>> seen = []
+>>> with listening(lambda *told: seen.append(told)), phase("rows"):
+...     done_one = counter(2)
+...     done_one(), done_one()
+(None, None)
+>>> seen
+[('rows', 0, 2, ''), ('rows', 1, 2, ''), ('rows', 2, 2, '')]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from threading import Lock
+from typing import Any, TypeVar
+
+Listener = Callable[[str, int, int, str], None]  # (phase, jobs done, jobs in all, note)
+
+_listeners: list[Listener] = []  # the last one listens; one for the process, like the terminal that it draws on
+_phases: list[str] = []  # the innermost is last
+_note = [""]
+_lock = Lock()
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+@contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """Have a listener called, from any thread, whenever a job of a named phase is done."""
+    _listeners.append(listener)
+    _note[0] = ""
+    try:
+        yield
+    finally:
+        _listeners.remove(listener)
+
+
+@contextmanager
+def phase(name: str) -> Iterator[None]:
+    """Name what is computed within the block."""
+    _phases.append(name)
+    try:
+        yield
+    finally:
+        _phases.pop()
+
+
+def in_phase(name: str) -> Callable[[_F], _F]:
+    """A decorator that names what a function computes."""
+
+    def decorate(function: _F) -> _F:
+        @wraps(function)
+        def named(*args: Any, **settings: Any) -> Any:
+            if not _listeners:
+                return function(*args, **settings)
+            with phase(name):
+                return function(*args, **settings)
+
+        return named  # type: ignore[return-value]
+
+    return decorate
+
+
+def tell(note: str) -> None:
+    """Add what is known beyond the count, such as a residual."""
+    if _listeners:
+        _note[0] = note
+
+
+def listened() -> bool:
+    """Whether a note would be heard."""
+    return bool(_listeners)
+
+
+def counter(total: int) -> Callable[[], None] | None:
+    """A function to call after each of the jobs; None if no one listens or the phase has no name."""
+    if not _listeners or not _phases:
+        return None
+    listener, name, done = _listeners[-1], _phases[-1], [0]
+    listener(name, 0, total, _note[0])
+
+    def done_one() -> None:
+        with _lock:
+            done[0] += 1
+            listener(name, done[0], total, _note[0])
+
+    return done_one

@@ -1,0 +1,64 @@
+"""Progress: every job is counted once, by the phase that it belongs to, and only while someone listens."""
+
+import numpy as np
+import pytest
+
+from mercer import Isomap, KernelPCA
+from mercer.backends import cpu
+from mercer.progress import counter, in_phase, listening, phase
+
+
+def test_every_job_is_counted_once_in_every_number_of_threads():
+    for threads in (1, 2, 3):
+        seen = []
+        with listening(lambda *told: seen.append(told)), phase("jobs"):  # noqa: B023  called within this loop
+            cpu.for_each(range(40), lambda job, slot: None, threads)
+        assert [done for _, done, _, _ in seen] == list(range(41))
+        assert {(name, total) for name, _, total, _ in seen} == {("jobs", 40)}
+
+
+def test_jobs_within_a_job_are_not_counted():
+    seen = []
+    with listening(lambda *told: seen.append(told)), phase("outer"):
+        cpu.for_each(range(4), lambda job, slot: cpu.for_each(range(9), lambda *_: None), 2)
+    assert {total for _, _, total, _ in seen} == {4} and len(seen) == 5
+
+
+def test_nothing_is_counted_without_a_listener_or_a_name():
+    assert counter(3) is None
+    with phase("alone"):
+        assert counter(3) is None
+    with listening(lambda *_: None):
+        assert counter(3) is None
+
+
+def test_the_innermost_phase_counts_and_ends_with_an_error():
+    seen = []
+
+    @in_phase("inner")
+    def fails():
+        cpu.for_each([1], lambda job, slot: 1 // 0, 1)
+
+    with listening(lambda *told: seen.append(told[0])), phase("outer"):
+        with pytest.raises(ZeroDivisionError):
+            fails()
+        cpu.for_each([1], lambda job, slot: None, 1)
+    assert seen == ["inner", "outer", "outer"]
+
+
+@pytest.mark.parametrize(
+    ("estimator", "phases"),
+    [
+        (KernelPCA(2, kernel="rbf", gamma=0.05, eigen_solver="krylov"), {"pass 1 over all pairs"}),
+        (Isomap(n_neighbors=8), {"neighbours", "shortest paths"}),
+    ],
+)
+def test_fits_name_their_phases_and_do_not_change(estimator, phases):
+    X = np.random.default_rng(0).standard_normal((2200, 5))
+    plain = estimator.fit_transform(X)
+    seen = []
+    with listening(lambda *told: seen.append(told)):
+        assert np.array_equal(estimator.fit_transform(X), plain)
+    assert phases <= {name for name, *_ in seen}
+    ends = {name: done == total for name, done, total, _ in seen}  # the last word on each phase
+    assert all(ends.values())
