@@ -1,4 +1,4 @@
-"""Two maps of handwritten digits on one page to look at: linked, searchable, with the image of every point.
+"""Two maps of handwritten digits on one page: linked, searchable, with the image and the nearest rows of every point.
 
 python examples/page.py --rows 1797 --output .
 """
@@ -12,7 +12,7 @@ from PIL import Image
 from sklearn.datasets import load_digits
 
 from mercer import TSNE, KernelPCA, quality
-from mercer.web import Map, Page, write_page
+from mercer.web import Map, Page, with_neighbors, write_page
 
 
 def main() -> None:
@@ -35,7 +35,7 @@ def main() -> None:
         images=[thumbnail(row) for row in X],
     )
     path = given.output / "digits.html"
-    size = write_page(page, path)
+    size = write_page(with_neighbors(page, X), path)
     print(f"{path}: {len(X)} points, 2 maps, {size / 1e3:.0f} kB. Open it in a browser; it needs no network.")
 
 

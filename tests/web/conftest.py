@@ -67,7 +67,7 @@ class Watched:
         return self.page.evaluate(f"mercer.{expression}")
 
     def until(self, expression, seconds=60):
-        """Wait until an expression is true. Playwright's own wait makes code from text, which the page's policy forbids."""
+        """Wait until an expression is true. Playwright's own wait makes code from text, which the policy forbids."""
         end = time.monotonic() + seconds
         while not self.page.evaluate(expression):
             assert time.monotonic() < end, f"{expression} did not come true within {seconds} s"

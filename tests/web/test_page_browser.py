@@ -82,7 +82,7 @@ def legend(seen, name):
 @pytest.mark.parametrize("kind", ["webgl", "canvas"])
 def test_points_are_where_they_belong_and_have_their_colour(opened, kind):
     page = Page("Four", [Map("m", np.array([[0.0, 0], [1, 0], [0, 1], [1, 1]]))], columns={"c": np.array(list("abcd"))})
-    seen = opened(page, kind)
+    seen = opened(page, kind, fragment="#names=none")
     assert seen.page.evaluate("document.documentElement.dataset.drawn") == kind
     assert [panel["kind"] for panel in seen.state("panels()")] == [kind]
     seen.page.wait_for_timeout(300)
@@ -177,7 +177,7 @@ def test_numbers_are_filtered_by_range(opened, clusters):
     most.press("Enter")
     wanted = ((weight >= 0.25) & (weight <= 0.75)).sum()
     assert seen.state("shown()") == wanted + np.isnan(weight).sum()
-    seen.page.get_by_role("checkbox").uncheck()
+    seen.page.get_by_role("checkbox", name="missing").uncheck()
     assert seen.state("shown()") == wanted
     handle = seen.page.get_by_label("Greatest value shown", exact=True)
     handle.focus()
@@ -234,7 +234,7 @@ def test_the_focus_stays_in_the_table_while_it_scrolls(opened, clusters):
     seen = opened(clusters)
     seen.page.locator(".surface").first.focus()
     seen.page.keyboard.press("s")
-    seen.page.locator(".scroller").focus()
+    seen.page.locator(".sort").last.focus()
     for row in range(30):
         seen.page.keyboard.press("Tab")
         seen.page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")

@@ -7,6 +7,7 @@ machine, unless --page-record asks for the whole record.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,9 @@ from mercer.quality import report
 from mercer.tables.source import listed
 from mercer.tables.table import Table
 from mercer.web.page import AsFitted, Map, Page
+from mercer.web.row_quality import with_neighbors
 
-MOST_COLUMNS, MOST_VALUES = 100, 4_000_000  # of X on a page; with more it would not open quickly
+MOST_COLUMNS, MOST_VALUES = 1000, 4_000_000  # of X on a page; with more it would not open quickly
 NEIGHBORS = 15
 NONE = ("none",)  # what --page-columns says for no columns at all
 _RUN = ("method", "estimator", "parameters", "seed", "fit", "stopped")
@@ -110,11 +112,19 @@ def as_fitted(table: Table) -> dict[str, AsFitted]:
 
 
 def page_of(title: str, maps: list[Map], table: Table, label: str | None, chosen: tuple[str, ...] | None) -> Page:
-    """The page of maps of one table, coloured by its labels."""
+    """The page of maps of one table, coloured by its labels, with the nearest rows if the maps were scored."""
     colour = label_name(table, label) if table.labels is not None else None
     columns = only(columns_shown(table, label), chosen, colour)
     fitted = {name: how for name, how in as_fitted(table).items() if name in columns}
-    return Page(title, maps, table.ids, columns, colour, table.images, fitted)
+    id_name = table.preparation.id or "id"
+    page = Page(title, maps, table.ids, columns, colour, table.images, fitted, id_name=id_name)
+    # Maps without scores are those of another table, such as the second view of kernel CCA, or were not to be scored.
+    scored = [each for each in maps if each.quality]
+    if not scored:
+        return page
+    found = with_neighbors(replace(page, maps=scored), table.X)
+    scores = iter(found.maps)
+    return replace(found, maps=[next(scores) if each.quality else each for each in maps])
 
 
 def contents(page: Page, size: int) -> str:

@@ -25,7 +25,7 @@ _MISSING_TYPES = {"NoneType", "NAType", "NaTType"}
 
 
 def add_column(payload: Payload, name: str, values: Any, rows: int, *, use: str = "column") -> Column:
-    """A column; use="label" prefers classes, use="id" never makes classes. ValueError unless it has `rows` values."""
+    """A column; use="label" prefers classes, "id" and "score" make none. ValueError unless it has `rows` values."""
     array = _unmasked(values) if np.ma.isMaskedArray(values) else np.asarray(values)
     if array.shape != (rows,):
         raise ValueError(f"Column {name!r} has shape {array.shape}; there are {rows} points, so it must be ({rows},).")
@@ -108,7 +108,7 @@ def _numbers(payload: Payload, array: np.ndarray, use: str) -> Column:
         return _strings(payload, [str(value) for value in array.tolist()], use)
     if array.dtype.kind == "f":
         array = np.where(np.isfinite(array), array, np.nan)  # an infinite value has no place on a scale
-    if use != "id":
+    if use not in ("id", "score"):
         few = _few_whole(array, _FEW_LABELS if use == "label" else _FEW_NUMBERS)
         if few is not None:
             texts = [None if value != value else str(int(value)) for value in array.tolist()]

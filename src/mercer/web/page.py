@@ -22,7 +22,7 @@ import numpy as np
 
 from mercer.atomic_write import replacing
 from mercer.web.columns import Column, add_column
-from mercer.web.payload import Payload, add_coordinates
+from mercer.web.payload import QUANTISE_FROM, Payload, add_coordinates
 
 _FORMAT = 1
 _IMAGE_SIGNATURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")  # PNG, JPEG: neither can carry a script
@@ -39,6 +39,8 @@ class Map:
     quality : scores, dictionaries (name, value, error, rows, best, meaning, unit, note) or dataclasses of these fields,
         such as `mercer.quality.report(…).scores`
     run : how the map was made, values of JSON, as in a `.run.json`
+    row_scores : name → (n,) scores of single rows, NaN where a row has none; `with_neighbors` computes them
+    snapshots : earlier states of the map, (steps, (n, k)) each, such as `TSNE.snapshots_`, for a slider
     """
 
     name: str
@@ -46,6 +48,16 @@ class Map:
     axes: Sequence[str] = ()
     quality: Sequence[Any] | None = None
     run: Mapping[str, Any] | None = None
+    row_scores: Mapping[str, np.ndarray] = dataclasses.field(default_factory=dict)
+    snapshots: Sequence[tuple[int, np.ndarray]] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class NearRows:
+    """The nearest rows in the data: `indices` (m, k), nearest first, of the rows `rows` (m,), ascending, or of all."""
+
+    indices: np.ndarray
+    rows: np.ndarray | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,6 +80,8 @@ class Page:
     label : the column to colour by first
     images : n PNG (or JPEG) files as bytes, None where a row has none
     fitted : name → how the values of that column were filled and scaled before the fit; the page tells both
+    neighbors : the nearest rows in the data, which a click on a point shows; `with_neighbors` finds them
+    id_name : what the table calls its ids
     """
 
     title: str
@@ -77,6 +91,8 @@ class Page:
     label: str | None = None
     images: Sequence[bytes | None] | None = None
     fitted: Mapping[str, AsFitted] = dataclasses.field(default_factory=dict)
+    neighbors: NearRows | None = None
+    id_name: str = "id"
 
 
 def write_page(page: Page, path: str | Path) -> int:
@@ -176,9 +192,10 @@ def _described(page: Page, payload: Payload) -> dict[str, Any]:
         "title": str(page.title),
         "rows": rows,
         "maps": [_map(each, points, payload) for each, points in zip(page.maps, coordinates, strict=True)],
-        "ids": None if page.ids is None else add_column(payload, "id", page.ids, rows, use="id"),
+        "ids": None if page.ids is None else add_column(payload, str(page.id_name), page.ids, rows, use="id"),
         "columns": _columns(page, payload, rows),
         "label": None if page.label is None else list(page.columns).index(page.label),
+        "neighbors": None if page.neighbors is None else _neighbors(page.neighbors, rows, payload),
         "images": None if page.images is None else _images(page.images, rows, payload),
         "bytes": payload.size,
     }
@@ -219,6 +236,43 @@ def _map(each: Map, points: np.ndarray, payload: Payload) -> dict[str, Any]:
         ],
         "quality": None if each.quality is None else [_score(score) for score in each.quality],
         "run": None if each.run is None else plain(each.run),
+        "scores": [_row_score(name, values, len(points), payload) for name, values in each.row_scores.items()],
+        "snapshots": [_snapshot(each, steps, places, len(points), payload) for steps, places in each.snapshots],
+    }
+
+
+def _row_score(name: str, values: np.ndarray, rows: int, payload: Payload) -> Column:
+    # Four digits are more than a colour can tell, and what is left of the others compresses to little.
+    rounded = np.round(np.asarray(values, dtype=np.float64), 4).astype(np.float32)
+    return add_column(payload, str(name), rounded, rows, use="score")
+
+
+def _snapshot(each: Map, steps: int, places: np.ndarray, rows: int, payload: Payload) -> dict[str, Any]:
+    places = _coordinates(dataclasses.replace(each, coordinates=places))
+    if len(places) != rows or places.shape[1] < 2:
+        raise ValueError(
+            f"Map {each.name!r}: the snapshot after {steps} steps has shape {places.shape}; it must have the {rows} "
+            "points of the map and at least two columns."
+        )
+    # Snapshots pass by: whole steps of 1/65535 of the range are enough for them, however few the points.
+    return {
+        "steps": int(steps),
+        "axes": [add_coordinates(payload, column, rows=QUANTISE_FROM) for column in places.T[:2]],
+    }
+
+
+def _neighbors(near: NearRows, rows: int, payload: Payload) -> dict[str, Any]:
+    indices = np.asarray(near.indices)
+    m = rows if near.rows is None else len(near.rows)
+    if indices.ndim != 2 or len(indices) != m or not indices.size:
+        raise ValueError(f"neighbors: indices have shape {indices.shape}; ({m}, k) with k ≥ 1 is needed.")
+    for name, found in (("indices", indices), ("rows", near.rows)):
+        if found is not None and (np.min(found) < 0 or np.max(found) >= rows):
+            raise ValueError(f"neighbors: {name} must be from 0 to {rows - 1}, the rows of the page.")
+    return {
+        "k": int(indices.shape[1]),
+        "indices": payload.add(indices.ravel()),
+        "rows": None if near.rows is None else payload.add(np.asarray(near.rows)),
     }
 
 

@@ -3,7 +3,9 @@
 import { css } from "./colours";
 import { h, iconButton } from "./dom";
 import { formatShort } from "./format";
-import { type Panel, shorten } from "./panel";
+import { neighborLists } from "./neighbors";
+import type { Panel } from "./panel";
+import { shorten } from "./text";
 import type { Store } from "./store";
 
 const MOST_HOVERED = 8; // values shown while hovering; a pinned card has all
@@ -31,8 +33,13 @@ export class Cards {
   readonly pinned = h("aside", { class: "card pinned", hidden: true, "aria-label": "Pinned row" });
   private pinnedIn: Panel | null = null;
 
-  constructor(private readonly store: Store, private readonly stage: HTMLElement, private readonly panels: () => Panel[]) {
-    stage.append(this.hovering, this.pinned);
+  constructor(private readonly store: Store, private readonly stage: HTMLElement, sidebar: HTMLElement, private readonly panels: () => Panel[]) {
+    stage.append(this.hovering);
+    const narrow = matchMedia("(max-width: 860px)");
+    // Beside the maps, so that it covers none of them; where the page is one column, over the map.
+    const settle = (): void => (narrow.matches ? stage.append(this.pinned) : sidebar.prepend(this.pinned));
+    settle();
+    narrow.addEventListener("change", settle);
     store.on("hover", (source) => this.showHovered(source as Panel));
     store.on("pin", (source) => this.showPinned(source as Panel | null));
     store.on("colour", () => this.showPinned(this.pinnedIn));
@@ -55,6 +62,7 @@ export class Cards {
     this.hovering.hidden = true;
     const close = iconButton("close", "Close (Escape)", () => this.store.pin(-1));
     this.pinned.replaceChildren(close, ...this.content(row, Infinity));
+    this.pinned.parentElement!.scrollTop = 0;
   }
 
   private content(row: number, most: number): Node[] {
@@ -74,9 +82,15 @@ export class Cards {
         }
       }
     }
+    for (const score of most === Infinity ? store.scores : []) {
+      const value = score.shown(row);
+      if (value !== null) this.entry(list, score.title, value, score === store.colouring.column ? row : -1);
+    }
+    const nearest = most === Infinity ? neighborLists(store, this.panels(), row) : null;
     const left = store.columns.length - columns.length;
     return [
-      h("div", { class: "card-head" }, image, h("div", {}, h("small", {}, store.ids ? "id" : "row"), h("strong", {}, shorten(store.idOf(row), 120)))),
+      h("div", { class: "card-head" }, image, h("div", {}, h("small", {}, store.ids ? shorten(store.ids.name, 40) || "id" : "row"), h("strong", {}, shorten(store.idOf(row), 120)))),
+      ...(nearest ? [nearest] : []),
       list,
       ...(left > 0 ? [h("small", { class: "more" }, `and ${left} more: click the point`)] : []),
     ];

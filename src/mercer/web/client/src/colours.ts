@@ -11,6 +11,7 @@ const VIRIDIS = [
 ].map(rgb);
 
 export const RAMP_STEPS = 256;
+export const DISTINCT = 3 * MANY.length; // classes that have a colour of their own: ten colours, each in three shades
 
 export interface Ground { dark: boolean; paper: RGB; missing: RGB; dimmed: RGB; ink: string; faint: string; accent: string }
 

@@ -18,7 +18,8 @@ export class Column {
   private range: { low: number; high: number } | null = null;
   private scaled: Scale | null = null;
 
-  constructor(block: Uint8Array, about: ColumnAbout) {
+  /** map: the name of the map that the column is a score of, "" for a column of the table. */
+  constructor(block: Uint8Array, about: ColumnAbout, readonly map = "") {
     this.name = about.name;
     this.kind = about.kind;
     this.names = about.names ?? [];
@@ -26,6 +27,11 @@ export class Column {
     this.codes = about.kind === "category" ? unpack(block, about) : null;
     this.numbers = about.kind === "number" || about.kind === "date" ? unpack(block, about) : null;
     this.texts = about.kind === "text" ? new Texts(block, about) : null;
+  }
+
+  /** The name, with that of the map if it is a score of one. */
+  get title(): string {
+    return this.map ? `${this.name} · ${this.map}` : this.name;
   }
 
   /** Whether points can be coloured by it. */

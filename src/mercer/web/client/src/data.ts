@@ -14,10 +14,14 @@ export interface Score {
   name: string; value: number | string | null; error: number | string | null;
   rows: number | null; best: number | string | null; meaning: string | null; unit: string | null; note: string | null;
 }
-export interface MapAbout { name: string; axes: AxisAbout[]; quality: Score[] | null; run: Record<string, unknown> | null }
+export interface MapAbout {
+  name: string; axes: AxisAbout[]; quality: Score[] | null; run: Record<string, unknown> | null;
+  scores: ColumnAbout[]; snapshots: { steps: number; axes: Place[] }[];
+}
+export interface NeighborsAbout { k: number; indices: Place; rows: Place | null }
 export interface About {
   format: number; title: string; rows: number; maps: MapAbout[]; ids: ColumnAbout | null; columns: ColumnAbout[];
-  label: number | null; images: Place | null; bytes: number;
+  label: number | null; neighbors: NeighborsAbout | null; images: Place | null; bytes: number;
 }
 
 const TYPES = {

@@ -29,8 +29,8 @@ export class Density {
       total++;
     }
     this.total = total;
-    // Scott's rule for a cloud whose standard deviation is a quarter of its range, halved: maps have several clusters.
-    const width = Math.min(MOST_WIDTH, Math.max(LEAST_WIDTH, 0.125 * SIDE * Math.max(1, total) ** (-1 / 6)));
+    // Scott's rule for a cloud whose standard deviation is a twelfth of its range: a map of a few clusters.
+    const width = Math.min(MOST_WIDTH, Math.max(LEAST_WIDTH, (SIDE / 12) * Math.max(1, total) ** (-1 / 6)));
     this.values = smoothed(this.counts, this.side, width);
   }
 

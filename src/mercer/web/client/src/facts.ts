@@ -2,7 +2,7 @@
 
 import { h } from "./dom";
 import { formatCount, formatShort } from "./format";
-import { shorten } from "./panel";
+import { shorten } from "./text";
 import type { Score } from "./data";
 import type { MapData } from "./store";
 
@@ -19,10 +19,10 @@ export function quality(maps: MapData[]): HTMLElement | null {
   const head = scored.length > 1 ? [h("thead", {}, h("tr", {}, below ? null : h("td"), ...heads))] : [];
   const bodies = names.map((name, k) => h("tbody", {}, ...scoreRows(name, k, scored, below)));
   const table = h("table", { class: `quality ${below ? "below" : `of-${scored.length}`}` }, ...head, ...bodies);
-  if (scored.length > MOST_ACROSS) table.style.minWidth = `${60 * scored.length}px`;
+  if (scored.length > MOST_ACROSS) table.style.minWidth = `${76 * scored.length}px`;
   const across = scored.length > MOST_ACROSS ? { tabindex: "0", role: "region", "aria-label": "Scores of all maps" } : {};
   return h("section", { class: "block" }, h("h2", {}, "Quality"), h("div", { class: "across", ...across }, table),
-    h("p", { class: "hint" }, "± is one standard error. Press a name to read what it means."));
+    h("p", { class: "hint" }, `± is one standard error.${scored.length > 1 ? " The best stand on a tint, with those that two standard errors do not tell from them." : ""} Press a name to read what it means.${scored.length > MOST_ACROSS ? ` The table holds ${scored.length} maps: scroll it sideways.` : ""}`));
 }
 
 /** neighbor_recall → Neighbor recall. */
@@ -37,9 +37,22 @@ function scoreRows(name: string, k: number, maps: MapData[], below: boolean): HT
     about.hidden = !about.hidden;
     button.setAttribute("aria-expanded", String(!about.hidden));
   });
-  const values = scores.map((score) => h("td", {}, ...value(score)));
+  const best = bestOf(scores);
+  const values = scores.map((score, i) => h("td", best.has(i) ? { class: "best" } : {}, ...value(score), ...(best.has(i) ? [h("span", { class: "unseen" }, " (best)")] : [])));
   if (!below) return [h("tr", {}, h("th", { scope: "row" }, button), ...values), about];
   return [h("tr", {}, h("th", { scope: "rowgroup", colspan: columns }, button)), h("tr", { class: "values" }, ...values), about];
+}
+
+/** The maps whose score is nearest to the best that it can be, where maps differ. Within two standard errors they do not. */
+export function bestOf(scores: (Score | undefined)[]): Set<number> {
+  const away = scores.map((score) => (score && typeof score.value === "number" && typeof score.best === "number" ? Math.abs(score.value - score.best) : NaN));
+  const least = Math.min(...away.filter((each) => !Number.isNaN(each)));
+  const first = away.indexOf(least);
+  const error = (i: number): number => (typeof scores[i]?.error === "number" ? scores[i]!.error : 0);
+  const ties = away.map((each, i) => each - least <= 2 * Math.hypot(error(i), error(first)));
+  const known = away.filter((each) => !Number.isNaN(each)).length;
+  const count = ties.filter(Boolean).length;
+  return new Set(known > 1 && count < known ? [...ties.keys()].filter((i) => ties[i]) : []);
 }
 
 function value(score: Score | undefined): Node[] {

@@ -74,6 +74,30 @@ export class Grid {
     return best;
   }
 
+  /** The k points nearest to a row, without it, nearest first; of two at one distance, the smaller number. */
+  neighbors(row: number, k: number): number[] {
+    const n = this.x.length, wanted = Math.min(k, n - 1);
+    const [x, y] = [this.x[row]!, this.y[row]!];
+    const widest = Math.max(...this.scale.map((each) => (each > 0 ? this.size / each : 0))) * 2 || 1;
+    let radius = widest / this.size;
+    for (;;) {
+      const found: [number, number][] = [];
+      const last = this.column(x + radius);
+      for (let r = this.row(y - radius), end = this.row(y + radius); r <= end; r++) {
+        for (let c = this.column(x - radius); c <= last; c++) {
+          const cell = r * this.size + c;
+          for (let i = this.starts[cell]!; i < this.starts[cell + 1]!; i++) {
+            const other = this.items[i]!;
+            const d = (this.x[other]! - x) ** 2 + (this.y[other]! - y) ** 2;
+            if (other !== row && (d <= radius * radius || radius >= widest)) found.push([d, other]);
+          }
+        }
+      }
+      if (found.length >= wanted) return found.sort((a, b) => a[0] - b[0] || a[1] - b[1]).slice(0, wanted).map(([, other]) => other);
+      radius *= 2;
+    }
+  }
+
   /** Calls `take` for every point in the polygon. Cells that no edge crosses are in or out as a whole. */
   within(polygon: Polygon, take: (row: number) => void): void {
     if (polygon.length < 6) return;

@@ -2,6 +2,7 @@
 
 import { CanvasRenderer } from "./canvas";
 import { Cards } from "./card";
+import { chooser } from "./chooser";
 import { DARK, LIGHT } from "./colours";
 import { readDocument } from "./data";
 import { h, icon, iconButton } from "./dom";
@@ -9,10 +10,14 @@ import { Drawer, fileName, save } from "./drawer";
 import { quality, runs } from "./facts";
 import { formatCount, rowsOf } from "./format";
 import type { Tool } from "./gestures";
+import { Filters } from "./filters";
 import { helpDialog } from "./help";
 import { Legend } from "./legend";
-import { Panel, shorten } from "./panel";
-import { png } from "./picture";
+import { Memory } from "./memory";
+import { overlays } from "./overlays";
+import { Panel } from "./panel";
+import { shorten } from "./text";
+import { png, vectorPicture } from "./picture";
 import { Store, autoOpacity, autoSize, rowsIn } from "./store";
 import { toolbar } from "./toolbar";
 import { WebGLRenderer } from "./webgl";
@@ -25,22 +30,27 @@ class Page {
   private readonly stage = h("div", { class: "stage" });
   private readonly maps = h("div", { class: "maps" });
   private readonly help = helpDialog();
-  private panels: Panel[] = []; // those on the page
+  private shown: Panel[] = []; // those on the page
+  theme: "light" | "dark" | null = null;
   private readonly made: Panel[] = [];
   private webgl = false;
 
   constructor(private readonly store: Store) {
     const seen = matchMedia("(prefers-color-scheme: dark)");
-    this.setDark(seen.matches);
-    seen.addEventListener("change", () => this.setDark(seen.matches));
-    const drawer = new Drawer(store, () => this.panels, this.announce);
+    this.setDark(seen.matches, false);
+    seen.addEventListener("change", () => {
+      if (!this.theme) this.setDark(seen.matches, false);
+    });
+    const drawer = new Drawer(store, this.panels, this.announce);
     this.stage.append(this.maps);
-    new Cards(store, this.stage, () => this.panels);
     const work = h("main", { class: "work" }, this.stage, drawer.element);
     document.title = shorten(store.title, 200) || "Map";
-    root.replaceChildren(this.header(), this.notice, h("div", { class: "columns" }, work, this.sidebar()), this.live, this.help);
+    const sidebar = this.sidebar();
+    new Cards(store, this.stage, sidebar, this.panels);
+    root.replaceChildren(this.header(), this.notice, h("div", { class: "columns" }, work, sidebar), this.live, this.help);
     this.setPanels(Math.min(2, store.maps.length));
     document.addEventListener("keydown", (event) => this.key(event));
+    new Memory(store, this);
   }
 
   private readonly announce = (text: string): void => {
@@ -62,7 +72,7 @@ class Page {
         if (store.matches?.query !== input.value.trim().toLowerCase()) store.search(input.value);
         if (store.matches?.count) {
           const rows = rowsIn(store.matches.mask);
-          this.panels.forEach((panel) => panel.zoomTo(rows));
+          this.shown.forEach((panel) => panel.zoomTo(rows));
         }
       } else if (event.key === "Escape") {
         input.value = "";
@@ -72,20 +82,46 @@ class Page {
     });
     store.on("search", () => {
       const { matches } = store;
-      count.textContent = matches ? (matches.count ? formatCount(matches.count) : "none") : "";
+      if (matches && input.value.trim().toLowerCase() !== matches.query) input.value = matches.query;
+      count.textContent = matches ? found(matches) : "";
+      count.title = matches?.hidden ? `${rowsOf(matches.hidden)} found, but hidden by a filter` : "";
+      input.classList.toggle("telling", matches !== null && matches.hidden > 0);
       input.classList.toggle("empty", matches !== null && matches.count === 0);
-      if (matches) this.announce(`${rowsOf(matches.count)} found`);
+      if (matches) this.announce(`${rowsOf(matches.count)} found${matches.hidden ? `, ${formatCount(matches.hidden)} of them hidden by a filter` : ""}`);
     });
+    store.on("states", () => (count.textContent = store.matches ? found(store.matches) : ""));
     const theme = iconButton(store.ground.dark ? "sun" : "moon", "Dark or light", () => this.setDark(document.documentElement.dataset.theme !== "dark"), { id: "theme" });
     const views = store.maps.length > 1 ? [this.viewSwitch()] : [];
-    const facts = [rowsOf(store.rows), ...(store.maps.length > 1 ? [`${store.maps.length} maps`] : [])].join(" · ");
+    const facts = h("p", { class: "facts" });
+    const tell = (): void => {
+      const rows = store.shown < store.rows ? `${formatCount(store.shown)} of ${rowsOf(store.rows)} shown` : rowsOf(store.rows);
+      facts.textContent = [rows, ...(store.maps.length > 1 ? [`${store.maps.length} maps`] : [])].join(" · ");
+    };
+    store.on("states", tell);
+    tell();
     return h("header", { class: "top" },
-      h("div", { class: "titles" }, h("h1", { dir: "auto", title: shorten(store.title, 300) }, shorten(store.title, 140) || "Map"), h("p", {}, facts)),
+      h("div", { class: "titles" }, h("h1", { dir: "auto", title: shorten(store.title, 300) }, shorten(store.title, 140) || "Map"), facts),
       h("div", { class: "search", role: "search" }, icon("search"), input, count),
       h("div", { class: "tools" }, ...views,
-        iconButton("picture", "Save as PNG", () => void this.savePicture()), theme,
+        this.tableSwitch(), iconButton("picture", "Save as PNG", () => void this.savePicture("png")),
+        iconButton("vector", "Save as SVG", () => void this.savePicture("svg")), theme,
         iconButton("help", "Help and shortcuts (?)", () => this.help.showModal())),
     );
+  }
+
+  private tableSwitch(): HTMLElement {
+    const { store } = this;
+    const button = iconButton("table", "Table of all rows (T)", () => this.openTable(!store.table));
+    const show = (): void => button.setAttribute("aria-pressed", String(store.table));
+    store.on("table", show);
+    store.on("selection", show);
+    show();
+    return button;
+  }
+
+  private openTable(open: boolean): void {
+    this.store.table = open;
+    this.store.emit("table");
   }
 
   private viewSwitch(): HTMLElement {
@@ -96,18 +132,19 @@ class Page {
 
   private sidebar(): HTMLElement {
     const { store } = this;
-    const colourable = store.columns.filter((column) => column.colours);
-    const select = h("select", { id: "colour", "aria-label": "Colour by" },
-      ...colourable.map((column) => h("option", { value: String(store.columns.indexOf(column)) }, shorten(column.name, 60) || "(no name)")),
-      h("option", { value: "-1" }, "one colour"));
-    select.value = String(store.columns.indexOf(store.colouring.column!));
+    const { colourable } = store;
+    const { element, select } = chooser(colourable, colourable.map((_, k) => String(k)), ["-1", "one colour"], false, { id: "colour", label: "Colour by" });
+    const show = (): void => void (select.value = String(colourable.indexOf(store.colouring.column!)));
+    show();
+    store.on("colour", show);
     select.addEventListener("change", () => {
-      store.colourBy(store.columns[Number(select.value)] ?? null);
-      this.announce(`Coloured by ${store.colouring.column?.name ?? "nothing"}`);
+      store.colourBy(colourable[Number(select.value)] ?? null);
+      this.announce(`Coloured by ${store.colouring.column?.title ?? "nothing"}`);
     });
     const legend = new Legend(store, this.announce);
-    const colour = h("section", { class: "block" }, h("h2", {}, h("label", { for: "colour" }, "Colour")), select, legend.element, legend.chips);
-    return h("aside", { class: "sidebar", "aria-label": "Colours, quality and settings" }, colour, quality(store.maps), this.points(), runs(store.maps), this.footnote());
+    const colour = h("section", { class: "block" }, h("h2", {}, h("label", { for: "colour" }, "Colour")), element, legend.element);
+    const filters = new Filters(store, this.announce);
+    return h("aside", { class: "sidebar", "aria-label": "Colours, quality and settings" }, colour, filters.element, quality(store.maps), overlays(store), this.points(), runs(store.maps), this.footnote());
   }
 
   private points(): HTMLElement {
@@ -148,12 +185,12 @@ class Page {
       panel.element.prepend(toolbar(panel, this.store));
       this.made.push(panel);
     }
-    this.panels = this.made.slice(0, count);
+    this.shown = this.made.slice(0, count);
     for (const panel of this.made.slice(count)) panel.setRenderer(null);
     this.maps.dataset.count = String(count);
-    this.maps.replaceChildren(...this.panels.map((panel) => panel.element));
+    this.maps.replaceChildren(...this.shown.map((panel) => panel.element));
     document.querySelectorAll<HTMLElement>("[data-panels]").forEach((button) => button.setAttribute("aria-pressed", String(Number(button.dataset.panels) === count)));
-    for (const panel of this.panels) {
+    for (const panel of this.shown) {
       panel.resize();
       if (!panel.renderer && this.chosen) panel.setRenderer(this.newRenderer());
     }
@@ -168,7 +205,7 @@ class Page {
   }
 
   async begin(): Promise<void> {
-    if (!location.hash.includes("canvas")) {
+    if (!location.hash.split(/[#&]/).includes("canvas")) {
       try {
         new WebGLRenderer(() => {}).destroy();
         this.webgl = true;
@@ -190,16 +227,16 @@ class Page {
   }
 
   private async drawAll(): Promise<void> {
-    for (const panel of this.panels) {
+    for (const panel of this.shown) {
       if (!panel.renderer) panel.setRenderer(this.newRenderer());
       panel.resize();
     }
-    await Promise.all(this.panels.map((panel) => within(panel.renderer!.drawn(), 30_000)));
+    await Promise.all(this.shown.map((panel) => within(panel.renderer!.drawn(), 30_000)));
   }
 
   private fallBack(text: string): void {
     this.webgl = false;
-    for (const panel of this.panels) panel.setRenderer(new CanvasRenderer());
+    for (const panel of this.shown) panel.setRenderer(new CanvasRenderer());
     document.documentElement.dataset.drawn = "canvas";
     this.notice.textContent = text;
     this.notice.hidden = false;
@@ -208,15 +245,19 @@ class Page {
 
   // --- the rest ---
 
-  private setDark(dark: boolean): void {
+  readonly panels = (): Panel[] => this.shown;
+
+  /** chosen: by a person, not by the system. */
+  setDark(dark: boolean, chosen = true): void {
+    if (chosen) this.theme = dark ? "dark" : "light";
     document.documentElement.dataset.theme = dark ? "dark" : "light";
     this.store.setGround(dark ? DARK : LIGHT);
     document.querySelector("#theme")?.replaceChildren(icon(dark ? "sun" : "moon"));
   }
 
-  private async savePicture(): Promise<void> {
+  private async savePicture(kind: "png" | "svg"): Promise<void> {
     try {
-      save(await png(this.store, this.panels), `${fileName(this.store.title)}.png`);
+      save(await (kind === "png" ? png : vectorPicture)(this.store, this.shown), `${fileName(this.store.title)}.${kind}`);
       this.announce("Picture saved");
     } catch (error) {
       this.notice.textContent = error instanceof Error ? error.message : String(error);
@@ -229,6 +270,7 @@ class Page {
     if (event.key === "Escape" && !this.help.open) {
       if (this.store.pinned >= 0) this.store.pin(-1);
       else if (this.store.selected) this.store.select(null);
+      else if (this.store.table) this.openTable(false);
     } else if (typing || event.ctrlKey || event.metaKey || event.altKey) {
       return;
     } else if (event.key === "/") {
@@ -236,16 +278,18 @@ class Page {
       document.getElementById("search")!.focus();
     } else if (event.key === "?") {
       this.help.showModal();
+    } else if (event.key.toLowerCase() === "t") {
+      this.openTable(!this.store.table);
     } else {
       const tool = ({ l: "lasso", b: "box", p: "pan" } as Record<string, Tool | undefined>)[event.key.toLowerCase()];
-      if (tool) this.panels.forEach((panel) => panel.setTool(tool));
+      if (tool) this.shown.forEach((panel) => panel.setTool(tool));
     }
   }
 
   /** For tests and the curious. */
   get state() {
     const { store } = this;
-    const panels = (): Panel[] => this.panels;
+    const panels = this.panels;
     return {
       selected: () => (store.selected ? Array.from(store.selected) : null),
       states: () => Array.from(store.states),
@@ -255,9 +299,17 @@ class Page {
       pinned: () => store.pinned,
       panels: () => panels().map((panel) => ({ name: panel.map.name, view: panel.view, size: panel.size, kind: panel.renderer?.kind })),
       screen: (panel: number, row: number) => panels()[panel]!.screen(row),
+      names: (panel: number) => panels()[panel]!.names(),
     };
   }
 }
+
+/** How many rows a search found, in a few words. */
+const found = (matches: { count: number; hidden: number }): string => {
+  if (!matches.count) return "none";
+  if (matches.hidden === matches.count) return `${formatCount(matches.count)}, hidden by a filter`;
+  return matches.hidden ? `${formatCount(matches.count)}, ${formatCount(matches.hidden)} hidden` : formatCount(matches.count);
+};
 
 const within = (promise: Promise<void>, milliseconds: number): Promise<void> =>
   Promise.race([promise, new Promise<void>((_, reject) => setTimeout(() => reject(new Error("Drawing took too long.")), milliseconds))]);

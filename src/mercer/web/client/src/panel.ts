@@ -4,9 +4,14 @@ import { calm, h } from "./dom";
 import { formatCount, formatTicks, ticks } from "./format";
 import { Grid } from "./grid";
 import { Gestures, type Tool } from "./gestures";
+import type { Placed } from "./labels";
+import { Marks } from "./marks";
 import { paint } from "./canvas";
+import type { Axis } from "./columns";
+import type { Pen } from "./pen";
 import type { Renderer, Scene, Style } from "./renderer";
 import type { MapData, Store } from "./store";
+import { shorten } from "./text";
 import { type Box, PADDING, type Size, type View, between, fit, fromScreenX, fromScreenY, toScreenX, toScreenY, zoomed } from "./view";
 
 const MOST_UNEQUAL = 6; // axes whose ranges differ by more are drawn to a scale each, unless asked otherwise
@@ -24,12 +29,16 @@ export class Panel {
   tool: Tool = "pan";
   renderer: Renderer | null = null;
   onTool: () => void = () => {};
+  onMap: () => void = () => {};
   trace: number[] | null = null; // the lasso being drawn, in pixels
 
   private grid: Grid | null = null;
   private home!: View;
-  private box!: Box;
+  box!: Box;
+  readonly marks: Marks;
+  snapshot = -1; // which of the map's snapshots is drawn; −1 for the map itself
   private moved = false;
+  private equalAtFirst = true;
   private shape = 1;
   private animation = 0;
   private readonly overlay = h("canvas", { class: "overlay", "aria-hidden": "true" });
@@ -40,20 +49,38 @@ export class Panel {
     this.surface = h("div", { class: "surface", tabindex: "0", role: "application" }, this.holder, this.overlay, this.empty);
     this.element = h("section", { class: "panel" }, this.surface);
     new Gestures(this);
+    this.marks = new Marks(this);
     this.setMap(store.maps[mapIndex]!);
     new ResizeObserver(() => this.resize()).observe(this.surface);
     for (const change of ["colour", "states", "ground"] as const) store.on(change, () => this.refresh());
     for (const change of ["style", "hover", "pin"] as const) store.on(change, () => this.redraw(change === "style"));
+    store.on("marks", () => {
+      this.marks.forget();
+      this.redraw(false);
+    });
   }
 
   setMap(map: MapData): void {
     this.map = map;
+    this.snapshot = -1;
     this.axes = [0, Math.min(1, map.axes.length - 1)];
     const [a, b] = [map.axes[0]!, map.axes[this.axes[1]]!];
     const ratio = a.half / b.half;
-    this.equal = b.ticks && !(ratio > MOST_UNEQUAL || ratio < 1 / MOST_UNEQUAL) && a.half > 0 && b.half > 0;
+    this.equal = this.equalAtFirst = b.ticks && !(ratio > MOST_UNEQUAL || ratio < 1 / MOST_UNEQUAL) && a.half > 0 && b.half > 0;
     this.element.setAttribute("aria-label", `Map: ${map.name}`);
     this.place();
+  }
+
+  /** Draws an earlier state of the map, or the map itself. */
+  setSnapshot(index: number): void {
+    this.snapshot = index;
+    this.place();
+  }
+
+  /** The two axes that are drawn. */
+  get drawn(): [Axis, Axis] {
+    const earlier = this.map.snapshots[this.snapshot];
+    return earlier ? earlier.axes : (this.axes.map((axis) => this.map.axes[axis]!) as [Axis, Axis]);
   }
 
   setAxes(axes: [number, number]): void {
@@ -68,7 +95,7 @@ export class Panel {
 
   /** Half ranges of the two axes that are one unit in x and y. */
   get halves(): [number, number] {
-    const [a, b] = this.axes.map((axis) => this.map.axes[axis]!.half) as [number, number];
+    const [a, b] = this.drawn.map((axis) => axis.half) as [number, number];
     const both = Math.max(a, b) || 1;
     return this.equal ? [both, both] : [a || 1, (b || 1) / this.shape];
   }
@@ -81,11 +108,12 @@ export class Panel {
 
   private place(): void {
     this.shape = this.room;
-    const [a, b] = this.axes.map((axis) => this.map.axes[axis]!) as [MapData["axes"][0], MapData["axes"][0]];
+    const [a, b] = this.drawn;
     const [halfX, halfY] = this.halves;
     this.x = a.scaled(halfX);
     this.y = b.scaled(b.ticks ? halfY : halfY * 2.2);
     this.grid = null; // built when it is first asked
+    this.marks.forget();
     this.box = { lowX: -a.half / halfX, highX: a.half / halfX, lowY: -b.half / halfY, highY: b.half / halfY };
     const label = `${this.map.name}: ${formatCount(this.store.rows)} points, ${a.name} by ${b.name}.`;
     this.surface.setAttribute("aria-label", `${label} Arrow keys move, plus and minus zoom, 0 shows all, S selects what is in view.`);
@@ -148,9 +176,24 @@ export class Panel {
     this.go({ x: (box.lowX + box.highX) / 2, y: (box.lowY + box.highY) / 2, scale }, true);
   }
 
+  /** Looks at a place from a closeness, as `view` and `closeness` tell them. */
+  look(x: number, y: number, closeness: number): void {
+    this.go({ x, y, scale: this.home.scale * Math.min(2e4, Math.max(0.2, closeness)) });
+  }
+
+  get isMoved(): boolean {
+    return this.moved;
+  }
+
+  /** Whether the map is drawn as the page draws it at first. */
+  get asOpened(): boolean {
+    return !this.moved && this.axes[0] === 0 && this.axes[1] === Math.min(1, this.map.axes.length - 1) && this.equal === this.equalAtFirst;
+  }
+
   private go(view: View, animated = false): void {
     cancelAnimationFrame(this.animation);
     this.moved = true;
+    this.store.emit("view");
     if (!animated || calm() || this.store.rows > 200_000 || !this.view) {
       this.view = view;
       this.redraw();
@@ -191,6 +234,7 @@ export class Panel {
   /** Colours, states or places have changed. */
   refresh(): void {
     this.empty.hidden = this.store.shown > 0;
+    this.marks.forget();
     this.renderer?.setScene(this.scene());
     this.redraw();
   }
@@ -244,15 +288,20 @@ export class Panel {
     const context = canvas.getContext("2d")!;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, width, height);
-    this.drawAxes(context, this.map.axes.length < 3);
+    this.drawAround(context, this.map.axes.length < 3 || this.snapshot >= 0);
     for (const row of new Set([this.store.pinned, this.store.hovered])) if (row >= 0) this.drawRing(context, row);
     if (this.trace && this.trace.length >= 4) this.drawTrace(context, this.trace);
   }
 
-  private drawAxes(context: CanvasRenderingContext2D, named: boolean): void {
+  /** The names that are on the map. */
+  names(): Placed[] {
+    return this.marks.shownNames(this.overlay.getContext("2d")!);
+  }
+
+  private drawAxes(context: Pen, named: boolean): void {
     const { width, height } = this.size;
     const { ground } = this.store;
-    const [a, b] = this.axes.map((axis) => this.map.axes[axis]!) as [MapData["axes"][0], MapData["axes"][0]];
+    const [a, b] = this.drawn;
     const [halfX, halfY] = this.halves;
     context.font = "11px system-ui, sans-serif";
     const paper = `rgb(${ground.paper.join(" ")} / 0.82)`;
@@ -317,19 +366,19 @@ export class Panel {
     context.setLineDash([]);
   }
 
-  /** The map as a picture, with its axes, at `ratio` pixels for one of the screen. */
-  picture(ratio: number): HTMLCanvasElement {
+  /** Everything but the points: axes, names, lines. */
+  drawAround(pen: Pen, named: boolean): void {
+    this.drawAxes(pen, named);
+    this.marks.draw(pen);
+  }
+
+  /** The map as a picture at `ratio` pixels for one of the screen, with what is around the points or without. */
+  picture(ratio: number, around: boolean): HTMLCanvasElement {
     const canvas = document.createElement("canvas");
     paint(canvas, this.scene(), this.view, this.size, this.style(), ratio);
     const context = canvas.getContext("2d")!;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    this.drawAxes(context, true);
+    if (around) this.drawAround(context, true);
     return canvas;
   }
 }
-
-export const shorten = (text: string, most: number): string => {
-  const flat = text.replace(/\s+/g, " ");
-  const letters = [...flat.slice(0, 2 * most)];
-  return letters.length > most ? letters.slice(0, most - 1).join("") + "…" : letters.join("");
-};

@@ -1,57 +1,113 @@
-// The maps as a PNG file, with title, names and legend.
+// The maps as a file, PNG or SVG, with title, names and legend.
 
 import { css, ramp } from "./colours";
 import { formatCount, formatDate, formatShort } from "./format";
-import { type Panel, shorten } from "./panel";
+import type { Panel } from "./panel";
+import { type Pen, SvgPen } from "./pen";
+import { DIMMED, SHOWN } from "./renderer";
 import type { Store } from "./store";
+import { shorten } from "./text";
 
 const RATIO = 2;
 const MARGIN = 28, HEAD = 64, LEGEND = 210, LINE = 20;
 const FONT = "system-ui, sans-serif";
+const MOST_DISCS = 20_000; // points that an SVG has as shapes; the points of more are an image in it
+
+interface Sheet { width: number; height: number }
+
+function sheetOf(store: Store, panels: Panel[]): Sheet {
+  const width = panels.reduce((sum, panel) => sum + panel.size.width + MARGIN, MARGIN) + (store.colouring.column ? LEGEND : 0);
+  return { width, height: HEAD + 26 + Math.max(...panels.map((panel) => panel.size.height)) + MARGIN };
+}
 
 export async function png(store: Store, panels: Panel[]): Promise<Blob> {
-  const width = panels.reduce((sum, panel) => sum + panel.size.width + MARGIN, MARGIN) + (store.colouring.column ? LEGEND : 0);
-  const height = HEAD + 26 + Math.max(...panels.map((panel) => panel.size.height)) + MARGIN;
+  const sheet = sheetOf(store, panels);
   const canvas = document.createElement("canvas");
-  canvas.width = Math.round(width * RATIO);
-  canvas.height = Math.round(height * RATIO);
+  canvas.width = Math.round(sheet.width * RATIO);
+  canvas.height = Math.round(sheet.height * RATIO);
   const context = canvas.getContext("2d")!;
   context.scale(RATIO, RATIO);
-  context.fillStyle = css(store.ground.paper);
-  context.fillRect(0, 0, width, height);
-  write(context, shorten(store.title, 90), MARGIN, 40, `600 20px ${FONT}`, store.ground.ink);
-  let left = MARGIN;
-  for (const panel of panels) {
-    const about = `${shorten(panel.map.name, 60)}`;
-    write(context, about, left, HEAD + 12, `600 13px ${FONT}`, store.ground.ink);
-    context.drawImage(panel.picture(RATIO), left, HEAD + 26, panel.size.width, panel.size.height);
-    left += panel.size.width + MARGIN;
-  }
-  legend(context, store, left, HEAD + 12, height - MARGIN);
+  lay(context, store, panels, sheet, (panel, left, top) => context.drawImage(panel.picture(RATIO, true), left, top, panel.size.width, panel.size.height));
   return new Promise((resolve, reject) => canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("The picture is too large."))), "image/png"));
 }
 
-function write(context: CanvasRenderingContext2D, text: string, x: number, y: number, font: string, colour: string): void {
-  context.font = font;
-  context.fillStyle = colour;
-  context.fillText(text, x, y);
+export async function vectorPicture(store: Store, panels: Panel[]): Promise<Blob> {
+  const sheet = sheetOf(store, panels);
+  const ruler = document.createElement("canvas").getContext("2d")!;
+  const pen = new SvgPen(sheet.width, sheet.height, (text, font) => {
+    ruler.font = font;
+    return ruler.measureText(text).width;
+  });
+  lay(pen, store, panels, sheet, (panel, left, top) => {
+    pen.within(left, top, panel.size.width, panel.size.height, () => {
+      drawPoints(pen, store, panel);
+      panel.drawAround(pen, true);
+    });
+  });
+  return new Blob([pen.toString()], { type: "image/svg+xml" });
 }
 
-function legend(context: CanvasRenderingContext2D, store: Store, x: number, top: number, bottom: number): void {
+function drawPoints(pen: SvgPen, store: Store, panel: Panel): void {
+  const style = panel.style();
+  if (store.shown > MOST_DISCS) {
+    pen.drawImage(panel.picture(RATIO, false), 0, 0, panel.size.width, panel.size.height);
+    return;
+  }
+  for (const state of style.dimming ? [DIMMED, SHOWN] : [SHOWN]) {
+    const radius = (state === DIMMED ? 0.85 : 1) * (style.size / 2), opacity = (state === DIMMED ? 0.6 : 1) * style.opacity;
+    let colour = -1, places: [number, number][] = []; // runs of one colour share a group; the order of drawing stays
+    const flush = (): void => {
+      if (places.length) pen.discs(places, radius, css(colour < 0 ? store.ground.dimmed : store.colours[colour]!), opacity);
+      places = [];
+    };
+    for (const row of store.order) {
+      if (store.states[row] !== state) continue;
+      const [x, y] = panel.screen(row);
+      if (x < -radius || y < -radius || x > panel.size.width + radius || y > panel.size.height + radius) continue;
+      const own = state === DIMMED ? -1 : store.colouring.codes[row]!;
+      if (own !== colour) flush();
+      colour = own;
+      places.push([x, y]);
+    }
+    flush();
+  }
+}
+
+function lay(pen: Pen, store: Store, panels: Panel[], sheet: Sheet, draw: (panel: Panel, left: number, top: number) => void): void {
+  pen.fillStyle = css(store.ground.paper);
+  pen.fillRect(0, 0, sheet.width, sheet.height);
+  write(pen, shorten(store.title, 90), MARGIN, 40, `600 20px ${FONT}`, store.ground.ink);
+  if (store.shown < store.rows) write(pen, `${formatCount(store.shown)} of ${formatCount(store.rows)} rows shown`, MARGIN, 57, `12px ${FONT}`, store.ground.faint);
+  let left = MARGIN;
+  for (const panel of panels) {
+    write(pen, shorten(panel.map.name, 60), left, HEAD + 16, `600 13px ${FONT}`, store.ground.ink);
+    draw(panel, left, HEAD + 26);
+    left += panel.size.width + MARGIN;
+  }
+  legend(pen, store, left, HEAD + 16, sheet.height - MARGIN);
+}
+
+function write(pen: Pen, text: string, x: number, y: number, font: string, colour: string): void {
+  pen.font = font;
+  pen.fillStyle = colour;
+  pen.fillText(text, x, y);
+}
+
+function legend(pen: Pen, store: Store, x: number, top: number, bottom: number): void {
   const { column, codes } = store.colouring;
   if (!column) return;
-  write(context, shorten(column.name, 26), x, top, `600 13px ${FONT}`, store.ground.ink);
+  write(pen, shorten(column.title, 26), x, top, `600 13px ${FONT}`, store.ground.ink);
   let y = top + 26;
   if (!column.codes) {
     const say = column.kind === "date" ? formatDate : formatShort;
     for (let k = 0; k < 160; k++) {
-      context.fillStyle = css(ramp(k / 159, store.ground));
-      context.fillRect(x + k, y - 8, 1.5, 12);
+      pen.fillStyle = css(ramp(k / 159, store.ground));
+      pen.fillRect(x + k, y - 8, 1.5, 12);
     }
-    write(context, say(column.extent().low), x, y + 22, `12px ${FONT}`, store.ground.faint);
-    context.textAlign = "right";
-    write(context, say(column.extent().high), x + 160, y + 22, `12px ${FONT}`, store.ground.faint);
-    context.textAlign = "left";
+    write(pen, say(column.extent().low), x, y + 22, `12px ${FONT}`, store.ground.faint);
+    pen.textAlign = "right";
+    write(pen, say(column.extent().high), x + 160, y + 22, `12px ${FONT}`, store.ground.faint);
+    pen.textAlign = "left";
     return;
   }
   const counts = new Array<number>(column.names.length + 1).fill(0);
@@ -59,14 +115,14 @@ function legend(context: CanvasRenderingContext2D, store: Store, x: number, top:
   const present = counts.map((count, code) => ({ count, code })).filter((each) => each.count > 0);
   for (const [k, { code }] of present.entries()) {
     if (y + 2 * LINE > bottom && k < present.length - 1) {
-      write(context, `and ${formatCount(present.length - k)} more`, x, y, `12px ${FONT}`, store.ground.faint);
+      write(pen, `and ${formatCount(present.length - k)} more`, x, y, `12px ${FONT}`, store.ground.faint);
       break;
     }
-    context.fillStyle = css(store.colours[code]!);
-    context.beginPath();
-    context.arc(x + 5, y - 4, 5, 0, 2 * Math.PI);
-    context.fill();
-    write(context, shorten(column.names[code] ?? "missing", 24) || "(empty)", x + 18, y, `13px ${FONT}`, store.ground.ink);
+    pen.fillStyle = css(store.colours[code]!);
+    pen.beginPath();
+    pen.arc(x + 5, y - 4, 5, 0, 2 * Math.PI);
+    pen.fill();
+    write(pen, shorten(column.names[code] ?? "missing", 24) || "(empty)", x + 18, y, `13px ${FONT}`, store.ground.ink);
     y += LINE;
   }
 }

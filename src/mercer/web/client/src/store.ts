@@ -3,12 +3,18 @@
 import { type Colouring, colouring, coloursOf } from "./colouring";
 import { type Ground, LIGHT, type RGB } from "./colours";
 import { Axis, Column, rowNumbers, spread } from "./columns";
-import { type About, type Numbers, type Score, unpack } from "./data";
+import { type About, type NeighborsAbout, type Numbers, type Score, unpack } from "./data";
 import { DIMMED, HIDDEN, SHOWN, mixedOrder } from "./renderer";
+import type { Sorting } from "./sorting";
 
-export type Change = "colour" | "states" | "selection" | "search" | "hover" | "pin" | "style" | "ground";
+export type Change = "colour" | "states" | "selection" | "search" | "hover" | "pin" | "style" | "ground" | "marks" | "table" | "sorting" | "view";
+/** Which names stand on the maps: of classes, of clusters that the page finds, or none. */
+export type Naming = "classes" | "clusters" | "none";
 export type Filter = { off: Uint8Array } | { low: number; high: number; missing: boolean };
-export interface MapData { name: string; axes: Axis[]; quality: Score[] | null; run: Record<string, unknown> | null }
+export interface MapData {
+  name: string; axes: Axis[]; quality: Score[] | null; run: Record<string, unknown> | null;
+  snapshots: { steps: number; axes: [Axis, Axis] }[];
+}
 
 export class Store {
   readonly title: string;
@@ -16,7 +22,10 @@ export class Store {
   readonly maps: MapData[];
   readonly ids: Column | null;
   readonly columns: Column[];
-  readonly order: Uint32Array;
+  readonly scores: Column[]; // of single rows, by map
+  readonly label: Column | null;
+  readonly near: NearestRows | null;
+  order: Uint32Array;
   readonly filters = new Map<Column, Filter>();
   readonly states: Uint8Array;
 
@@ -24,14 +33,19 @@ export class Store {
   colouring: Colouring;
   colours: RGB[] = [];
   selected: Uint32Array | null = null; // rows, ascending
-  matches: { query: string; mask: Uint8Array; count: number } | null = null;
+  matches: { query: string; mask: Uint8Array; count: number; hidden: number } | null = null; // hidden: by a filter
   spotlight = -1; // the class that the pointer rests on in the legend
   hovered = -1;
   pinned = -1;
   size: number;
   opacity: number;
   shown = 0;
+  naming: Naming = "none";
+  contours = false;
+  table = false; // whether the table is open without a selection
+  sorting: Sorting = { column: null, down: false };
 
+  private readonly mixed: Uint32Array;
   private readonly visible: Uint8Array;
   private selectedMask: Uint8Array | null = null;
   private readonly listeners = new Map<Change, ((source: unknown) => void)[]>();
@@ -42,19 +56,27 @@ export class Store {
     this.rows = about.rows;
     this.maps = about.maps.map((map) => ({
       name: map.name, quality: map.quality, run: map.run,
+      snapshots: map.snapshots.map(({ steps, axes }) => ({
+        steps, axes: axes.map((axis, k) => Axis.of(block, { ...axis, name: map.axes[k]?.name ?? "" })) as [Axis, Axis],
+      })),
       axes: withSpread(map.axes.map((axis) => Axis.of(block, axis)), about.rows),
     }));
     this.ids = about.ids && new Column(block, about.ids);
     this.columns = about.columns.map((column) => new Column(block, column));
+    this.scores = about.maps.flatMap((map) => map.scores.map((score) => new Column(block, score, map.name)));
+    this.near = about.neighbors && new NearestRows(block, about.neighbors);
     this.images = about.images && imageTable(block, about.images);
-    this.order = mixedOrder(this.rows);
+    this.order = this.mixed = mixedOrder(this.rows);
     this.visible = new Uint8Array(this.rows).fill(1);
     this.states = new Uint8Array(this.rows);
     this.size = autoSize(this.rows);
     this.opacity = autoOpacity(this.rows);
     const labels = about.label === null ? null : this.columns[about.label]!;
+    this.label = labels;
     const first = labels?.colours ? labels : this.columns.find((column) => column.colours);
     this.colouring = colouring(first ?? null, this.rows);
+    this.naming = this.classes ? "classes" : "none";
+    this.reorder();
     this.recolour();
     this.restate();
   }
@@ -70,8 +92,33 @@ export class Store {
   colourBy(column: Column | null): void {
     this.colouring = colouring(column, this.rows);
     this.spotlight = -1;
+    this.reorder();
     this.recolour();
+    this.restate();
     this.emit("colour");
+  }
+
+  /** All columns that points can be coloured by and filtered by. */
+  get colourable(): Column[] {
+    return [...this.columns.filter((column) => column.colours), ...this.scores];
+  }
+
+  /** The classes that have names on the map: those of the colours, otherwise those of the label. */
+  get classes(): Column | null {
+    return [this.colouring.column, this.label].find((column) => column?.codes) ?? null;
+  }
+
+  /** Rows without a value are drawn first, so that they hide none that has one. */
+  private reorder(): void {
+    const numbers = this.colouring.column?.numbers;
+    const missing = numbers ? this.mixed.filter((row) => Number.isNaN(numbers[row]!)) : null;
+    if (!missing?.length) {
+      this.order = this.mixed;
+      return;
+    }
+    this.order = new Uint32Array(this.rows);
+    this.order.set(missing);
+    this.order.set(this.mixed.filter((row) => !Number.isNaN(numbers![row]!)), missing.length);
   }
 
   setGround(ground: Ground): void {
@@ -83,15 +130,18 @@ export class Store {
   setFilter(column: Column, filter: Filter | null): void {
     if (filter) this.filters.set(column, filter);
     else this.filters.delete(column);
-    this.visible.fill(1);
-    for (const [each, what] of this.filters) hide(each, what, this.visible);
-    this.restate();
-    this.emit("states");
+    this.refilter();
   }
 
-  clearFilters(): void {
+  setFilters(filters: Map<Column, Filter>): void {
     this.filters.clear();
+    for (const [column, filter] of filters) this.filters.set(column, filter);
+    this.refilter();
+  }
+
+  private refilter(): void {
     this.visible.fill(1);
+    for (const [each, what] of this.filters) hide(each, what, this.visible);
     this.restate();
     this.emit("states");
   }
@@ -119,7 +169,7 @@ export class Store {
       this.ids?.search(wanted, mask);
       if (!this.ids && /^\d+$/.test(wanted) && Number(wanted) < this.rows) mask[Number(wanted)] = 1;
       for (const column of this.columns) if (column.kind !== "number" && column.kind !== "date") column.search(wanted, mask);
-      this.matches = { query: wanted, mask, count: mask.reduce((sum, each) => sum + each, 0) };
+      this.matches = { query: wanted, mask, count: mask.reduce((sum, each) => sum + each, 0), hidden: 0 };
     } else {
       this.matches = null;
     }
@@ -144,6 +194,10 @@ export class Store {
   pin(row: number, source: unknown = null): void {
     this.pinned = row;
     this.emit("pin", source);
+  }
+
+  get visibleMask(): Uint8Array {
+    return this.visible;
   }
 
   isVisible = (row: number): boolean => this.visible[row] === 1;
@@ -179,15 +233,40 @@ export class Store {
     const found = this.matches?.count ? this.matches.mask : null;
     const codes = this.colouring.codes;
     this.shown = 0;
+    let hidden = 0;
     for (let i = 0; i < this.rows; i++) {
       if (!visible[i]) {
         states[i] = HIDDEN;
+        if (found?.[i]) hidden++;
         continue;
       }
       this.shown++;
       const bright = (!selectedMask || selectedMask[i]) && (!found || found[i]) && (spotlight < 0 || codes[i] === spotlight);
       states[i] = bright ? SHOWN : DIMMED;
     }
+    if (this.matches) this.matches.hidden = hidden;
+  }
+}
+
+/** The nearest rows in the data, of every row or of a sample of rows. */
+export class NearestRows {
+  readonly k: number;
+  readonly sampled: number | null; // how many rows have neighbours, if not all
+  private readonly indices: Numbers;
+  private readonly places: Map<number, number> | null;
+
+  constructor(block: Uint8Array, about: NeighborsAbout) {
+    this.k = about.k;
+    this.indices = unpack(block, about.indices);
+    const rows = about.rows && unpack(block, about.rows);
+    this.sampled = rows && rows.length;
+    this.places = rows && new Map(Array.from(rows, (row, place) => [row, place]));
+  }
+
+  /** Nearest first; null for a row that is not in the sample. */
+  of(row: number): number[] | null {
+    const place = this.places ? this.places.get(row) : row;
+    return place === undefined ? null : Array.from(this.indices.subarray(place * this.k, (place + 1) * this.k));
   }
 }
 

@@ -1,7 +1,9 @@
 // The line above a map: its name, its axes, the tools.
 
 import { h, iconButton } from "./dom";
-import { type Panel, shorten } from "./panel";
+import { formatCount } from "./format";
+import type { Panel } from "./panel";
+import { shorten } from "./text";
 import type { Store } from "./store";
 import type { Tool } from "./gestures";
 
@@ -11,8 +13,11 @@ export function toolbar(panel: Panel, store: Store): HTMLElement {
     names.replaceChildren(mapName(panel, store, build), ...(panel.map.axes.every((axis) => axis.ticks) ? [equalSwitch(panel)] : []));
     panel.element.querySelectorAll(".axis").forEach((each) => each.remove());
     panel.element.append(...axisChoice(panel));
+    panel.element.querySelector(".steps")?.remove();
+    if (panel.map.snapshots.length) panel.surface.before(snapshotSlider(panel));
   };
   build();
+  panel.onMap = build;
   const tools: [Tool, string][] = [["pan", "Move (P)"], ["lasso", "Lasso (L, or Shift and drag)"], ["box", "Rectangle (B)"]];
   const buttons = tools.map(([tool, label]) => iconButton(tool, label, () => panel.setTool(tool)));
   panel.onTool = () => buttons.forEach((button, k) => button.setAttribute("aria-pressed", String(tools[k]![0] === panel.tool)));
@@ -44,6 +49,25 @@ function equalSwitch(panel: Panel): HTMLElement {
     equal.setAttribute("aria-pressed", String(panel.equal));
   });
   return equal;
+}
+
+/** A way through the earlier states of a map; the last place is the map itself. */
+function snapshotSlider(panel: Panel): HTMLElement {
+  const { snapshots } = panel.map;
+  const told = h("output", {});
+  const input = h("input", { type: "range", min: "0", max: String(snapshots.length), step: "1", "aria-label": "Steps of the descent" });
+  const show = (): void => {
+    const at = Number(input.value), text = at < snapshots.length ? `after ${formatCount(snapshots[at]!.steps)} steps` : "the map";
+    told.textContent = text;
+    input.setAttribute("aria-valuetext", text);
+  };
+  input.value = String(panel.snapshot < 0 ? snapshots.length : panel.snapshot);
+  show();
+  input.addEventListener("input", () => {
+    panel.setSnapshot(Number(input.value) < snapshots.length ? Number(input.value) : -1);
+    show();
+  });
+  return h("label", { class: "steps" }, h("span", {}, "Descent"), input, told);
 }
 
 /** Which columns are x and y, where there is a choice; the lists stand where the names of the axes would. */

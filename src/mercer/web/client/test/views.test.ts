@@ -1,0 +1,160 @@
+// Density, names, histograms, sorting and addresses: what the page works out before anything is drawn.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { type State, read, written } from "../src/address";
+import { barsOf, binsOf, calendarEdges } from "../src/bins";
+import { Column } from "../src/columns";
+import { DISTINCT, LIGHT, classColours } from "../src/colours";
+import { Density, classPeaks, smoothed } from "../src/density";
+import { bestOf } from "../src/facts";
+import { Grid } from "../src/grid";
+import { LABEL_HEIGHT, placed } from "../src/labels";
+import { SvgPen } from "../src/pen";
+import { sorted } from "../src/sorting";
+import { fit, zoomed } from "../src/view";
+
+const random = (seed: number): (() => number) => () => (seed = (seed * 16807) % 2147483647) / 2147483647;
+const box = { lowX: -1, highX: 1, lowY: -1, highY: 1 };
+
+/** Columns as the page would read them, from values. */
+function numbers(values: number[], kind: "number" | "date" = "number"): Column {
+  const bytes = new Uint8Array(Float64Array.from(values).buffer);
+  const planes = new Uint8Array(bytes.length);
+  for (let i = 0; i < values.length; i++) for (let p = 0; p < 8; p++) planes[p * values.length + i] = bytes[8 * i + p]!;
+  return new Column(planes, { name: "c", kind, at: 0, count: values.length, type: "f8" });
+}
+const classes = (codes: number[], names: string[]): Column => new Column(Uint8Array.from(codes), { name: "c", kind: "category", names, at: 0, count: codes.length, type: "u1" });
+
+/** Clouds around given places, so many points each. */
+function clouds(middles: [number, number][], each: number, width: number) {
+  const next = random(5), n = middles.length * each;
+  const bell = (): number => next() + next() + next() - 1.5;
+  const x = Float32Array.from({ length: n }, (_, i) => middles[i % middles.length]![0] + width * bell());
+  const y = Float32Array.from({ length: n }, (_, i) => middles[i % middles.length]![1] + width * bell());
+  return { x, y, codes: Uint8Array.from({ length: n }, (_, i) => i % middles.length) };
+}
+
+test("smoothing keeps the sum and the middle", () => {
+  const side = 41, values = new Float32Array(side * side);
+  values[20 * side + 20] = 7;
+  const soft = smoothed(values, side, 2);
+  assert.ok(Math.abs(soft.reduce((sum, value) => sum + value, 0) - 7) < 1e-3);
+  assert.equal(soft.indexOf(Math.max(...soft)), 20 * side + 20);
+});
+
+test("the density finds the clusters that are there, and its lines close around them", () => {
+  const middles: [number, number][] = [[-0.6, -0.6], [0.6, -0.4], [0, 0.7]];
+  const { x, y } = clouds(middles, 400, 0.12);
+  const density = new Density(x, y, box, () => true);
+  const { peaks, of } = density.clusters();
+  assert.equal(peaks.length, 3);
+  for (const [mx, my] of middles) assert.ok(peaks.some((peak) => Math.hypot(peak.x - mx, peak.y - my) < 0.1));
+  for (let i = 0; i < 1200; i++) assert.equal(of[density.cellOf(i)], of[density.cellOf(i % 3)]);
+  const line = density.contour(density.level(0.5));
+  const ends = new Map<string, number>(); // a closed line passes every end twice
+  for (let i = 0; i < line.length; i += 2) {
+    const key = `${line[i]!.toFixed(5)} ${line[i + 1]!.toFixed(5)}`;
+    ends.set(key, (ends.get(key) ?? 0) + 1);
+  }
+  assert.ok(line.length > 40 && [...ends.values()].every((count) => count % 2 === 0));
+  const inside = [...density.values].filter((value) => value >= density.level(0.5)).reduce((sum, value) => sum + value, 0);
+  assert.ok(Math.abs(inside / density.values.reduce((sum, value) => sum + value, 0) - 0.5) < 0.05);
+});
+
+test("names stand where their class is densest, the largest class first", () => {
+  const { x, y, codes } = clouds([[-0.5, 0], [0.5, 0]], 300, 0.1);
+  const peaks = classPeaks(x, y, codes, 2, box, (row) => row % 2 === 0 || row < 300);
+  assert.deepEqual(peaks.slice(0, 2).map((peak) => peak.code), [0, 1]);
+  assert.ok(Math.abs(peaks[0]!.x + 0.5) < 0.1 && Math.abs(peaks[1]!.x - 0.5) < 0.1 && peaks[0]!.count > peaks[1]!.count);
+});
+
+test("names do not overlap, and there are fewer of them from afar", () => {
+  const next = random(11), size = { width: 700, height: 500 }, home = fit(box, size);
+  const names = Array.from({ length: 300 }, (_, k) => ({ text: `name ${k}`, x: 0.2 * (next() - 0.5), y: 0.2 * (next() - 0.5), same: k }));
+  const counts = [1, 3, 9].map((factor) => {
+    const out = placed(names, zoomed(home, size, factor, 350, 250), size, (text) => 7 * text.length);
+    out.forEach((a, i) => out.slice(0, i).forEach((b) => assert.ok(Math.abs(a.x - b.x) >= (a.width + b.width) / 2 || Math.abs(a.y - b.y) >= LABEL_HEIGHT)));
+    return out.length;
+  });
+  assert.ok(counts[0]! < counts[1]! && counts[1]! < counts[2]!, String(counts));
+});
+
+test("the nearest points of a row are those that sorting all of them gives", () => {
+  const next = random(3), n = 500;
+  const x = Float32Array.from({ length: n }, () => Math.fround(next() ** 2)), y = Float32Array.from({ length: n }, () => Math.fround(0.1 * next()));
+  const grid = new Grid(x, y);
+  for (const row of [0, 17, 499]) {
+    const away = (i: number): number => (x[i]! - x[row]!) ** 2 + (y[i]! - y[row]!) ** 2;
+    const all = [...x.keys()].filter((i) => i !== row).sort((a, b) => away(a) - away(b) || a - b);
+    for (const k of [1, 10, 499, 600]) assert.deepEqual(grid.neighbors(row, k), all.slice(0, k));
+  }
+  assert.deepEqual(new Grid(new Float32Array(4), new Float32Array(4)).neighbors(2, 2), [0, 1]);
+});
+
+test("whole numbers get whole bars", () => {
+  const column = numbers([3, 4, 4, 7, 9, NaN]);
+  const { edges } = binsOf(column);
+  assert.deepEqual(edges, [2.5, 3.5, 4.5, 5.5, 6.5, 7.5, 8.5, 9.5]);
+  assert.deepEqual([...barsOf(column, edges)], [0, 1, 1, 4, 6, 7]);
+  const wide = binsOf(numbers(Array.from({ length: 1000 }, (_, i) => i))).edges;
+  assert.ok(wide.length <= 61 && wide.every((edge, k) => Number.isInteger(edge + 0.5) && (k === 0 || edge - wide[k - 1]! === wide[1]! - wide[0]!)));
+});
+
+test("dates get bars of the calendar", () => {
+  const day = (text: string): number => Date.parse(`${text}T00:00:00Z`);
+  assert.deepEqual(calendarEdges(day("2023-11-15"), day("2024-02-01") + 5).length, 13); // weeks
+  const weeks = calendarEdges(day("2023-11-15"), day("2024-02-01"));
+  assert.ok(weeks.every((edge) => new Date(edge).getUTCDay() === 1));
+  const months = calendarEdges(day("2021-01-20"), day("2024-02-01"));
+  assert.ok(months.every((edge) => new Date(edge).getUTCDate() === 1) && months.length === 39);
+  const years = calendarEdges(day("1980-05-05"), day("2020-02-01"));
+  assert.ok(years.length <= 61 && years.length > 20);
+  for (const [low, high] of [[0, 5], [0, 86_400_000], [-8e15, 8e15]] as const) {
+    const edges = calendarEdges(low, high);
+    assert.ok(edges[0]! <= low && edges.length <= 62 && edges.every((edge, k) => k === 0 || edge > edges[k - 1]!));
+  }
+});
+
+test("sorting: missing values last in either direction, equal ones as in the file", () => {
+  const rows = Uint32Array.from([0, 1, 2, 3, 4]);
+  const column = numbers([2, NaN, 1, 2, -5]);
+  assert.deepEqual([...sorted(rows, { column, down: false })], [4, 2, 0, 3, 1]);
+  assert.deepEqual([...sorted(rows, { column, down: true })], [0, 3, 2, 4, 1]);
+  assert.deepEqual([...sorted(rows, { column: classes([1, 2, 0, 2, 1], ["a", "b"]), down: true })], [0, 4, 2, 1, 3]);
+  assert.deepEqual([...sorted(rows, { column: null, down: true })], [4, 3, 2, 1, 0]);
+  assert.deepEqual([...rows], [0, 1, 2, 3, 4]);
+});
+
+test("an address gives back what was chosen, and survives nonsense", () => {
+  const state: State = {
+    panels: [{ map: 1, axes: [2, 0], equal: false, view: [0.25, -0.5, 3] }], colour: 2, search: "a b&c=#", pinned: 7, selected: [3, 4, 90],
+    filters: [{ column: 0, off: [0, 3] }, { column: 4, low: -1.5, high: 2e-7, missing: false }],
+    names: "clusters", contours: true, table: true, sort: [-1, true], size: 3.5, opacity: 0.25, theme: "dark",
+  };
+  assert.deepEqual(read(`#${written(state)}`), state);
+  const empty = read("");
+  assert.equal(written(empty), "");
+  for (const hash of ["#canvas", "#map=x&filter=1_range_a_b_1&rows=..&sort=q&colour=1.5&size=NaN&theme=pink", "#%E0%A4%A"]) {
+    assert.deepEqual({ ...read(hash), selected: null }, empty);
+  }
+});
+
+test("the best map is marked, unless errors say that nobody knows", () => {
+  const score = (value: number, error: number) => ({ name: "s", value, error, rows: 1, best: 1, meaning: null, unit: null, note: null });
+  assert.deepEqual([...bestOf([score(0.9, 0), score(0.95, 0), undefined])], [1]);
+  assert.deepEqual([...bestOf([score(0.9, 0.01), score(0.95, 0.01), score(0.94, 0.01)])], [1, 2]);
+  assert.deepEqual([...bestOf([score(0.94, 0.01), score(0.95, 0.01)])], []);
+  assert.deepEqual([...bestOf([score(0.94, 0)])], []);
+});
+
+test("as many classes as are said to have a colour of their own do have one", () => {
+  const colours = classColours(DISTINCT, LIGHT).map(String);
+  assert.equal(new Set(colours).size, DISTINCT);
+});
+
+test("text in an SVG stays text", () => {
+  const pen = new SvgPen(10, 10, (text) => text.length);
+  pen.fillText('<script>"&\u0001', 1, 2);
+  assert.ok(pen.toString().includes(">&lt;script&gt;&quot;&amp;\ufffd</text>"));
+});

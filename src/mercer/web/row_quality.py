@@ -1,0 +1,111 @@
+"""Where a map can be trusted: for single rows, the nearest in the data, and how many of them the map keeps.
+
+With Nₖ(i) the k nearest rows of i in the data, Uₖ(i) those in the map, and r, s the ranks of rows by their distance
+from i in the data and in the map, the scores of row i are the terms of the scores of the whole map:
+
+    neighbours kept   |Nₖ(i) ∩ Uₖ(i)| / k
+    trustworthiness   1 − 2/(k(2n − 3k − 1)) Σ_{j ∈ Uₖ(i)} max(0, r(i, j) − k)
+    continuity        1 − 2/(k(2n − 3k − 1)) Σ_{j ∈ Nₖ(i)} max(0, s(i, j) − k)
+
+Their means over all rows are `mercer.quality.neighbor_recall`, `trustworthiness` and `continuity`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from mercer.graph.block_index import BlockIndex
+from mercer.quality.inputs import data_index, map_index, most_neighbors, refuse_other_length
+from mercer.quality.neighborhoods import shared
+from mercer.random_state import generator_from
+from mercer.web.page import Map, NearRows, Page
+
+# Pairs of rows that "auto" compares, a few seconds of work: all rows up to 14,000. At least a thousand rows show
+# where a map is good and where it is not, so more pairs are compared for them if n is large.
+MOST_PAIRS, LEAST_ROWS = 200_000_000, 1_000
+
+
+def with_neighbors(
+    page: Page,
+    X: Any,
+    *,
+    n_neighbors: int = 10,
+    metric: Any = "euclidean",
+    sample: int | str | None = "auto",
+    random_state: Any = None,
+) -> Page:
+    """The page with the nearest rows in the data, and for each map the scores of single rows.
+
+    A click on a point then shows its nearest rows in the data beside those in the map, and points can be coloured by
+    how many of them the map keeps.
+
+    Parameters
+    ----------
+    page : its maps are scored on their first two columns, which are drawn first
+    X : (n, d), dense or CSR, or what `metric` compares: the rows that the maps were made of
+    n_neighbors : k; lowered to what n rows allow
+    metric : of the data, as `mercer.graph.build_index` takes it; "precomputed" for a matrix of distances
+    sample : None for all rows, a number of rows, or "auto": all up to 14,000, then as many as make 2·10⁸ pairs, but at
+        least 1,000. The neighbours of a row are sought among all n rows; only the scores of other rows are missing.
+    random_state : the seed of the sample; None is the seed 0
+
+    Cost: two rows of n distances in the data and two in each map per row of the sample. The page grows by k numbers per
+    row of the sample, and by one per row, map and score.
+
+    >>> X = np.random.default_rng(0).normal(size=(50, 3))
+    >>> page = with_neighbors(Page("x", [Map("first two", X[:, :2])]), X, n_neighbors=5)
+    >>> page.neighbors.indices.shape, sorted(page.maps[0].row_scores)
+    ((50, 5), ['continuity', 'neighbours kept', 'trustworthiness'])
+    """
+    data = data_index(X, metric)
+    refuse_other_length(data.n, len(np.asarray(page.maps[0].coordinates)), "the map")
+    k = min(n_neighbors, most_neighbors(data.n))
+    if k < 1:
+        return page
+    rows = _sampled_rows(data.n, sample, random_state)
+    near, _ = data.nearest_of(rows, k)
+    maps = [
+        dataclasses.replace(each, row_scores=dict(each.row_scores) | dict(_scores(data, each, rows, near)))
+        for each in page.maps
+    ]
+    found = NearRows(near, None if len(rows) == data.n else rows)
+    return dataclasses.replace(page, maps=maps, neighbors=found)
+
+
+def _sampled_rows(n: int, sample: int | str | None, random_state: Any) -> np.ndarray:
+    """The rows to score, ascending."""
+    if sample == "auto":
+        wanted = n if n * n <= MOST_PAIRS else max(LEAST_ROWS, MOST_PAIRS // n)
+    elif sample is None:
+        wanted = n
+    elif isinstance(sample, int | np.integer) and sample >= 1:
+        wanted = int(sample)
+    else:
+        raise ValueError(f"sample={sample!r}; give a number of rows, None for all of them, or 'auto'.")
+    if wanted >= n:
+        return np.arange(n)
+    return np.sort(generator_from(random_state).permutation(n)[:wanted])
+
+
+def _scores(data: BlockIndex, each: Map, rows: np.ndarray, near: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+    """Name → (n,) scores of the rows, NaN for rows that are not among `rows`."""
+    coordinates = np.asarray(each.coordinates, dtype=np.float64)
+    points = map_index(coordinates[:, None] if coordinates.ndim == 1 else coordinates[:, :2])
+    n, k = data.n, near.shape[1]
+    near_in_map, _ = points.nearest_of(rows, k)
+
+    def beyond(ranks: np.ndarray) -> np.ndarray:
+        return 1 - np.maximum(ranks - k, 0).sum(axis=1) * (2 / (k * (2 * n - 3 * k - 1)))
+
+    for name, values in (
+        ("neighbours kept", shared(near, near_in_map) / k),
+        ("trustworthiness", beyond(data.ranks_of(rows, near_in_map))),
+        ("continuity", beyond(points.ranks_of(rows, near))),
+    ):
+        full = np.full(n, np.nan)
+        full[rows] = values
+        yield name, full
