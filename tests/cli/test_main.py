@@ -7,7 +7,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from mercer.cli.main import VERBS, main
+from mercer.cli.main import VERBS, ClosedStdout, main
 
 HEAVY = ("numpy", "scipy", "sklearn", "numba", "matplotlib", "rich", "torch", "pyarrow")
 
@@ -115,3 +115,9 @@ def test_what_is_nearly_right_is_met_with_what_is(args, hint):
 def test_errors_pass_through_outside_standalone_mode():
     with pytest.raises(click.UsageError):
         main.main(["nonsense"], standalone_mode=False)
+
+
+def test_coordinates_for_a_closed_stdout_are_refused_in_one_line():
+    for write in (lambda out: out.write("x"), lambda out: out.buffer):
+        with pytest.raises(OSError, match="closed; name a file with -o"):
+            write(ClosedStdout())

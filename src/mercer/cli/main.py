@@ -91,7 +91,15 @@ class ClosedStdout(io.StringIO):
     """Stands for a stdout that was closed by `>&-`, and refuses what is printed there."""
 
     def write(self, text: str) -> int:
-        raise OSError(errno.EBADF, "it is closed; name a file with -o", "stdout")
+        raise self._closed()
+
+    @property
+    def buffer(self) -> Any:
+        """Where coordinates would be written."""
+        raise self._closed()
+
+    def _closed(self) -> OSError:
+        return OSError(errno.EBADF, "it is closed; name a file with -o", "stdout")
 
 
 @click.group(
