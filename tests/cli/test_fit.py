@@ -18,6 +18,7 @@ def expected(method):
         "kpca": lambda: mercer.KernelPCA(2, kernel="rbf", gamma="median", random_state=0),
         "kda": lambda: mercer.KernelDiscriminantAnalysis(random_state=0),
         "isomap": lambda: mercer.Isomap(random_state=0),
+        "mds": lambda: mercer.MDS(random_state=0),
         "sne": lambda: mercer.SNE(max_iter=60, perplexity=8.0, random_state=0),
         "tsne": lambda: mercer.TSNE(max_iter=60, perplexity=8.0, random_state=0),
     }[method]()
@@ -26,7 +27,7 @@ def expected(method):
     return model.fit_transform(table.X)
 
 
-@pytest.mark.parametrize("method", ["pca", "kpca", "kda", "isomap", "sne", "tsne"])
+@pytest.mark.parametrize("method", ["pca", "kpca", "kda", "isomap", "mds", "sne", "tsne"])
 def test_coordinates_are_the_estimator_s_with_ids_and_labels(shell, method):
     shell("fit", *FLOWERS, "--method", method, *QUICK.get(method, []), "-o", "c.csv")
     columns = shell.columns("c.csv")
