@@ -33,6 +33,7 @@ CASES = {
     "Kernelized": [({"estimator": LogisticRegression(), "kernel": "rbf", "rank": 10}, (X, LABELS))],
     "Isomap": [({"n_neighbors": 8, "landmarks": 20}, (X,))],
     "ClassicalMDS": [({"n_components": 2, "eigen_solver": "krylov"}, (X,))],
+    "MDS": [({"max_iter": 30, "init": "random"}, (X,))],
     "SNE": [({"max_iter": 30, "perplexity": 8}, (X,))],
     "TSNE": [({"max_iter": 30, "perplexity": 8, "init": "random"}, (X,)), ({"max_iter": 30, "perplexity": 8}, (X,))],
 }
