@@ -73,6 +73,7 @@ def test_time_left_is_the_rest_at_the_speed_so_far():
     line.phase("pass 1 over all pairs", 0, 8, "residual 1e-03")
     assert line.left(line.started + 10) is None  # a new phase has no speed yet
     steps = ProgressLine("t-SNE", 1000)
+    assert steps.text(0.0) == "t-SNE"  # drawn before the first step
     steps.step(600, "KL 1.5")  # a resumed map begins here
     steps.step(700, "KL 1.4")
     assert round(steps.left(steps.started + 5), 9) == 15

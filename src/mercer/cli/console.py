@@ -81,7 +81,7 @@ class ProgressLine:
 
     def __init__(self, what: str, total: int | None) -> None:
         self.what, self.total, self.note = what, total, ""
-        self.name, self.share, self.started = "", 0.0, 0.0
+        self.name, self.share, self.started, self.first = "", 0.0, 0.0, 0
 
     def step(self, done: int = 0, note: str = "") -> None:
         """After a step that the caller counts."""
