@@ -126,7 +126,7 @@ export class Drawer {
     const visible = Math.ceil(this.scroller.clientHeight / ROW);
     // Pixels that the table would be away from its top, were it as tall as all of its rows.
     const most = Math.max(1, tall + ROW - this.scroller.clientHeight);
-    const away = tall < listed * ROW ? (Math.min(1, this.scroller.scrollTop / most) * (listed * ROW - most)) : this.scroller.scrollTop;
+    const away = tall < listed * ROW ? Math.min(1, this.scroller.scrollTop / most) * ((listed + 1) * ROW - this.scroller.clientHeight) : this.scroller.scrollTop;
     const first = Math.max(0, Math.min(listed - visible, Math.floor(away / ROW)) - 6);
     if (!anew && Math.abs(first - this.first) < 4) return;
     this.first = first;

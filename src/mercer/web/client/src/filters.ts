@@ -14,6 +14,7 @@ export class Filters {
   private readonly count = h("p", { class: "shown", role: "status" });
   private readonly chips = h("div", { class: "chips" });
   private readonly list = h("div", {});
+  private filtered = -1;
   private readonly parts = new Map<Column, { element: HTMLElement; part: ClassFilter | RangeFilter }>();
 
   constructor(private readonly store: Store, private readonly announce: (text: string) => void) {
@@ -67,6 +68,8 @@ export class Filters {
     for (const column of store.filters.keys()) if (column !== store.colouring.column && !this.parts.has(column)) this.make(column);
     const wanted = [...this.parts.values()].map(({ element }) => element);
     if (wanted.length !== this.list.children.length || wanted.some((element, k) => this.list.children[k] !== element)) this.list.replaceChildren(...wanted);
+    if (this.filtered === store.filtered && store.filters.size === this.chips.children.length) return; // a selection is no filter
+    this.filtered = store.filtered;
     for (const { part } of this.parts.values()) part.refresh();
     this.count.textContent = store.filters.size ? `${formatCount(store.shown)} of ${formatCount(store.rows)} rows shown` : `All ${formatCount(store.rows)} rows shown`;
     this.chips.replaceChildren(...[...store.filters].map(([column, filter]) => this.chip(column, filter)));

@@ -15,12 +15,16 @@ const MEANINGS: Record<string, string> = {
 
 export class Legend {
   readonly element = h("div", { class: "legend" });
+  private filtered = 0;
   private part: ClassFilter | RangeFilter | null = null;
 
   constructor(private readonly store: Store, private readonly announce: (text: string) => void) {
     store.on("colour", () => this.build());
     store.on("ground", () => this.build());
-    store.on("states", () => this.part?.refresh());
+    store.on("states", () => {
+      if (this.filtered !== store.filtered) this.part?.refresh(); // a selection is no filter
+      this.filtered = store.filtered;
+    });
     this.build();
   }
 

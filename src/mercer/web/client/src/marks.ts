@@ -1,6 +1,7 @@
 // What a map shows beside its points: names, lines of equal density, the neighbours of a row, images in place of points.
 
 import { css } from "./colours";
+import type { Column } from "./columns";
 import { Density, classPeaks } from "./density";
 import { formatCount } from "./format";
 import { LABEL_HEIGHT, type Name, type Placed, placed } from "./labels";
@@ -17,13 +18,22 @@ export class Marks {
   private density: Density | null = null;
   private lines: Float32Array[] | null = null;
   private names: Name[] | null = null;
+  private made: { filtered: number; classes: Column | null } = { filtered: 0, classes: null };
   private readonly images: Thumbnails;
 
   constructor(private readonly panel: Panel) {
     this.images = new Thumbnails(panel);
   }
 
-  /** Places, classes or filters have changed. */
+  /** Forgets what the classes or the filters have changed; a selection changes nothing here. */
+  update(): void {
+    const { filtered, classes } = this.panel.store;
+    if (this.made.filtered === filtered && this.made.classes === classes) return;
+    this.made = { filtered, classes };
+    this.forget();
+  }
+
+  /** Places or what is to be shown have changed. */
   forget(): void {
     this.density = this.lines = this.names = null;
   }

@@ -23,7 +23,7 @@ export function neighborLists(store: Store, panels: Panel[], row: number): HTMLE
       return list(store, shorten(panel.map.name, 30), `${kept} of ${near.length} kept`, rows, (other) => inData.has(other));
     }),
   ];
-  return h("section", { class: "nearest", "aria-label": "Nearest rows" }, h("h3", {}, `Nearest ${near.length} rows`), h("div", { class: "lists" }, ...lists),
+  return h("section", { class: "nearest", "aria-label": "Nearest rows" }, h("h2", {}, `Nearest ${near.length} rows`), h("div", { class: "lists" }, ...lists),
     h("p", { class: "hint" }, "On the maps, lines lead to the nearest in the data, and dashed rings are around the nearest in the map. Rows in bold are both."));
 }
 
@@ -36,5 +36,5 @@ function list(store: Store, title: string, about: string, rows: number[], both: 
     button.addEventListener("pointerleave", () => store.hover(-1, button));
     return h("li", {}, button);
   });
-  return h("div", {}, h("h4", { dir: "auto" }, title), h("small", {}, about), h("ol", { class: store.hasImages ? "images" : "" }, ...items));
+  return h("div", {}, h("h3", { dir: "auto" }, title), h("small", {}, about), h("ol", { class: store.hasImages ? "images" : "" }, ...items));
 }

@@ -234,7 +234,7 @@ export class Panel {
   /** Colours, states or places have changed. */
   refresh(): void {
     this.empty.hidden = this.store.shown > 0;
-    this.marks.forget();
+    this.marks.update();
     this.renderer?.setScene(this.scene());
     this.redraw();
   }

@@ -40,6 +40,7 @@ export class Store {
   size: number;
   opacity: number;
   shown = 0;
+  filtered = 0; // how often the filters have changed: what depends on them alone is kept in between
   naming: Naming = "none";
   contours = false;
   table = false; // whether the table is open without a selection
@@ -140,6 +141,7 @@ export class Store {
   }
 
   private refilter(): void {
+    this.filtered++;
     this.visible.fill(1);
     for (const [each, what] of this.filters) hide(each, what, this.visible);
     this.restate();

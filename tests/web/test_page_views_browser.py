@@ -1,0 +1,252 @@
+"""Names, neighbours, filters, the table, pictures and addresses of pages, in a real browser."""
+
+import io
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from mercer.web import Map, Page, with_neighbors
+
+pytestmark = pytest.mark.browser
+
+
+def with_rows(page):
+    """The page with the neighbours of its first map taken for those of the data."""
+    return with_neighbors(page, page.maps[0].coordinates, n_neighbors=6)
+
+
+def boxes(names):
+    return [
+        (name["x"] - name["width"] / 2, name["y"] - 9, name["x"] + name["width"] / 2, name["y"] + 9) for name in names
+    ]
+
+
+def test_classes_have_their_names_on_the_map(opened, clusters):
+    seen, kinds = opened(clusters), clusters.columns["kind"]
+    names = seen.state("names(0)")
+    assert sorted(name["text"] for name in names) == ["blue", "green", "red"]
+    for name in names:
+        own = np.array([seen.state(f"screen(0, {row})") for row in np.flatnonzero(kinds == name["text"])[:40]])
+        assert np.linalg.norm(np.median(own, axis=0) - [name["x"], name["y"]]) < np.ptp(own, axis=0).max() / 2
+    for k, (left, top, right, bottom) in enumerate(boxes(names)):
+        assert all(left >= o[2] or right <= o[0] or top >= o[3] or bottom <= o[1] for o in boxes(names)[:k])
+    seen.page.locator(".class", has_text="red").click()
+    assert sorted(name["text"] for name in seen.state("names(0)")) == ["blue", "green"]
+    seen.page.locator("#names").select_option("clusters")
+    shares = [re.fullmatch(r"(\d): \d+ % (\w+)", name["text"]).groups() for name in seen.state("names(0)")]
+    assert sorted(number for number, _ in shares) == ["1", "2"] and {kind for _, kind in shares} == {"blue", "green"}
+    seen.page.locator("#names").select_option("none")
+    assert seen.state("names(0)") == []
+
+
+def test_colours_that_repeat_are_told(opened):
+    points, n = np.random.default_rng(0).random((400, 2)), 400
+    for classes, told in ((30, 0), (31, 1)):
+        names = np.array([f"c{k:02d}" for k in np.arange(n) % classes])
+        seen = opened(Page("Many", [Map("m", points)], columns={"c": names}, label="c"))
+        assert seen.page.locator(".repeat").count() == told
+    assert "31 classes share 30 colours" in seen.page.locator(".repeat").inner_text()
+
+
+def test_a_click_lists_the_nearest_in_the_data_and_in_both_maps(opened, clusters):
+    page = with_rows(clusters)
+    seen, row = opened(page), 17
+    seen.page.mouse.click(*seen.place(row))
+    lists = seen.page.locator(".nearest .lists > div")
+    assert lists.count() == 3
+    found = [[item.inner_text() for item in lists.nth(k).locator("li").all()] for k in range(3)]
+    assert found[0] == [f"row-{other:03d}" for other in page.neighbors.indices[row]]
+    assert found[0] == found[1]  # the first map is the data
+    turned = np.linalg.norm(clusters.maps[1].coordinates[:, :2] - clusters.maps[1].coordinates[row, :2], axis=1)
+    assert found[2] == [f"row-{other:03d}" for other in np.argsort(turned, kind="stable")[1:7]]
+    assert "6 of 6 kept" in lists.nth(1).inner_text()
+    assert seen.page.locator(".card.pinned").bounding_box()["x"] > seen.box(1)["x"] + seen.box(1)["width"]
+    lists.nth(0).locator("button").first.click()
+    assert seen.state("pinned()") == page.neighbors.indices[row, 0]
+
+
+def test_points_are_coloured_and_filtered_by_how_many_neighbours_are_kept(opened, clusters):
+    page = with_neighbors(clusters, np.random.default_rng(1).standard_normal((300, 4)), sample=200)
+    kept = page.maps[1].row_scores["neighbours kept"]
+    seen = opened(page)
+    seen.page.locator("#colour optgroup[label='Quality of Turned'] option", has_text="neighbours kept").wait_for(
+        state="attached"
+    )
+    value = seen.page.locator("#colour optgroup[label='Quality of Turned'] option").first.get_attribute("value")
+    seen.page.select_option("#colour", value)
+    assert "200 of 300 rows were scored" in seen.page.locator(".legend").inner_text()
+    most = seen.page.get_by_label("Greatest value shown, as text")
+    most.fill("0.05")
+    most.press("Enter")
+    assert seen.state("shown()") == (kept <= 0.05).sum() + 100
+    outside = int(np.flatnonzero(np.isnan(kept))[0])
+    seen.page.mouse.click(*seen.place(outside))
+    assert "not among the 200" in seen.page.locator(".card.pinned").inner_text()
+
+
+def test_several_filters_act_at_once_and_say_how_many_rows_they_leave(opened, clusters):
+    days = np.datetime64("2024-01-01") + np.arange(300).astype("timedelta64[D]")
+    age = np.arange(300) % 25
+    page = replace(clusters, columns={**clusters.columns, "day": days, "age": age})
+    seen, kinds = opened(page), page.columns["kind"]
+    for name in ("age", "day"):
+        seen.page.get_by_label("Add a filter", exact=True).select_option(label=name)
+    assert [each.get_attribute("data-bars") for each in seen.page.locator(".filter .histogram").all()] == ["25", "43"]
+    field = seen.page.get_by_label("Greatest value shown of age, as text")
+    field.fill("9")
+    field.press("Enter")
+    field = seen.page.get_by_label("Least value shown of day, as text")
+    field.fill("2024-03-01")
+    field.press("Enter")
+    seen.page.locator(".legend .class", has_text="red").click()
+    left = int(((age <= 9) & (days >= np.datetime64("2024-03-01")) & (kinds != "red")).sum())
+    assert seen.state("shown()") == left
+    for place in (".filters .shown", ".facts"):
+        assert f"{left} of 300 rows shown" in seen.page.locator(place).inner_text()
+    assert seen.page.locator(".chip").count() == 3
+    seen.page.locator(".filters").get_by_role("button", name="Clear").click()
+    assert seen.state("shown()") == 300 and seen.page.locator(".filter").count() == 0
+
+
+def test_all_rows_are_in_a_table_that_sorts(opened, clusters):
+    seen, weight = opened(replace(clusters, id_name="sample")), clusters.columns["weight"]
+    seen.page.keyboard.press("t")
+    head = seen.page.locator(".drawer .sort")
+    assert head.all_inner_texts()[0].startswith("sample")
+    assert "300 rows" in seen.page.locator(".drawer h2").inner_text()
+    for order in (np.argsort(weight, kind="stable"), np.argsort(-weight, kind="stable")):
+        head.nth(2).click()
+        shown = seen.page.locator(".drawer tbody tr:not(.gap) th").all_inner_texts()
+        assert shown == [f"row-{row:03d}" for row in order[: len(shown)]] != []
+    seen.page.locator(".legend .class", has_text="red").click()
+    left = (clusters.columns["kind"] != "red").sum()
+    assert f"{left} of 300 rows shown" in seen.page.locator(".drawer h2").inner_text()
+    seen.page.keyboard.press("Escape")
+    assert seen.page.locator(".drawer").is_hidden()
+
+
+def test_the_last_row_of_a_very_long_table_is_reached(opened):
+    n = 400_000  # 13.6 million pixels, more than some browsers make an element of
+    points = np.column_stack([np.arange(n) % 977, np.arange(n) % 1009]).astype(float)
+    seen = opened(Page("Long", [Map("m", points)]))
+    seen.page.keyboard.press("t")
+    seen.page.evaluate("document.querySelector('.scroller').scrollTop = 1e9")
+    seen.until("[...document.querySelectorAll('.drawer tbody th')].some(e => e.textContent === '399999')")
+    last = seen.page.locator(".drawer tbody th", has_text="399999").bounding_box()
+    drawer = seen.page.locator(".drawer").bounding_box()
+    assert last["y"] + last["height"] <= drawer["y"] + drawer["height"] + 1
+
+
+def test_a_reload_and_a_link_keep_what_was_chosen(opened, clusters):
+    seen = opened(with_rows(clusters))
+    seen.page.select_option("#colour", label="weight")
+    seen.page.locator("#contours").check()
+    seen.page.get_by_label("Vertical axis").select_option(label="c")
+    least = seen.page.get_by_label("Least value shown, as text")
+    least.fill("0.5")
+    least.press("Enter")
+    seen.page.locator(".surface").first.focus()
+    seen.page.keyboard.press("+")
+    seen.page.keyboard.press("Enter")
+    seen.page.get_by_role("searchbox", name="Search ids").fill("row-1")
+    seen.until("mercer.found() === 100 && location.hash.includes('search=row-1')")
+    asked = "[mercer.shown(), mercer.pinned(), mercer.states(), mercer.panels().map(p => [p.name, p.view.scale])]"
+    before = seen.page.evaluate(asked)
+    seen.page.reload()
+    seen.until("document.documentElement.dataset.drawn")
+    after = seen.page.evaluate(asked)
+    assert after[:3] == before[:3]
+    for (name, scale), (other, again) in zip(before[3], after[3], strict=True):
+        assert name == other and again == pytest.approx(scale, rel=1e-4)
+    assert seen.page.locator("#contours").is_checked()
+    assert seen.page.get_by_label("Vertical axis").input_value() == "2"
+    assert seen.page.get_by_role("searchbox", name="Search ids").input_value() == "row-1"
+
+
+def test_an_address_from_another_page_does_no_harm(opened, clusters):
+    strange = "#colour=99&filter=7_off_1&filter=0_range_1_2_1&row=5000&rows=zzzz&map=9_0_1&sort=44_1&size=1e9&names=x"
+    seen = opened(clusters, fragment=strange)
+    assert seen.state("shown()") == 300 and seen.state("pinned()") == -1 and seen.state("selected()") is None
+
+
+def test_search_says_what_a_filter_hides(opened, clusters):
+    seen, kinds = opened(clusters), clusters.columns["kind"]
+    seen.page.get_by_role("searchbox", name="Search ids").fill("red")
+    seen.until(f"mercer.found() === {(kinds == 'red').sum()}")
+    assert "hidden" not in seen.page.locator(".found").inner_text()
+    seen.page.locator(".legend .class", has_text="red").click()
+    assert seen.page.locator(".found").inner_text() == f"{(kinds == 'red').sum()}, hidden by a filter"
+
+
+def test_the_svg_has_every_point_and_every_name(opened, clusters):
+    seen = opened(clusters)
+    with seen.page.expect_download() as download:
+        seen.page.get_by_role("button", name="Save as SVG").click()
+    assert download.value.suggested_filename == "three-clusters.svg"
+    text = Path(download.value.path()).read_text()
+    assert text.count("<circle") == 600  # in each of the two maps
+    for word in ("Three clusters", ">blue<", ">Turned<", "first →"):
+        assert word in text
+
+
+def test_a_slider_goes_through_the_snapshots(opened, clusters):
+    plane = clusters.maps[0].coordinates
+    earlier = [(50, 1e-4 * plane[:, ::-1]), (100, -plane)]
+    seen = opened(replace(clusters, maps=[replace(clusters.maps[0], snapshots=earlier)]))
+    slider = seen.page.get_by_label("Steps of the descent")
+    at = [np.array(seen.state("screen(0, 0)")) - seen.state("screen(0, 1)")]
+    for _ in range(2):
+        slider.press("ArrowLeft")
+        at.append(np.array(seen.state("screen(0, 0)")) - seen.state("screen(0, 1)"))
+    assert slider.get_attribute("aria-valuetext") == "after 50 steps"
+    np.testing.assert_allclose(at[1], -at[0], atol=0.1)  # turned round, and to the same scale
+    slope = (plane[0] - plane[1])[::-1]
+    assert at[2][0] * -slope[1] == pytest.approx(at[2][1] * slope[0], rel=1e-2, abs=0.1)
+
+
+def test_images_stand_for_points_from_close_by(opened):
+    buffer = io.BytesIO()
+    Image.new("RGB", (8, 8), (250, 0, 250)).save(buffer, "PNG")
+    points = np.random.default_rng(0).random((60, 2))
+    seen = opened(Page("Images", [Map("m", points)], images=[buffer.getvalue()] * 60))
+    pink = """e => { const c = e.getContext('2d').getImageData(0, 0, e.width, e.height).data; let n = 0;
+        for (let i = 0; i < c.length; i += 4) n += c[i] > 240 && c[i + 1] < 10 && c[i + 2] > 240;
+        return n; }"""
+    overlay = seen.page.locator(".overlay").first
+    assert overlay.evaluate(pink) == 0
+    seen.page.locator(".surface").focus()
+    for _ in range(3):
+        seen.page.keyboard.press("+")
+    seen.until(f"({pink})(document.querySelector('.overlay')) > 300")
+
+
+@pytest.mark.parametrize("size", [(844, 390), (640, 360), (640, 400), (390, 844)])
+def test_a_low_or_narrow_window_keeps_a_usable_map(opened, clusters, size):
+    seen = opened(clusters, viewport={"width": size[0], "height": size[1]})
+    box = seen.box()
+    assert box["height"] >= min(200, 0.5 * size[1]) and box["width"] >= 150
+    assert seen.page.evaluate("document.documentElement.scrollWidth") <= size[0]
+
+
+def test_six_maps_have_a_table_that_shows_that_it_scrolls_and_which_is_best(opened, clusters):
+    score = {"name": "trustworthiness", "error": 0.0, "rows": 300, "best": 1.0, "meaning": "m"}
+    maps = [Map(f"Map {k}", clusters.maps[0].coordinates, quality=[score | {"value": 0.5 + k / 20}]) for k in range(6)]
+    seen = opened(replace(clusters, maps=maps))
+    across = seen.page.locator(".across")
+    assert across.evaluate("e => e.scrollWidth > e.clientWidth + 20")
+    assert seen.page.get_by_text("The table holds 6 maps: scroll it sideways").is_visible()
+    assert seen.page.locator(".quality td.best").all_inner_texts()[0].startswith("0.750")
+
+
+def test_one_of_many_columns_is_found_by_its_name(opened, clusters):
+    columns = {f"gene {k}": np.arange(300) * (k + 0.5) for k in range(150)}
+    seen = opened(replace(clusters, columns=columns, label=None))
+    finder = seen.page.get_by_label("Colour by: find a column")
+    finder.fill("gene 14")
+    assert seen.page.locator("#colour option", has_text="gene 14").count() == 11  # 14 and 140 to 149
+    finder.press("Enter")
+    assert seen.page.locator("#colour").input_value() == "14"
