@@ -183,6 +183,28 @@ def factor_components(work: Workload, k: int, rank: int) -> Footprint:
     return Footprint(held, {**inner.steps, "spectrum": spectrum})
 
 
+def streamed(
+    longest: int, d: int, m: int, *, itemsize: int, threads: int, run: int, sample: int = 0, draws: int = 0
+) -> Footprint:
+    """A pass over rows in chunks of at most `longest`: the same whatever the number of rows.
+
+    m : columns of the map whose sums are taken; run : rows that a thread maps at a time
+    sample : rows that landmarks are chosen from, with their own factor
+    """
+    rows = min(run, longest)
+    held = {"two chunks": 2 * longest * d * itemsize, "the sample": 2 * sample * (d + 1) * itemsize}
+    passed = {
+        "sums": 3 * 8 * m * m,
+        "runs of features": threads * (3 * 8 * rows * m + 8 * m * m),
+        "what is left of each row of a chunk": 3 * 8 * longest,
+        "draws": 2 * draws * d * itemsize,
+    }
+    chosen = {"factor of the sample": 2 * sample * m * itemsize + 3 * 8 * m * m}
+    return Footprint(
+        held, {"landmarks": chosen if sample else {}, "pass": passed, "spectrum": {"small": 6 * 8 * m * m}}
+    )
+
+
 def scaling(
     n: int, k: int, *, solver: str, landmarks: int | None, itemsize: int, threads: int, edges: int = 0
 ) -> Footprint:

@@ -16,8 +16,12 @@ from sklearn.utils.validation import validate_data
 
 from mercer.backends import adopt, is_foreign, namespace
 from mercer.kernels.discrete import as_strings
+from mercer.memory import available_bytes
 from mercer.numeric_input import refuse_not_numeric, sorted_columns
-from mercer.planning import Alternative, Plan
+from mercer.planning import Alternative, Footprint, Plan, limit_of
+from mercer.streams.local_driver import is_row_source, row_count
+from mercer.streams.mapped_rows import MappedRows
+from mercer.streams.row_source import RowSource
 
 FLOATS = (np.float64, np.float32)
 
@@ -46,8 +50,14 @@ class Planned:
         Nothing is fitted, and nothing large is allocated. `fit` makes the same plan and raises MemoryLimitError where
         `plan(X).fits` is False.
         """
+        if is_row_source(X):
+            return self._source_plan(X, y)
         X = stand_in(X)
         return self._with_alternatives(self._draft(X, y), X, y)
+
+    def _source_plan(self, source: RowSource, y: Any = None) -> Plan:
+        """The plan for rows that are streamed: the same bytes whatever their number."""
+        raise TypeError(no_streaming(self))
 
     @abstractmethod
     def _draft(self, X: Any, y: Any = None) -> Plan:
@@ -87,6 +97,15 @@ def stand_in(X: Any) -> Any:
     return np.broadcast_to(np.float64(0), shape)
 
 
+def no_streaming(estimator: Any) -> str:
+    """Why an estimator does not take a source of rows, and what does."""
+    return (
+        f"{type(estimator).__name__} needs all rows in memory, and X is a source of rows. Read some of them, such as "
+        "X.chunk(0), or take an estimator that streams: PCA, or KernelPCA, KernelMap, KernelDiscriminantAnalysis or "
+        "KernelCCA with a rank."
+    )
+
+
 def refuse_containers(X: Any) -> None:
     """TypeError for objects that hold a matrix but are not one, with the part of them to pass."""
     kind = type(X)
@@ -120,6 +139,34 @@ class Estimator(Planned, Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         for name in names:
             self.__dict__.pop(name, None)
 
+    def _read_source(self, source: RowSource, least: int = 1) -> None:
+        """Note the columns of a source that is to be fitted; ValueError for fewer than `least` rows."""
+        if row_count(source) < least:
+            raise ValueError(
+                f"Found a source with {row_count(source)} row(s) while a minimum of {least} is required by "
+                f"{type(self).__name__}."
+            )
+        self._forget("feature_names_in_")
+        self.n_features_in_ = source.n_features
+        if source.feature_names is not None:
+            self.feature_names_in_ = np.asarray(source.feature_names, object)
+
+    def _mapped(self, source: RowSource, columns: int, function: Callable[[Any], Any]) -> MappedRows:
+        """The rows of a source as `function` maps them, computed when they are asked for."""
+        if source.n_features != self.n_features_in_:
+            raise ValueError(
+                f"X has {source.n_features} features, but {type(self).__name__} is expecting {self.n_features_in_} "
+                "features as input."
+            )
+        names = [str(name) for name in self.get_feature_names_out()]
+        return MappedRows(source, function, columns, names)
+
+    def _streaming_plan(self, source: RowSource, method: str, reason: str, footprint: Footprint, code: int) -> Plan:
+        given = getattr(self, "memory_limit", None)
+        limit = limit_of(given, available_bytes())
+        name, n = type(self).__name__, row_count(source)
+        return Plan(name, n, method, reason, footprint, limit, given is not None, code_bytes=code)
+
     def _strings(self, X: Any, least: int = 1) -> np.ndarray:
         """One string per sample, (n,), for kernels of strings; ValueError for fewer than `least`."""
         X = np.asarray(as_strings(X), dtype=object)
@@ -146,6 +193,8 @@ class Estimator(Planned, Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         NumPy arrays, lists, data frames and sparse matrices go through scikit-learn's own validation, unless they are
         plainly fit for use; tensors and other array-API arrays stay where they live and are held to the same rules.
         """
+        if is_row_source(X):
+            raise TypeError(no_streaming(self))
         refuse_containers(X)
         X, restore = adopt(X)
         if is_foreign(X):

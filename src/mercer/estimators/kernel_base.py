@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from mercer.backends import backend_of, is_foreign, namespace, placement
+from mercer.backends import backend_of, cpu, is_foreign, namespace, placement
 from mercer.estimators.base import Estimator
-from mercer.features import workload_of
-from mercer.footprints import Workload
+from mercer.features import most_columns, workload_of
+from mercer.footprints import Workload, streamed
 from mercer.kernels import KERNEL_NAMES, Kernel, resolve_kernel
 from mercer.kernels.discrete import Precomputed
 from mercer.kernels.kernel import simple_kernels
@@ -22,6 +22,10 @@ from mercer.kernels.resolve import LENGTH_NAMES
 from mercer.linalg.eigen import SMALL
 from mercer.memory import UNLIMITED, available_bytes
 from mercer.planning import KEPT_MOST, Footprint, Plan, code_bytes, limit_of
+from mercer.streams.chunk_statistics import run_rows
+from mercer.streams.local_driver import row_count
+from mercer.streams.row_source import RowSource
+from mercer.streams.streamed_features import sample_size, source_sample
 
 # scikit-learn's declaration of valid values, for the parameters that every estimator with a kernel has.
 KERNEL_CONSTRAINTS: dict[str, list[Any]] = {
@@ -88,6 +92,45 @@ class KernelEstimator(Estimator):
                 f"{type(self).__name__} was fitted on {_place_name(here)} and now given {_place_name(X)}; "
                 "convert one of them."
             )
+
+    # --- rows that are streamed ------------------------------------------------------------------------
+
+    def _source_draft(self, source: RowSource, rank: int | str | None, more: int = 0) -> Plan:
+        """The plan of a pass with a factor of this rank, and `more` columns beside it."""
+        if rank is None:
+            raise ValueError(
+                f"{type(self).__name__} needs the kernel matrix of all rows without a rank, and X is a source of rows. "
+                "Give rank, such as rank=500, or read the rows into an array."
+            )
+        self._refuse_not_vectors()
+        n, d, m = row_count(source), source.n_features, most_columns(row_count(source), rank)
+        itemsize, threads = np.dtype(source.dtype).itemsize, cpu.workers(self.n_jobs)
+        footprint = streamed(
+            max(source.lengths, default=0),
+            d,
+            m + more,
+            itemsize=itemsize,
+            threads=threads,
+            run=run_rows(m + more),
+            sample=sample_size(n, rank),
+            draws=m if rank == "auto" else 0,
+        )
+        code = code_bytes(n > SMALL and needs_compiled_code(unbound_kernel(self)))
+        reason = f"one pass over {len(source.lengths)} chunks with landmarks from a sample, rank={rank!r}"
+        return self._streaming_plan(source, "rpcholesky", reason, footprint, code)
+
+    def _bind_source(self, source: RowSource, rank: int | str, least: int = 2) -> tuple[np.ndarray, Any]:
+        """Bind the kernel to a sample of the rows, and give the sample: numbers of rows, and rows."""
+        self._read_source(source, least)
+        self._refuse_not_vectors()
+        places, sample = source_sample(source, rank, self.random_state)
+        self._bind(sample)
+        return places, sample
+
+    def _refuse_not_vectors(self) -> None:
+        kernel = unbound_kernel(self)
+        if kernel.accepts != "vectors" or isinstance(kernel, Precomputed):
+            raise ValueError(f"{kernel!r} does not read rows of numbers, and a source of rows has nothing else.")
 
     verbose: bool = False  # estimators that report their progress have the parameter
 

@@ -35,6 +35,8 @@ from mercer.models.fields import (
 )
 from mercer.planning import Plan
 from mercer.random_state import generator_from
+from mercer.streams.local_driver import is_row_source
+from mercer.streams.streamed_features import LEAST_SAMPLE, SAMPLE_PER_LANDMARK, streamed_features
 
 AUTO_FOURIER = 1000  # columns of method="fourier" with rank="auto": an error of about 0.03 at most on entries up to 1
 
@@ -149,21 +151,34 @@ class KernelMap(KernelEstimator):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None):
-        """Find the map from the rows of X, dense or CSR; strings for string kernels, K for "precomputed"."""
+        """Find the map from the rows of X, dense or CSR; strings for string kernels, K for "precomputed".
+
+        X may also be a source of rows (`mercer.streams`) if rank is not None; `error_` then is that of all its rows.
+        """
+        if is_row_source(X):
+            return self._fit_source(X)
         self._fit(X)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit_transform(self, X, y=None):
         """Find the map and return F of the rows of X, (n, m), as the factorisation left it."""
+        if is_row_source(X):
+            return self._fit_source(X).transform(X)
         F, restore = self._fit(X)
         return restore(F)
 
     def transform(self, X):
         """F of new rows, (n, m)."""
         check_is_fitted(self)
+        if is_row_source(X):
+            return self._mapped(X, self.n_components_, self._features_of_rows)
         X, restore = self._new_samples(X)
         return restore(self._map(X))
+
+    def _features_of_rows(self, rows):
+        """The features of a chunk, which its source has checked."""
+        return self._map(self._in_fit_dtype(rows))
 
     def _draft(self, X, y=None) -> Plan:
         work = self._workload(X)
@@ -180,6 +195,31 @@ class KernelMap(KernelEstimator):
 
     def _lighter(self, plan: Plan) -> list[dict[str, Any]]:
         return [{"rank": rank} for rank in ("auto", 500, 100) if rank != self.rank]
+
+    def _source_plan(self, source, y=None) -> Plan:
+        return self._source_draft(source, self.rank)
+
+    def _fit_source(self, source):
+        started = time.perf_counter()
+        plan = self._source_plan(source)
+        plan.refuse()
+        rank = self.rank
+        if self.method == "fourier":
+            _, sample = self._bind_source(source, LEAST_SAMPLE // SAMPLE_PER_LANDMARK, least=1)
+            self.n_components_ = self._fit_fourier(sample).shape[1]
+            reason = f"{self.n_components_} random features, their error measured on {sample.shape[0]} rows"
+        else:
+            sample = self._bind_source(source, rank, least=1)
+            random, jobs = self.random_state, self.n_jobs
+            found = streamed_features(self.kernel_, source, sample, rank=rank, random_state=random, n_jobs=jobs)
+            self.error_, self.error_se_ = found.error / found.trace if found.trace > 0 else 0.0, 0.0
+            self.landmarks_, self.X_fit_ = found.places, found.features.expansion.anchors
+            m = found.features.columns
+            self._map, self.n_components_ = found.expansion(np.eye(m), np.zeros(m)), m
+            reason = f"{m} columns leave out {self.error_:.2g} of tr K over all {found.statistics.n:,} rows"
+        seconds = time.perf_counter() - started
+        self.report_ = Report(self.method, reason, bytes=plan.needed_bytes, seconds=seconds)
+        return self
 
     def _fit(self, X):
         started = time.perf_counter()

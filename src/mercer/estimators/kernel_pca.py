@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -46,11 +47,19 @@ from mercer.planning import Plan, limit_of
 from mercer.preimage import METHODS, FittedComponents, InverseRequest, Method, resolve_method
 from mercer.preimage.inverse_method import PreImage, refuse_without_rows, scores_like
 from mercer.preimage.ridge import RidgeMap
-from mercer.spectral.components import Components, Settings, exact_components, factor_components
+from mercer.spectral.components import (
+    Components,
+    Settings,
+    exact_components,
+    factor_components,
+    streamed_components,
+)
 from mercer.spectral.contributions import feature_contributions
 from mercer.spectral.leave_one_out import LIMITS, Limits, from_factor, from_gram
 from mercer.spectral.parallel_analysis import parallel_analysis, refuse_no_columns, refuse_one_column
 from mercer.spectral.scaling import Scaling
+from mercer.streams.local_driver import is_row_source, row_count
+from mercer.streams.streamed_features import streamed_features
 
 
 class KernelPCA(KernelEstimator):
@@ -158,7 +167,7 @@ class KernelPCA(KernelEstimator):
             "kernel_": bound_kernel,
             "gamma_": optional(number),
             "X_fit_": samples("n", "w"),
-            "eigenvectors_": floats("n", "k"),
+            "eigenvectors_": if_set(floats("n", "k")),
             "eigenvalues_": floats("k"),
             "residuals_": floats("k", infinite=True),
             "eigenvalue_error_": floats("k", infinite=True),
@@ -169,7 +178,7 @@ class KernelPCA(KernelEstimator):
             "_with_mean": instance_of("KernelExpansion", n="m", d="w", k="k+1"),
             "_mean_norm": finite,
             "expansion_": derived(lambda self: self._expansion()),
-            "landmarks_": optional(integers("l", below="n")),
+            "landmarks_": optional(integers("l")),
             "report_": under("solver_", instance_of("SolverReport")),
             "null_eigenvalues_": if_set(floats("q")),
             "X_transformed_fit_": if_set(floats("n", "k")),
@@ -253,13 +262,24 @@ class KernelPCA(KernelEstimator):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None):
-        """Find the components of X, (n, d), dense or CSR; strings for string kernels, K for "precomputed"."""
+        """Find the components of X, (n, d), dense or CSR; strings for string kernels, K for "precomputed".
+
+        X may also be a source of rows (`mercer.streams`): with a rank, its chunks are read once and need not fit in
+        memory together. The error bound then holds over all of them, and there are no `eigenvectors_`.
+        """
+        if is_row_source(X):
+            return self._fit_source(X)
         self._fit(X)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit_transform(self, X, y=None):
-        """Find the components of X and return its scores e√γ, (n, k), without another pass."""
+        """Find the components of X and return its scores e√γ, (n, k), without another pass.
+
+        The scores of a source of rows are a source too, whose chunks are computed when they are asked for.
+        """
+        if is_row_source(X):
+            return self._fit_source(X).transform(X)
         restore = self._fit(X)
         return restore(self._scores())
 
@@ -311,6 +331,47 @@ class KernelPCA(KernelEstimator):
         if self.fit_inverse_transform:
             self._fit_inverse(X)
         return restore
+
+    def _source_plan(self, source, y=None) -> Plan:
+        if self.eigen_solver not in ("auto", "rpcholesky"):
+            raise ValueError(
+                f"eigen_solver={self.eigen_solver!r} needs all rows in memory, and X is a source of rows. Take "
+                "eigen_solver='rpcholesky' with a rank, or read the rows into an array."
+            )
+        return self._source_draft(source, self._source_rank(source))
+
+    def _source_rank(self, source) -> int | None:
+        n, chosen = row_count(source), self.rank or (self.n_components and self.eigen_solver == "rpcholesky")
+        return self._rank(n, self._count(n)) if chosen else None
+
+    def _fit_source(self, source):
+        started = time.perf_counter()
+        self._forget("null_eigenvalues_", "preimage_", "dual_coef_", "X_transformed_fit_", "eigenvectors_")
+        if self.fit_inverse_transform or self.n_components == "parallel":
+            what = "fit_inverse_transform" if self.fit_inverse_transform else "n_components='parallel'"
+            raise ValueError(
+                f"{what} needs all rows in memory, and X is a source of rows. Read a sample into an array."
+            )
+        plan = self._source_plan(source)
+        plan.refuse()
+        rank = self._source_rank(source)
+        if self.verbose:
+            _say(str(plan))
+        places, sample = self._bind_source(source, rank)
+        kernel = self.kernel_.centered_form(sample)
+        random, jobs = self.random_state, self.n_jobs
+        features = streamed_features(kernel, source, (places, sample), rank=rank, random_state=random, n_jobs=jobs)
+        self.X_fit_ = features.features.expansion.anchors
+        n = row_count(source)
+        count = rank if self.n_components is None else self._count(n)
+        settings = replace(self._settings(self.X_fit_, count), rank=rank)
+        found = streamed_components(features, kernel, settings, plan.needed_bytes)
+        self._keep(found)
+        seconds = time.perf_counter() - started
+        self.report_ = Report("rpcholesky", found.reason, 0, found.bytes, self._tolerance(), True, seconds)
+        if self.verbose:
+            _say(str(self.report_))
+        return self
 
     def _count(self, n: int) -> int:
         """How many pairs to look for; a share of the variance, or "parallel" before fitting, is a guess."""
@@ -402,14 +463,15 @@ class KernelPCA(KernelEstimator):
         return float(self.tol) or default_tol(answer_dtype(X))
 
     def _keep(self, found: Components) -> None:
-        self.eigenvectors_ = found.vectors
+        if found.vectors is not None:
+            self.eigenvectors_ = found.vectors
         self.eigenvalues_ = self._like(found.values)
         self.residuals_ = self._like(found.residuals)
         self.eigenvalue_error_ = self._like(found.errors)
         self.transform_error_ = self._like(found.transform_errors)
-        self.explained_variance_ = self._like(found.values / found.vectors.shape[0])
+        self.explained_variance_ = self._like(found.values / found.n)
         self.explained_variance_ratio_ = self._like(found.values / found.total if found.total > 0 else 0 * found.values)
-        self.total_variance_ = found.total / found.vectors.shape[0]
+        self.total_variance_ = found.total / found.n
         self._with_mean = found.expansion
         self._mean_norm = found.mean_norm
         self.landmarks_ = found.landmarks
@@ -446,19 +508,31 @@ class KernelPCA(KernelEstimator):
 
     def _like(self, values: np.ndarray):
         """NumPy values as an array of the data's kind, device and precision."""
-        return beside(values, self.eigenvectors_)
+        vectors = getattr(self, "eigenvectors_", None)
+        return np.asarray(values, self.X_fit_.dtype) if vectors is None else beside(values, vectors)
 
     # --- using the components --------------------------------------------------------------------------
 
     def _scores(self):
+        if not hasattr(self, "eigenvectors_"):
+            raise ValueError("The rows were streamed and are not kept, so this needs a fit to an array.")
         xp = namespace(self.eigenvectors_)
         return self.eigenvectors_ * xp.sqrt(self.eigenvalues_)
 
     def transform(self, X):
         """The scores of new rows, (m, k): k(x, X) α − c, in tiles."""
         check_is_fitted(self)
+        if is_row_source(X):
+            return self._mapped(X, self._n_features_out, self._scores_of_rows)
+        return self._scores_of(X)
+
+    def _scores_of(self, X):
         X, restore = self._new_samples(X)
         return restore(self.expansion_(X))
+
+    def _scores_of_rows(self, rows):
+        """The scores of a chunk, which its source has checked."""
+        return self.expansion_(self._in_fit_dtype(rows))
 
     @property
     def eigenfunctions_(self) -> tuple[Eigenfunction, ...]:
@@ -583,6 +657,13 @@ def _refuse_other_rows(parts: Any) -> None:
     given = isinstance(parts.kernel_, Precomputed)
     if width != parts.n_features_in_ and not (given and width == 0):
         raise Mismatch(f"X_fit_ has {width} columns, and {parts.n_features_in_} were fitted")
+    rows = getattr(parts, "eigenvectors_", None)  # a fit to a stream has none, and numbers rows that it has not kept
+    if (
+        parts.landmarks_ is not None
+        and rows is not None
+        and np.any((parts.landmarks_ < 0) | (parts.landmarks_ >= len(rows)))
+    ):
+        raise Mismatch("landmarks_ names rows that were not fitted")
     count = len(parts._with_mean.coefs)
     if parts.landmarks_ is None and count != parts.X_fit_.shape[0]:
         raise Mismatch("the expansion has other rows than the fit")

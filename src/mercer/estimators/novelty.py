@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.backends import namespace
-from mercer.estimators.base import Planned, Saved, stand_in
+from mercer.estimators.base import Planned, Saved, no_streaming, stand_in
 from mercer.estimators.kernel_base import unbound_kernel
 from mercer.estimators.kernel_pca import KernelPCA
 from mercer.estimators.pca import PCA
@@ -25,6 +25,7 @@ from mercer.footprints import left_out_rows
 from mercer.kernels.discrete import Precomputed
 from mercer.models.fields import INPUT, SavedEstimator, finite, floats, instance_of
 from mercer.planning import Footprint, Plan
+from mercer.streams.local_driver import is_row_source
 from mercer.spectral.leave_one_out import LIMITS
 
 AUTO_CONTAMINATION = 0.05
@@ -110,6 +111,8 @@ class NoveltyDetector(Planned, Saved, OutlierMixin, MetaEstimatorMixin, BaseEsti
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X, y=None):
         """Find the subspace of the rows of X, and the threshold; y is ignored."""
+        if is_row_source(X):
+            raise TypeError(no_streaming(self))
         rows = stand_in(X)
         model = self._subspace(rows.shape[0])
         self._checked(self._draft(rows), rows)

@@ -15,11 +15,12 @@ from sklearn.utils import assert_all_finite, check_array
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.backends import Array, adopt, backend_of, device_of, is_foreign, namespace, to_numpy
+from mercer.backends import Array, adopt, backend_of, cpu, device_of, is_foreign, namespace, to_numpy
 from mercer.estimators.base import Estimator
 from mercer.exceptions import DegenerateDataWarning, NotConvergedWarning, warn
 from mercer.fit_report import Report
 from mercer.footprints import axes as principal_axes
+from mercer.footprints import streamed
 from mercer.kernels import Linear
 from mercer.linalg.covariance import (
     ONE_MATRIX_ABOVE,
@@ -41,6 +42,10 @@ from mercer.planning import MODULES, Plan
 from mercer.random_state import legacy_generator_from
 from mercer.spectral.intrinsic_dimension import SpikedGaussian, choose_dimension, noise_variance
 from mercer.spectral.leave_one_out import LIMITS, Limits, from_gram, from_rows
+from mercer.streams.chunk_statistics import run_rows
+from mercer.streams.local_driver import is_row_source, row_count
+from mercer.streams.row_source import RowSource
+from mercer.streams.streamed_axes import streamed_axes
 
 _REASONS = {
     "covariance_eigh": "the rows are many and narrow, so one pass over them gives the covariance",
@@ -183,13 +188,20 @@ class PCA(Estimator):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Array, y: Any = None) -> PCA:
-        """Find the directions; y is ignored."""
+        """Find the directions; y is ignored.
+
+        X may also be a source of rows (`mercer.streams`), of which one chunk at a time is in memory.
+        """
+        if is_row_source(X):
+            return self._fit_source(X)
         self._fit(X)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit_transform(self, X: Array, y: Any = None) -> Array:
         """Find the directions and return the scores of X, of shape (n, n_components_); y is ignored."""
+        if is_row_source(X):
+            return self._fit_source(X).transform(X)
         X, restore, axes = self._fit(X)
         if axes.left is None:
             return restore(self._scores(X))
@@ -199,6 +211,8 @@ class PCA(Estimator):
     def transform(self, X: Array) -> Array:
         """The scores vᵢᵀ(x − μ) of each row of X, of shape (n, n_components_), in chunks on all cores."""
         check_is_fitted(self)
+        if is_row_source(X):
+            return self._mapped(X, self.n_components_, self._scores)
         X, restore = self._data(X, reset=False)
         return restore(self._scores(X))
 
@@ -342,6 +356,32 @@ class PCA(Estimator):
         seconds = time.perf_counter() - started
         self.report_ = Report(plan.method, plan.reason, bytes=plan.needed_bytes, seconds=seconds)
         return X, restore, axes
+
+    def _source_plan(self, source: RowSource, y: Any = None) -> Plan:
+        if self.svd_solver not in ("auto", "covariance_eigh"):
+            raise ValueError(
+                f"svd_solver={self.svd_solver!r} needs all rows in memory, and X is a source of rows. Take "
+                "svd_solver='covariance_eigh', or read the rows into an array."
+            )
+        d, itemsize = source.n_features, np.dtype(source.dtype).itemsize
+        longest, threads = max(source.lengths, default=0), cpu.workers(None)
+        footprint = streamed(longest, d, d, itemsize=itemsize, threads=threads, run=run_rows(d))
+        reason = f"one pass over {len(source.lengths)} chunks gives the covariance"
+        return self._streaming_plan(source, "covariance_eigh", reason, footprint, MODULES)
+
+    def _fit_source(self, source: RowSource) -> PCA:
+        started = time.perf_counter()
+        self._read_source(source, least=2)
+        plan = self._source_plan(source)
+        plan.refuse()
+        shape = row_count(source), source.n_features
+        self._fit_svd_solver = self.solver_ = plan.method
+        wanted = self._wanted(shape, plan.method)
+        axes = streamed_axes(source)
+        self._keep(axes, wanted, shape)
+        seconds = time.perf_counter() - started
+        self.report_ = Report(plan.method, plan.reason, bytes=plan.needed_bytes, seconds=seconds)
+        return self
 
     def _draft(self, X: Array, y: Any = None) -> Plan:
         (n, d), solver = X.shape, self._choose_solver(X)

@@ -112,8 +112,13 @@ def moments(X: Any, chunk_rows: int | None = None) -> Moments:
 
 def axes_of_covariance(X: Any) -> Axes:
     """All eigenpairs of S, from one pass over X."""
-    mean, S = moments(X)
-    xp, dtype = namespace(X), working_dtype(X)
+    return axes_of_moments(moments(X), working_dtype(X))
+
+
+def axes_of_moments(given: Moments, dtype: Any) -> Axes:
+    """All eigenpairs of a sample covariance that is known, in `dtype`."""
+    mean, S = given
+    xp = namespace(S)
     values, vectors = xp.linalg.eigh(S)
     values = xp.flip(xp.maximum(values, xp.zeros_like(values)))  # rounding can leave −1e-16 for a zero
     directions = with_fixed_signs(xp.flip(vectors, axis=1).T)

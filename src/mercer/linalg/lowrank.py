@@ -306,8 +306,15 @@ def factor_spectrum(F: Any, *, center: bool = True, n_jobs: int | None = None) -
     Cost: n · m² flops. The products are taken in F's precision over runs of rows and summed in float64.
     """
     (mean,), products = centred_products([F], center=center, n_jobs=n_jobs)
-    values, W = np.linalg.eigh(products[0, 0])
+    return spectrum_of_products(products[0, 0], mean, float(namespace(F).finfo(F.dtype).eps), n_jobs)
+
+
+def spectrum_of_products(
+    products: np.ndarray, mean: np.ndarray, eps: float, n_jobs: int | None = None
+) -> FactorSpectrum:
+    """The same from FᵀHF itself; eigenvalues below `eps` of the largest are rounding."""
+    values, W = np.linalg.eigh(products)
     values, W = np.maximum(values[::-1], 0.0), W[:, ::-1]
-    alive = values > values.max(initial=0.0) * float(namespace(F).finfo(F.dtype).eps)
+    alive = values > values.max(initial=0.0) * eps
     rotation = np.where(alive, W / np.sqrt(np.where(alive, values, 1.0)), 0.0)
     return FactorSpectrum(np.where(alive, values, 0.0), rotation, mean, n_jobs)

@@ -2,6 +2,7 @@
 
 exact_components    the top eigenpairs of HKH, certified
 factor_components   those of HFFᵀH for a randomly pivoted Cholesky factor, with the trace bound
+streamed_components  the same from the sums of a pass over rows that are not in memory
 """
 
 from __future__ import annotations
@@ -30,9 +31,10 @@ from mercer.linalg.eigen import SMALL, Eigenpairs, top_eigenpairs
 from mercer.linalg.eigen_bounds import column_norms
 from mercer.linalg.gram import Gram
 from mercer.linalg.krylov import Goal, Monitor
-from mercer.linalg.lowrank import FactorSpectrum, factor_spectrum
+from mercer.linalg.lowrank import FactorSpectrum, factor_spectrum, spectrum_of_products
 from mercer.linalg.operators import Centered, Dense
 from mercer.planning import Plan
+from mercer.streams.streamed_features import StreamedFeatures
 
 # Up to this many samples one thread computes the matrix before a second would be awake. Key: the kernel is cheap.
 _ONE_TILE = {True: 512, False: 256}
@@ -67,7 +69,7 @@ class Components:
     """Everything that a fit knows. Arrays of length k are NumPy's; `vectors` and the expansion live with the data."""
 
     values: np.ndarray
-    vectors: Any  # (n, k)
+    vectors: Any  # (n, k), or None where the rows were streamed
     residuals: np.ndarray
     errors: np.ndarray
     transform_errors: np.ndarray  # a bound on the error of a score: see `_expansion`
@@ -80,6 +82,11 @@ class Components:
     converged: bool
     landmarks: np.ndarray | None = None  # the rows that the expansion compares with, where these are not all
     solver: str = ""  # the one that ran; empty where it is the plan's
+    streamed_rows: int | None = None  # how many rows were streamed; `vectors` is then None
+
+    @property
+    def n(self) -> int:
+        return self.vectors.shape[0] if self.streamed_rows is None else self.streamed_rows
 
 
 def exact_components(
@@ -185,6 +192,54 @@ def factor_components(kernel: Kernel, X: Any, plan: Plan, settings: Settings) ->
         f"rank {len(spectrum.values)}, tr(K − FFᵀ) = {factor.error:.3g}",
         True,
         factor.landmarks,
+    )
+
+
+def streamed_components(
+    features: StreamedFeatures, kernel: Kernel, settings: Settings, needed_bytes: int
+) -> Components:
+    """The top eigenpairs of HFFᵀH from the sums over all rows; γ(HKH) is above them by the features' error at most.
+
+    There are no eigenvectors, which have an entry per row. A component points where its largest weight is positive.
+    """
+    sums = features.statistics
+    inner = features.features.expansion
+    eps = float(np.finfo(inner.coefs.dtype).eps)
+    spectrum = spectrum_of_products(sums.centred_products(), sums.mean, eps)
+    total = float(spectrum.values.sum()) + features.error
+    k = min(settings.k, len(spectrum.values))
+    if settings.share is not None:
+        k = _enough(spectrum.values, total, settings.share)
+    _warn_of_low_rank(spectrum.values, total, settings)
+    values = _cleaned(spectrum.values[:k], kernel, sums.n, settings.dtype)
+    k = int(np.sum(values > 0)) if settings.drop_zero else k
+    held = np.where(values[:k] > 0, np.sqrt(spectrum.values[:k]), 0.0)
+    weights = spectrum.rotation[:, :k] * held
+    weights = weights * column_signs(weights)
+    expansion = features.expansion(np.column_stack([weights, spectrum.mean]), np.append(spectrum.mean @ weights, 0.0))
+    entry_error = kernel.rounding(inner.anchor_points())
+    transform_errors = _score_errors(
+        expansion, values[:k], np.zeros(k), float(sums.largest[0]), entry_error, settings.dtype
+    )
+    _warn_of_uncertain_scores(values[:k], np.zeros(k), transform_errors)
+    # Rounding may also lift eigenvalues of FFᵀ above those of K, by no more than the error.
+    bound = np.full(k, np.inf if features.negative > 0 else features.error)
+    return Components(
+        values[:k],
+        None,
+        bound,
+        bound.copy(),
+        transform_errors,
+        total,
+        expansion,
+        float(spectrum.mean @ spectrum.mean),
+        0,
+        needed_bytes,
+        f"rank {len(spectrum.values)} over {len(features.places)} landmarks, tr(K − FFᵀ) = {features.error:.3g} over all "
+        f"{sums.n:,} rows",
+        True,
+        features.places,
+        streamed_rows=sums.n,
     )
 
 

@@ -17,7 +17,7 @@ def feature_contributions(model: Any, X: Any, *, average: bool, standardize: boo
     """What `KernelPCA.feature_contributions` says, for rows that are read already; an array where the data lives."""
     expansion = model.expansion_
     refuse_kinks(expansion.kernel)
-    d, like = X.shape[1], model.eigenvectors_
+    d, like = X.shape[1], model.expansion_.coefs
     scale = column_deviations(model.X_fit_) if standardize else np.ones(d)
     if average:
         return beside(_summary(expansion, X, d, scale, shares), like)

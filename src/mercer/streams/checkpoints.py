@@ -1,0 +1,103 @@
+"""Checkpoints of a pass over rows: `with checkpoints("fit.part"): model.fit(source)`.
+
+A context, not a parameter of an estimator: it serves every estimator, also one inside another, and a path on one machine
+does not become part of a model. The file holds arrays and a JSON document, never code. It is replaced as a whole, so
+that whenever a fit is killed the last checkpoint is complete. Statistics are stored with all their bits, and chunks are
+added in order, so a resumed fit ends with the bits of one that was never interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mercer.exceptions import ModelFileError
+from mercer.models.container import read_container, write_container
+from mercer.streams.sufficient_statistics import SufficientStatistics
+
+_KIND = "checkpoint of a pass over rows, version 1"
+_open: list[CheckpointFile] = []  # the innermost context is last
+
+
+@contextmanager
+def checkpoints(path: str | os.PathLike[str], *, every: float = 60.0) -> Iterator[None]:
+    """Fits on sources of rows within this context write their state to `path`, and resume from it if it is there.
+
+    every : seconds between two writes, at least. A state of rank m takes 8 m² bytes.
+
+    The file is deleted when the context ends without an error. ValueError is raised, and the file kept, if it belongs
+    to other rows or to another fit.
+    """
+    if not every >= 0:
+        raise ValueError(f"every={every!r} must be a number of seconds ≥ 0.")
+    file = CheckpointFile(Path(path), float(every))
+    _open.append(file)
+    try:
+        yield
+    finally:
+        _open.remove(file)
+    file.path.unlink(missing_ok=True)
+
+
+def open_checkpoint() -> CheckpointFile | None:
+    """The file of the innermost context, if there is one."""
+    return _open[-1] if _open else None
+
+
+class CheckpointFile:
+    """The passes of a fit, by fingerprint: the number of chunks done, and their statistics."""
+
+    def __init__(self, path: Path, every: float) -> None:
+        self.path, self.every = path, every
+        self.passes: dict[str, tuple[int, SufficientStatistics]] = {}
+        self.fresh = True  # whether no pass has asked yet
+        self.written = time.monotonic()
+
+    def resume(self, fingerprint: str) -> tuple[int, SufficientStatistics] | None:
+        """What the file knows of a pass. ValueError if it knows other passes and not the first one of this fit."""
+        if self.fresh and self.path.exists():
+            self.passes = self._read()
+            if fingerprint not in self.passes:
+                raise ValueError(
+                    f"The checkpoint {self.path} belongs to other rows or to a fit with other parameters, so this fit "
+                    "cannot resume from it. Use the same rows and parameters, delete the file, or give another path."
+                )
+        self.fresh = False
+        return self.passes.get(fingerprint)
+
+    def keep(self, fingerprint: str, done: int, statistics: SufficientStatistics, *, last: bool) -> None:
+        """Note the state of a pass, and write it if the last write is long enough ago or the pass has ended."""
+        if not last and time.monotonic() - self.written < self.every:
+            return
+        self.passes[fingerprint] = done, statistics
+        arrays = {
+            f"{number}.{name}": np.ascontiguousarray(array)
+            for number, (_, state) in enumerate(self.passes.values())
+            for name, array in state.to_arrays().items()
+        }
+        counts = [{"fingerprint": key, "done": count} for key, (count, _) in self.passes.items()]
+        write_container(self.path, arrays, {"kind": _KIND, "passes": counts})
+        self.written = time.monotonic()
+
+    def _read(self) -> dict[str, tuple[int, SufficientStatistics]]:
+        try:
+            arrays, document, wrong = read_container(self.path)
+            if wrong or document.get("kind") != _KIND:
+                raise ModelFileError(wrong or "it is of another kind")
+            return {
+                each["fingerprint"]: (int(each["done"]), SufficientStatistics.from_arrays(_part(arrays, number)))
+                for number, each in enumerate(document["passes"])
+            }
+        except (ModelFileError, KeyError, TypeError) as error:
+            raise ValueError(f"{self.path} is not a checkpoint that can be resumed: {error}") from error
+
+
+def _part(arrays: dict[str, Any], number: int) -> dict[str, Any]:
+    start = f"{number}."
+    return {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}

@@ -1,0 +1,42 @@
+"""Rows of a source as a fitted model maps them: computed chunk by chunk, when they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from mercer.streams.row_source import RowSource, row_starts
+
+
+class MappedRows:
+    """A source whose chunk i is `function` of chunk i of another.
+
+    function : rows (m, d) to scores (m, k), row by row
+    n_features : k
+    """
+
+    def __init__(
+        self, source: RowSource, function: Callable[[Any], Any], n_features: int, feature_names: list[str] | None = None
+    ) -> None:
+        self.source, self.function = source, function
+        self.n_features, self.feature_names = n_features, feature_names
+        self.dtype = np.dtype(source.dtype)
+
+    @property
+    def lengths(self) -> Sequence[int]:
+        return self.source.lengths
+
+    def chunk(self, i: int) -> np.ndarray:
+        if not self.lengths[i]:
+            return np.empty((0, self.n_features), self.dtype)
+        return np.asarray(self.function(self.source.chunk(i)), self.dtype)
+
+    def to_array(self, out: np.ndarray | None = None) -> np.ndarray:
+        """All rows, (n, k), in a new array, or written to `out`, such as a memory map."""
+        starts = row_starts(self)
+        out = np.empty((int(starts[-1]), self.n_features), self.dtype) if out is None else out
+        for i in range(len(self.lengths)):
+            out[starts[i] : starts[i + 1]] = self.chunk(i)
+        return out

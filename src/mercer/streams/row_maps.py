@@ -1,0 +1,90 @@
+"""Maps of rows into numbers, whose sums a pass takes: the rows themselves, features of a kernel, classes.
+
+A map is given a run of rows and returns f − shift, (rows, m), in its own precision, and k(x, x), (rows,), if it
+approximates a kernel. Its shift is fixed when it is made.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer.expansion import KernelExpansion
+
+Mapped = tuple[Any, np.ndarray | None, np.ndarray | None]  # f − shift, k(x, x), ‖f‖²
+
+
+class RowMap(Protocol):
+    """A map into `columns` numbers about `shift`; `slack` is how far rounding moves ‖f‖² relative to k(x, x)."""
+
+    shift: np.ndarray
+    slack: float
+
+    @property
+    def columns(self) -> int: ...
+
+    def __call__(self, rows: Any) -> Mapped: ...
+
+
+@dataclass(frozen=True)
+class ShiftedRows:
+    """x ↦ x − shift in the precision of x. CSR rows stay as they are: their zeros keep them near the origin."""
+
+    shift: np.ndarray
+    slack: float = 0.0
+
+    @property
+    def columns(self) -> int:
+        return len(self.shift)
+
+    def __call__(self, rows: Any) -> Mapped:
+        if sp.issparse(rows):
+            return rows.astype(np.float64), None, None
+        return rows - self.shift.astype(rows.dtype), None, None
+
+
+@dataclass(frozen=True)
+class ClassIndicators:
+    """A column of codes 0 … C − 1 ↦ its row of the C × C identity."""
+
+    classes: int
+    shift: np.ndarray = field(init=False)
+    slack: float = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shift", np.zeros(self.classes))
+
+    @property
+    def columns(self) -> int:
+        return self.classes
+
+    def __call__(self, rows: Any) -> Mapped:
+        return (rows == np.arange(self.classes)).astype(np.float32), None, None
+
+
+@dataclass(frozen=True)
+class LandmarkFeatures:
+    """x ↦ k(x, landmarks) @ coefs − shift, whose inner products approximate k.
+
+    expansion : k(x, landmarks) @ coefs, in the precision of its coefficients
+    """
+
+    expansion: KernelExpansion
+    shift: np.ndarray
+    slack: float
+
+    @property
+    def columns(self) -> int:
+        return self.expansion.coefs.shape[1]
+
+    def __call__(self, rows: Any) -> Mapped:
+        expansion = self.expansion
+        points = expansion.new_points(rows)
+        diagonal = np.asarray(expansion.kernel.diagonal(points), np.float64)
+        F = expansion.kernel.tile(points, expansion.anchor_points()) @ expansion.coefs
+        squares = np.einsum("ij,ij->i", F, F, dtype=np.float64)
+        F -= self.shift.astype(F.dtype)
+        return F, diagonal, squares

@@ -1,0 +1,54 @@
+"""A seeded sample of the rows of a source, and a shift amid them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer.random_state import generator_from
+from mercer.streams.local_driver import read_ahead, row_count
+from mercer.streams.row_source import RowSource, row_starts
+
+_SHIFT_ROWS = 256  # of each of up to three chunks: the mean of so many lies amid the data
+
+
+def sample_places(source: RowSource, size: int, random_state: Any) -> np.ndarray:
+    """Numbers of `size` rows, rising, each set of rows equally likely; all rows if there are no more."""
+    n = row_count(source)
+    if n <= size:
+        return np.arange(n)
+    return np.sort(generator_from(random_state).choice(n, size, replace=False))
+
+
+def rows_at(source: RowSource, places: np.ndarray) -> Any:
+    """The rows with the given numbers, rising, as one matrix. Only chunks that hold one of them are read."""
+    starts = row_starts(source)
+    homes = np.searchsorted(starts, places, side="right") - 1
+    parts = [
+        chunk[places[homes == i] - starts[i]]
+        for i, (chunk,) in read_ahead([source], [int(i) for i in np.unique(homes)])
+    ]
+    if not parts:
+        return np.empty((0, source.n_features), source.dtype)
+    return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
+
+
+def middle_of(source: RowSource) -> np.ndarray | None:
+    """The mean of a few rows of the first, the middle and the last chunk, (d,); None for sparse rows.
+
+    Sums about it lose no digits to the distance of the data from the origin.
+    """
+    filled = [i for i, length in enumerate(source.lengths) if length]
+    chosen = sorted({filled[0], filled[len(filled) // 2], filled[-1]})
+    parts = []
+    for i in chosen:
+        chunk = source.chunk(i)
+        if sp.issparse(chunk):
+            return None
+        parts.append(np.asarray(chunk[:: -(-len(chunk) // _SHIFT_ROWS)], np.float64))
+    rows = np.concatenate(parts)
+    with np.errstate(over="ignore", invalid="ignore"):
+        middle = rows[0] + (rows - rows[0]).mean(axis=0)
+    return np.where(np.isfinite(middle), middle, 0.0).astype(source.dtype).astype(np.float64)

@@ -1,0 +1,56 @@
+"""The statistics of a chunk are its sums, with the same bits for any number of threads."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from mercer.kernels import RBF
+from mercer.streams.chunk_statistics import RUN_ROWS, ChunkWork, run_rows
+from mercer.streams.row_maps import ClassIndicators, ShiftedRows
+from mercer.streams.streamed_features import features_of
+
+EPS = np.finfo(np.float64).eps
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((3 * RUN_ROWS + 17, 3))
+
+
+def test_the_sums_are_those_of_the_map():
+    shift = X.mean(axis=0)
+    found = ChunkWork((ShiftedRows(shift),))(0, 0, [X])
+    F = X - shift
+    room = len(X) * EPS * (np.abs(F).T @ np.abs(F))
+    assert np.all(np.abs(found.products - F.T @ F) <= room) and found.n == len(X)
+
+
+def test_sparse_rows_have_the_sums_of_dense_ones():
+    rows = sp.random_array((500, 6), density=0.3, rng=RNG, format="csr")
+    found = ChunkWork((ShiftedRows(np.zeros(6)),))(0, 0, [rows])
+    dense = rows.toarray()
+    assert np.allclose(found.products, dense.T @ dense, rtol=0, atol=500 * EPS * (dense**2).sum())
+
+
+def test_every_number_of_threads_gives_the_same_bits():
+    features = features_of(RBF(0.3), X[:20], X)
+    found = [ChunkWork((features,), 5, (3, 0), n_jobs)(2, 100, [X]) for n_jobs in (1, 2, None)]
+    for other in found[1:]:
+        assert np.array_equal(found[0].products, other.products) and np.array_equal(found[0].left, other.left)
+        assert np.array_equal(found[0].draws[0].places, other.draws[0].places)
+
+
+def test_indicators_beside_features_give_the_sums_of_classes():
+    codes = (np.arange(len(X)) % 3)[:, None]
+    found = ChunkWork((ShiftedRows(np.zeros(3)), ClassIndicators(3)))(0, 0, [X, codes])
+    assert found.sums[3:].tolist() == np.bincount(codes[:, 0]).tolist()
+    of_first = X[codes[:, 0] == 0].sum(axis=0)
+    assert np.allclose(found.products[:3, 3], of_first, rtol=0, atol=len(X) * EPS * np.abs(X).sum())
+
+
+def test_overflow_names_the_chunk_and_an_error_in_a_thread_reaches_the_caller():
+    with pytest.raises(ValueError, match="chunk 7, which starts with row 99"):
+        ChunkWork((ShiftedRows(np.zeros(3)),))(7, 99, [np.full((5000, 3), 1e200)])
+    with pytest.raises(ValueError):
+        ChunkWork((ShiftedRows(np.zeros(2)),), n_jobs=2)(0, 0, [X])
+
+
+def test_wide_maps_have_shorter_runs():
+    assert run_rows(500) == RUN_ROWS and 64 <= run_rows(100_000) < RUN_ROWS

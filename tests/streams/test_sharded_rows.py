@@ -1,0 +1,125 @@
+"""Two real processes, each with a shard of the rows, fit the model that one process would fit."""
+
+import os
+import queue
+from datetime import timedelta
+
+import numpy as np
+import pytest
+
+from mercer import PCA, KernelPCA
+from mercer.streams.row_source import ArraySource
+
+torch = pytest.importorskip("torch")
+mp = torch.multiprocessing
+pytestmark = [pytest.mark.torch, pytest.mark.timeout(120)]
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((700, 4)) * [3.0, 2.0, 1.0, 0.5] + 100.0
+
+
+def _process(rank, shards, meeting, task, answers):
+    """One process of the group: meets the others by a file, runs the task on its shard, and tells what came of it."""
+    torch.set_num_threads(1)
+    torch.distributed.init_process_group(
+        "gloo", init_method=f"file://{meeting}", rank=rank, world_size=len(shards), timeout=timedelta(seconds=60)
+    )
+    try:
+        answers.put((rank, task(rank, shards[rank])))
+    except Exception as error:
+        answers.put((rank, f"{type(error).__name__}: {error}"))
+    torch.distributed.destroy_process_group()
+
+
+def run(task, shards, tmp_path):
+    """What each process answers, by rank; processes that end without a word are missing."""
+    context = mp.get_context("spawn")
+    answers = context.Queue()
+    processes = [
+        context.Process(target=_process, args=(rank, shards, tmp_path / "meeting", task, answers))
+        for rank in range(len(shards))
+    ]
+    for process in processes:
+        process.start()
+    said = {}
+    while len(said) < len(shards) and (any(p.is_alive() for p in processes) or not answers.empty()):
+        try:
+            rank, answer = answers.get(timeout=1)
+            said[rank] = answer
+        except queue.Empty:
+            continue
+    for process in processes:
+        process.join()
+    return said
+
+
+def source_of(shard):
+    from mercer.streams.sharded_rows import ShardedRows
+
+    return ShardedRows(ArraySource(shard, chunk_rows=64))
+
+
+def components(rank, shard):
+    model = PCA(3).fit(source_of(shard))
+    return model.mean_, model.components_, model.explained_variance_
+
+
+def kernel_components(rank, shard):
+    model = KernelPCA(3, kernel="rbf", gamma=0.02, rank=60).fit(source_of(shard))
+    return model.eigenvalues_, model.eigenvalue_error_, model.transform(X[:5])
+
+
+@pytest.mark.parametrize("cut", [100, 699, 700])
+def test_pca_of_uneven_shards_is_that_of_all_rows(cut, tmp_path):
+    """The last cut leaves the second process without a row."""
+    said = run(components, [X[:cut], X[cut:]], tmp_path)
+    for ours, theirs in zip(said[0], said[1], strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    peer = PCA(3).fit(X)
+    np.testing.assert_allclose(said[0][0], peer.mean_, rtol=1e-13)
+    np.testing.assert_allclose(said[0][2], peer.explained_variance_, rtol=1e-11)
+    np.testing.assert_allclose(said[0][1], peer.components_, atol=1e-9)
+
+
+def test_kernel_pca_of_two_shards_is_that_of_one_process(tmp_path):
+    """Both take the same sample and landmarks, so only the order of sums differs: n ε relative to the trace, n."""
+    said = run(kernel_components, [X[:256], X[256:]], tmp_path)
+    for ours, theirs in zip(said[0], said[1], strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    alone = KernelPCA(3, kernel="rbf", gamma=0.02, rank=60).fit(ArraySource(X, chunk_rows=64))
+    np.testing.assert_allclose(said[0][0], alone.eigenvalues_, rtol=1e-8)
+    np.testing.assert_allclose(said[0][2], alone.transform(X[:5]), atol=1e-6)
+
+
+def with_a_gap(rank, shard):
+    if rank == 1:
+        shard = shard.copy()
+        shard[17, 2] = np.nan
+    return PCA(2).fit(source_of(shard)).n_components_
+
+
+def test_a_failing_process_ends_the_others(tmp_path):
+    said = run(with_a_gap, [X[:350], X[350:]], tmp_path)
+    assert said[1].startswith("ValueError: ") and "NaN" in said[1]
+    assert said[0].startswith("RuntimeError: Process 1 of 2 failed.") and "NaN" in said[0]
+
+
+def that_dies(rank, shard):
+    rows = source_of(shard)
+    if rank == 1:
+        os._exit(3)
+    return PCA(2).fit(rows).n_components_
+
+
+def test_a_process_that_dies_leaves_nobody_waiting(tmp_path):
+    said = run(that_dies, [X[:350], X[350:]], tmp_path)
+    assert set(said) == {0} and isinstance(said[0], str)
+
+
+def of_other_width(rank, shard):
+    return PCA(2).fit(source_of(shard[:, : 4 - rank])).n_components_
+
+
+def test_shards_of_other_columns_are_refused_by_all(tmp_path):
+    said = run(of_other_width, [X[:350], X[350:]], tmp_path)
+    assert all(text.startswith("ValueError: Process 1 has 3 columns") for text in said.values()) and len(said) == 2
