@@ -265,6 +265,19 @@ def neighbor_map(n: int, k: int, c: int, width: int, itemsize: int, threads: int
     return Footprint(search, steps)
 
 
+def landmark_neighbor_map(
+    n: int, m: int, k: int, c: int, width: int, itemsize: int, threads: int, together: int
+) -> Footprint:
+    """A map of m landmarks by k neighbours of each, in which the other rows are placed, `together` at a time."""
+    landmarks = neighbor_map(m, k, c, width, itemsize, threads)
+    placed = min(together, max(n - m, 0))
+    placement = {"rows": placed * width * itemsize, "neighbours and weights": 40 * placed * k, "steps": 80 * placed * c}
+    return Footprint(
+        {**landmarks.held, "rows of the landmarks": m * width * itemsize, "positions": 4 * n * c},
+        {**landmarks.steps, "placement": placement},
+    )
+
+
 def stress_map(n: int, c: int, *, pair_bytes: int, monotone: bool, threads: int, landmarks: int) -> Footprint:
     """A map of c dimensions by dissimilarities of all pairs; `pair_bytes` of each are kept, 0 if none."""
     pairs = n * (n - 1) // 2

@@ -14,7 +14,7 @@ that a listener knows what is counted. Without a listener all of this costs one 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from threading import Lock
@@ -90,3 +90,31 @@ def counter(total: int) -> Callable[[], None] | None:
             listener(name, done[0], total, _note[0])
 
     return done_one
+
+
+def counted(name: str, items: Sequence[Any]) -> Iterator[Any]:
+    """Yield the items and count them under one name. What is computed within an item is not reported by itself.
+
+    >>> seen = []
+    >>> with listening(lambda *told: seen.append(told[:3])):
+    ...     for _ in counted("rows", ["first"]):
+    ...         with phase("a detail"):
+    ...             counter(9)()
+    >>> seen
+    [('rows', 0, 1), ('rows', 1, 1)]
+    """
+    with phase(name):
+        done_one = counter(len(items))
+    if done_one is None:
+        yield from items
+        return
+
+    def unheard(*_: Any) -> None: ...
+
+    _listeners.append(unheard)
+    try:
+        for item in items:
+            yield item
+            done_one()
+    finally:
+        _listeners.remove(unheard)

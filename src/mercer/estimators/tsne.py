@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mercer.embedding.similarity import Gaussian, Similarity, Student
-from mercer.estimators.neighbor_embedding import MAP_FIELDS, NeighborEmbedding
+from mercer.estimators.neighbor_embedding import MAP_FIELDS, NeighborEmbedding, refuse_other_positions
 from mercer.models.fields import SavedEstimator
 
 
@@ -75,10 +75,16 @@ class TSNE(NeighborEmbedding):
     neighbors : {"auto", "exact", "approximate", "kd_tree", "ball_tree", "brute"}, default="auto"
         The search for neighbours. "auto" is exact up to n²d = 1e11, and approximate beyond; `report_` has the share of
         true neighbours that it found.
+    landmarks : int, array of row numbers, or None, default=None
+        Make the map of these rows only, and place every other row in it as `transform` would. A number of rows is
+        drawn at random, so that the map shows the densities of the data; `mercer.selection.landmark_rows` chooses in
+        other ways. For more rows than a descent can take.
 
     Attributes
     ----------
     embedding_ : array (n, n_components), float32
+    landmarks_ : array (m,) of row numbers, or None
+        With landmarks, everything below describes the map of the landmarks.
     kl_divergence_ : float
         KL(P ‖ Q) of `embedding_`, P without exaggeration, Q over all pairs, sums in float64.
     affinities_ : `mercer.embedding.Affinities`, with P, the widths and the recall of the search
@@ -91,7 +97,9 @@ class TSNE(NeighborEmbedding):
     Notes
     -----
     Cost of a step: about 1.4 k n terms of attraction, k = 3 · perplexity, and one pass over a grid. Memory: 12 bytes
-    per neighbour, twice that from 10,000 rows on, and 36 while P is computed. Ctrl-C keeps the map so far.
+    per neighbour, twice that from 10,000 rows on, and 36 while P is computed. Ctrl-C keeps the map so far. With m
+    landmarks, the descent costs what it would for m rows, and every other row a search among the landmarks and 100
+    steps of its own.
 
     References
     ----------
@@ -107,7 +115,7 @@ class TSNE(NeighborEmbedding):
     ((150, 2), (3, 2))
     """
 
-    _saved = SavedEstimator("TSNE", MAP_FIELDS)
+    _saved = SavedEstimator("TSNE", MAP_FIELDS, also=refuse_other_positions)
 
     _NAME = "t-SNE"
 
@@ -144,7 +152,7 @@ class SNE(NeighborEmbedding):
     (150, 2)
     """
 
-    _saved = SavedEstimator("SNE", MAP_FIELDS)
+    _saved = SavedEstimator("SNE", MAP_FIELDS, also=refuse_other_positions)
 
     def _similarity(self) -> Similarity:
         return Gaussian() if self.dof is None else Student(float(self.dof))
