@@ -334,3 +334,13 @@ def test_smacof_gives_what_the_estimator_gives():
     points, stress, steps = smacof(D, random_state=4, return_n_iter=True)
     mds = MDS(metric="precomputed", init="random", random_state=4).fit(D)
     assert np.array_equal(points, mds.embedding_) and (stress, steps) == (mds.stress_, mds.n_iter_)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-200, 1e150])
+def test_rows_of_any_scale_have_a_map(scale):
+    """Squares of the smallest rows vanish, so classical scaling sees nothing, and the start must not overflow."""
+    rows = np.random.default_rng(0).standard_normal((14, 3))
+    model = MDS(2, max_iter=300).fit(rows * scale)
+    assert np.isfinite([model.stress_, model.residual_]).all() and model.residual_ < 1e-2
+    left = pdist(rows) - pdist(model.embedding_ / scale)
+    assert np.sum(left**2) < np.sum(pdist(rows) ** 2) / 4  # better than one point for all rows, from whichever start

@@ -330,11 +330,11 @@ class MDS(Estimator):
                 )
             return [start / given.unit]
         rng = legacy_generator_from(self.random_state)
-        classical = [self._classical(X, given) / given.unit] if self.init == "classical_mds" else []
+        classical = [self._classical(X, given)] if self.init == "classical_mds" else []
         return classical + [rng.uniform(size=n * c).reshape(n, c) for _ in range(self.n_init - len(classical))]
 
     def _classical(self, X: Any, given: Dissimilarities) -> np.ndarray:
-        """Classical scaling, (n, c): of all rows up to 2048, and beyond that PCA or landmarks."""
+        """Classical scaling in units, (n, c): of all rows up to 2048, and beyond that PCA or landmarks."""
         n, c = given.n, self.n_components
         rng = generator_from(self.random_state)
         metric = self._metric()
@@ -355,7 +355,8 @@ class MDS(Estimator):
             else:
                 coordinates = landmark_map(given, c, rng)
         found[:, : coordinates.shape[1]] = coordinates
-        return spread_flat_columns(found, rng)
+        # In units first: noise for columns that are all zero must be near the data's scale, however small that is.
+        return spread_flat_columns(found / given.unit, rng)
 
     def _watch(self, unit: float) -> Any:
         if self.verbose < 2 and self.callbacks is None:
