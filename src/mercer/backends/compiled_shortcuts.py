@@ -75,6 +75,31 @@ def _by_one_step(u, v, limit, ptr, nbr, weights, edge_at, inside):
 
 
 @njit(nogil=True, cache=True)
+def _by_two_steps(u, v, limit, skip, ptr, nbr, weights, edge_at, inside, distances):
+    """Whether a path over a neighbour of u and a neighbour of v, without edge `skip`, is at most `limit` long.
+
+    In many dimensions neighbours of a point are seldom neighbours of each other, and a search up to `limit` would visit
+    most of the graph; this look takes degree² steps.
+    """
+    for slot in range(ptr[u], ptr[u + 1]):
+        if inside[edge_at[slot]] and edge_at[slot] != skip:
+            distances[nbr[slot]] = weights[slot]
+    found = False
+    for last in range(ptr[v], ptr[v + 1]):
+        y = nbr[last]
+        if found or not inside[edge_at[last]] or edge_at[last] == skip:
+            continue
+        rest = limit - weights[last]
+        for slot in range(ptr[y], ptr[y + 1]):
+            if distances[nbr[slot]] + weights[slot] <= rest and inside[edge_at[slot]]:
+                found = True
+                break
+    for slot in range(ptr[u], ptr[u + 1]):
+        distances[nbr[slot]] = np.inf
+    return found
+
+
+@njit(nogil=True, cache=True)
 def one_step_detours(edges, i, j, limits, ptr, nbr, weights, edge_at, inside, found):
     """found[t]: whether the ends of edge edges[t] have a path over two edges inside, at most as long as its limit."""
     for t in range(len(edges)):
@@ -88,7 +113,9 @@ def detours_without(edges, i, j, limits, ptr, nbr, weights, edge_at, inside, dis
     for t in range(len(edges)):
         e = edges[t]
         u, v, limit = i[e], j[e], limits[e]
-        found[t] = _by_one_step(u, v, limit, ptr, nbr, weights, edge_at, inside)
+        found[t] = _by_one_step(u, v, limit, ptr, nbr, weights, edge_at, inside) or _by_two_steps(
+            u, v, limit, e, ptr, nbr, weights, edge_at, inside, distances
+        )
         if not found[t]:
             vertices[3, v] = 1
             count = _search(u, limit, 1, e, ptr, nbr, weights, edge_at, inside, distances, vertices)
@@ -107,7 +134,9 @@ def detours_from(sources, starts, ends, edges, limits, ptr, nbr, weights, edge_a
         u, missing, farthest = sources[s], 0, 0.0
         for t in range(starts[s], starts[s + 1]):
             limit = limits[edges[t]]
-            found[t] = _by_one_step(u, ends[t], limit, ptr, nbr, weights, edge_at, inside)
+            found[t] = _by_one_step(u, ends[t], limit, ptr, nbr, weights, edge_at, inside) or _by_two_steps(
+                u, ends[t], limit, edges[t], ptr, nbr, weights, edge_at, inside, distances
+            )
             if not found[t]:
                 vertices[3, ends[t]] = 1
                 missing += 1
