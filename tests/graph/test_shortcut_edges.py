@@ -247,7 +247,7 @@ def test_loads_of_no_edges_and_of_copies():
 
 @pytest.mark.parametrize(("seed", "degree"), [(0, 3), (1, 5), (2, 9)])
 def test_short_ways_round_are_those_of_every_path(seed, degree):
-    """Sparse random graphs need ways of one, two and many steps; dense ones of one. Weights in eighths add up exactly."""
+    """Sparse graphs need ways of two and of many steps, dense ones of one. Weights in eighths add up exactly."""
     rng = np.random.default_rng(seed)
     n = 60
     weights = np.triu(np.where(rng.random((n, n)) < degree / n, rng.integers(1, 9, (n, n)) / 8, 0.0), 1)
