@@ -125,14 +125,6 @@ def test_text_is_held_to_the_memory_too(table, monkeypatch):
         read_columns(path)
 
 
-def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
-    import os
-
-    os.mkfifo(tmp_path / "t.csv")
-    with pytest.raises(TableError, match=r"not a regular file.*Pipe it in and use -"):
-        read_table(tmp_path / "t.csv")
-
-
 def test_large_numbers_are_read_without_a_warning(table, recwarn):
     assert read_table(table("a,b\n1e308,1\n1.5e308,2\n"), Choice(impute="mean")).X[1, 0] == 1.5e308
     assert not recwarn.list

@@ -144,7 +144,8 @@ def fit_table(
     jobs: int | None = None,
 ) -> FittedTable:
     """Fit a method to a table, with progress on a terminal."""
-    estimator = method.build(given, seed=seed, jobs=jobs, shape=table.X.shape)
+    with console.working(f"loading {method.title}"):
+        estimator = method.build(given, seed=seed, jobs=jobs, shape=table.X.shape)
     started = time.perf_counter()
     with console.working(f"{method.title} of {table.X.shape[0]:,} rows", method.steps(estimator)) as update:
         coordinates = method.fit(estimator, method.arguments(table, second), update)

@@ -22,6 +22,7 @@ from mercer.kernels.resolve import LENGTH_NAMES
 from mercer.linalg.eigen import SMALL
 from mercer.memory import UNLIMITED, available_bytes
 from mercer.planning import KEPT_MOST, Footprint, Plan, code_bytes, limit_of
+from mercer.progress import in_phase
 
 # scikit-learn's declaration of valid values, for the parameters that every estimator with a kernel has.
 KERNEL_CONSTRAINTS: dict[str, list[Any]] = {
@@ -52,6 +53,7 @@ class KernelEstimator(Estimator):
     kernel_: Kernel
     X_fit_: Any
 
+    @in_phase("width of the kernel")
     def _bind(self, X: Any) -> None:
         names = getattr(self, "feature_names_in_", ())  # of a data frame; a kernel may name its columns
         self.kernel_ = unbound_kernel(self, self.n_features_in_).with_names(names).bind(X)

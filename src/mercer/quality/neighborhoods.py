@@ -25,6 +25,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.graph.block_index import BlockIndex
+from mercer.progress import phase
 from mercer.quality.inputs import (
     checked_labels,
     checked_neighbors,
@@ -75,7 +76,8 @@ class Neighborhoods:
         return sampled(lambda m: mean_of(terms.first(m), self.n), exact, self.n)
 
     def score(self, name: str, plan: SamplingPlan, note: str = "") -> Score:
-        found = self.mean(name, plan)
+        with phase(name.replace("_", " ")):
+            found = self.mean(name, plan)
         return Score(name, found.value, found.error, found.count, 1.0, MEANINGS[name], note=note)
 
     def _trust(self, start: int, stop: int) -> np.ndarray:

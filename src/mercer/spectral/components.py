@@ -33,6 +33,7 @@ from mercer.linalg.krylov import Goal, Monitor
 from mercer.linalg.lowrank import FactorSpectrum, factor_spectrum
 from mercer.linalg.operators import Centered, Dense
 from mercer.planning import Plan
+from mercer.progress import in_phase
 
 # Up to this many samples one thread computes the matrix before a second would be awake. Key: the kernel is cheap.
 _ONE_TILE = {True: 512, False: 256}
@@ -246,6 +247,7 @@ def _warn_of_low_rank(values: np.ndarray, total: float, settings: Settings) -> N
         )
 
 
+@in_phase("eigenpairs")
 def _solve(
     A: Centered, plan: Plan, settings: Settings, replan: Callable[[int], Plan] | None
 ) -> tuple[Eigenpairs, Plan]:
