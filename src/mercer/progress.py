@@ -108,7 +108,7 @@ def counted(name: str, items: Sequence[Any]) -> Iterator[Any]:
     ...         with phase("a detail"):
     ...             counter(9)()
     >>> seen
-    [('rows', 0, 1), ('rows', 1, 1)]
+    [('rows', 0, 0), ('rows', 0, 1), ('rows', 1, 1)]
     """
     with phase(name):
         done_one = counter(len(items))
