@@ -184,7 +184,9 @@ def test_a_metric_as_wide_as_the_rows(tmp_path):
     X = np.random.default_rng(0).standard_normal((30, 4))
     model = mercer.ClassicalMDS(metric="mahalanobis").fit(X)
     model.kernel_pca_._with_mean.kernel.params["VI"] = np.eye(2)
-    with pytest.raises(ModelFileError, match=r"VI of a metric on 4 columns must hold finite numbers in the shape \(4, 4\)"):
+    with pytest.raises(
+        ModelFileError, match=r"VI of a metric on 4 columns must hold finite numbers in the shape \(4, 4\)"
+    ):
         model.save(tmp_path / "m")
 
 
