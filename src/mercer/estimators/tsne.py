@@ -69,7 +69,7 @@ class TSNE(NeighborEmbedding):
         ends the descent and keeps the map.
     callback_every : int, default=50
     snapshots : int, default=None
-        Steps between two copies of the map, which are kept in `snapshots_`. None keeps none.
+        Steps between two copies of the map, for the slider of a page. None keeps none.
     early_exaggeration_iter : int, default=250
         The number of exaggerated steps.
     neighbors : {"auto", "exact", "approximate", "kd_tree", "ball_tree", "brute"}, default="auto"

@@ -316,10 +316,9 @@ def _refuse_text(raw: Raw, path: str) -> None:
             f"(drop={_argument(name)})."
         )
     raise TableError(
-        f"{path}: {len(raw.texts)} of {len(raw.texts) + len(raw.numbers)} columns {held} text, not numbers: "
-        f"{listed(raw.texts)} (row {raw.first + row + 1} of {shortened(name)!r} is {shortened(values[row])!r}). "
-        'Use encode="onehot", "ordinal" or "drop", '
-        f"make one the `label` or the `id`, or leave them out (drop={_argument(name)})."
+        f"{path}: {len(raw.texts)} of {len(raw.texts) + len(raw.numbers)} columns {held} text: {listed(raw.texts, 2)} "
+        f"(row {raw.first + row + 1}: {shortened(values[row], 12)!r}). "
+        f'Set encode="onehot", a `label` or an `id`, or drop={_argument(name)}.'
     )
 
 
