@@ -58,7 +58,7 @@ def available_bytes() -> int:
 
 
 def _ask_system() -> int:
-    """What the system says; a guess of 4 GB where it does not."""
+    """The free memory that the system reports; 4 GB, a guess, if it reports none."""
     try:
         with open("/proc/meminfo") as lines:
             for line in lines:

@@ -17,10 +17,10 @@ from typing import Any
 from mercer.exceptions import MemoryLimitError
 from mercer.memory import address_bytes, format_bytes, parse_bytes
 
-DEFAULT_SHARE = 0.5  # of the free memory, where no limit is given: the rest of the machine has work to do as well
-# Tiles are kept to save time, and without a limit nobody has allowed the memory for it. Reading a kept tile back takes
-# half the time of computing it for 50 columns and a tenth for 800, but filling fresh memory costs as much as one to
-# three passes. So little is lost by keeping less, and a job of a batch queue seldom has less than 2 GB.
+DEFAULT_SHARE = 0.5  # the share of free memory that a fit without a limit may use; other programs need the rest
+# Kept tiles only save time, and without a limit the user has not agreed to spend memory on them. Reading a kept tile
+# takes half the time of computing it for 50 columns and a tenth for 800, but filling fresh memory costs as much as one
+# to three passes. So keeping less loses little, and a job in a batch queue seldom has less than 2 GB.
 KEPT_SHARE, KEPT_MOST = 0.25, 2 * 10**9  # of the free memory, and bytes
 COMPILED_CODE = 100_000_000  # bytes that numba, LLVM and the compiled loops take, once in a process
 LIBRARIES = 9_000_000  # bytes that BLAS takes for the buffers of its threads, and Python for modules and objects
@@ -34,7 +34,7 @@ class Footprint:
     """The memory of a fit in bytes, part by part.
 
     held : parts that stay from beginning to end
-    steps : what each step takes beside them; steps follow one another, so only the largest counts
+    steps : the parts that each step adds; steps follow one another, so only the largest counts
 
     >>> Footprint({"rows": 10}, {"factor": {"F": 5}, "passes": {"basis": 7, "tiles": 2}}).peak
     19
@@ -87,7 +87,7 @@ class Plan:
         allows; without one, at most a quarter of the free memory and 2 GB
     code_bytes : of libraries and compiled code that the first fit in a process loads, and that stay
     tile : rows of a tile of the kernel matrix; 0 if the fit uses no tiles
-    alternatives : changes that would fit, smallest change first; empty where the plan fits
+    alternatives : changes that would fit, smallest change first; empty if the plan fits
     """
 
     estimator: str
@@ -118,7 +118,7 @@ class Plan:
 
     @property
     def room_bytes(self) -> int:
-        """What the limit leaves beside what is needed."""
+        """The bytes that the limit leaves after the needed ones."""
         return max(0, self.limit - self.needed_bytes)
 
     @property
@@ -131,7 +131,7 @@ class Plan:
         return replace(self, keep_bytes=min(wanted, allowed))
 
     def refuse(self) -> None:
-        """Raise MemoryLimitError where the plan does not fit."""
+        """Raise MemoryLimitError if the plan does not fit."""
         if not self.fits:
             raise MemoryLimitError(self._refusal())
         if self.needed_bytes > address_bytes():

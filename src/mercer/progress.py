@@ -1,4 +1,4 @@
-"""Progress of a long computation, for whoever listens.
+"""Progress of a long computation, reported to a listener if there is one.
 
 Loops that deal out jobs (`for_each` of a backend) count them while someone listens. A computation names its phase, so
 that a listener knows what is counted. Without a listener all of this costs one comparison per loop.

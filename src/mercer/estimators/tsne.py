@@ -8,12 +8,12 @@ from mercer.models.fields import SavedEstimator
 
 
 class TSNE(NeighborEmbedding):
-    """t-SNE: a map in which points are near one another where their rows are neighbours.
+    """t-SNE: a map in which points are near one another if their rows are neighbours.
 
         KL(P ‖ Q) = Σ pᵢⱼ log(pᵢⱼ / qᵢⱼ) → min,   qᵢⱼ = w(‖yᵢ − yⱼ‖²) / Σ_{k≠l} w(‖yₖ − yₗ‖²),   w(d²) = 1/(1 + d²)
 
-    P holds Gaussian affinities of near neighbours, each row's width set by the perplexity. A drop-in for
-    scikit-learn's TSNE, with the repulsion of all pairs by interpolation on a grid, and `transform` for new rows.
+    P holds Gaussian affinities of near neighbours; the perplexity sets the width of each row. The class replaces
+    scikit-learn's TSNE. It interpolates the repulsion of all pairs on a grid, and has `transform` for new rows.
 
     Parameters
     ----------
@@ -21,7 +21,7 @@ class TSNE(NeighborEmbedding):
         Dimensions of the map; above three the repulsion is exact, O(n²).
     perplexity : float or list, default=30.0
         How many neighbours count; less than n. For a list, the affinities of its numbers are averaged: (30, 500) also
-        keeps how clusters lie to each other.
+        preserves how clusters lie relative to each other.
     early_exaggeration : float, default=12.0
         What P is multiplied by in the first `early_exaggeration_iter` steps, so that clusters find each other.
     learning_rate : float or "auto", default="auto"
@@ -50,7 +50,7 @@ class TSNE(NeighborEmbedding):
         The repulsion: "grid" is interpolated, O(n); "auto" and "barnes_hut" take it if it is faster than all pairs.
         "exact" sums over all pairs and looks at all n − 1 neighbours: O(n²) time and memory.
     angle : float, default=0.5
-        Accepted for compatibility with scikit-learn, and not used: the grid has a tested accuracy of its own.
+        Accepted for compatibility with scikit-learn but not used: the accuracy of the grid is fixed and tested.
     n_jobs : int, default=None
         Threads; None is all cores.
     dof : float, default=None
