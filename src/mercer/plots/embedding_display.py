@@ -27,8 +27,8 @@ class EmbeddingDisplay(Display):
     names : of the two axes
 
     If there are many classes, only the largest are named: at most 30, and only as many as leave the points visible.
-    Long names are shortened, and names that would cover each other are moved apart. Many points are drawn smaller, and as
-    one bitmap within a vector graphic.
+    Long names are shortened, and names that would cover each other are moved apart. Many points are drawn smaller, and
+    as one bitmap within a vector graphic.
 
     Attributes after `plot`: ax_, figure_, points_ (the scatter), unknown_ (that of the points without a label, or
     None), texts_ (class names at the medians of the classes), legend_, colorbar_.
