@@ -1,4 +1,4 @@
-"""Refuse what looks like a matrix of numbers and is not one, before anything reads it as such.
+"""Refuse input that looks like a matrix of numbers but is not one, before anything reads it as numbers.
 
 NumPy turns dates and text into floats without a word and drops the mask of a masked array. SciPy's compiled code
 follows the indices of a sparse matrix wherever they lead. Everything that reads a user's matrix asks here first.
@@ -18,7 +18,7 @@ _INSTEAD = {
 
 
 def refuse_not_numeric(X: Any, name: str = "X") -> None:
-    """ValueError for text, masked values and malformed sparse matrices, TypeError for dates and other containers.
+    """Raise ValueError for text, masked values and malformed sparse matrices, TypeError for dates and containers.
 
     >>> refuse_not_numeric(np.array(["1.5", "2"]))
     Traceback (most recent call last):

@@ -21,7 +21,8 @@ DEFAULT_SHARE = 0.5  # the share of free memory that a fit without a limit may u
 # Kept tiles only save time, and without a limit the user has not agreed to spend memory on them. Reading a kept tile
 # takes half the time of computing it for 50 columns and a tenth for 800, but filling fresh memory costs as much as one
 # to three passes. So keeping less loses little, and a job in a batch queue seldom has less than 2 GB.
-KEPT_SHARE, KEPT_MOST = 0.25, 2 * 10**9  # of the free memory, and bytes
+# Without a limit, kept tiles may use this share of the free memory, and this many bytes at most.
+KEPT_SHARE, KEPT_MOST = 0.25, 2 * 10**9
 COMPILED_CODE = 100_000_000  # bytes that numba, LLVM and the compiled loops take, once in a process
 LIBRARIES = 9_000_000  # bytes that BLAS takes for the buffers of its threads, and Python for modules and objects
 MODULES = 2_000_000  # bytes of Python's modules and objects alone
@@ -55,7 +56,7 @@ class Footprint:
         return {**self.held, **largest}
 
     def as_steps(self, name: str) -> dict[str, Parts]:
-        """This footprint as the steps of a larger one, under names of their own."""
+        """This footprint as steps of a larger one, with `name` in front of theirs."""
         steps = self.steps or {"": {}}
         return {f"{name}: {step}".rstrip(": "): {**self.held, **parts} for step, parts in steps.items()}
 
@@ -113,7 +114,7 @@ class Plan:
 
     @property
     def peak_bytes(self) -> int:
-        """What the fit will add to the process at most: what it needs, and the tiles that it keeps."""
+        """The most that the fit will add to the process: the bytes it needs, and the tiles that it keeps."""
         return self.needed_bytes + self.keep_bytes
 
     @property
@@ -185,10 +186,10 @@ def _escaped(text: str) -> str:
 
 
 def limit_of(memory_limit: Any, free: int, share: float = DEFAULT_SHARE) -> int:
-    """The bytes that a fit may take: as the user says, or a share of what is free."""
+    """The bytes that a fit may take: the user's limit, or a share of the free memory."""
     return int(share * free) if memory_limit is None else parse_bytes(memory_limit)
 
 
 def code_bytes(compiled: bool) -> int:
-    """What a first fit adds to its process for libraries and compiled code; numba may have been loaded before."""
+    """The bytes that a first fit adds to its process for libraries and compiled code. numba may be loaded already."""
     return LIBRARIES + (COMPILED_CODE if compiled and "numba" not in sys.modules else 0)

@@ -219,13 +219,13 @@ def test_what_cannot_be_a_dissimilarity_is_refused_with_advice():
         MDS(metric="precomputed").fit(np.where(D > 3, np.inf, D))
     parts = np.full((6, 6), np.nan)
     parts[:3, :3] = parts[3:, 3:] = 1.0
-    with pytest.raises(DisconnectedGraphError, match="2 parts"):
+    with pytest.raises(DisconnectedGraphError, match="2 separate parts"):
         MDS(metric="precomputed", allow_missing=True).fit(parts)
-    with pytest.raises(ValueError, match="2 parts"):
+    with pytest.raises(ValueError, match="2 separate parts"):
         MDS(metric="precomputed").fit(np.ones((6, 6)) - np.eye(6), weights=np.kron(np.eye(2), np.ones((3, 3))))
     with pytest.raises(ValueError, match="shape"):
         MDS().fit(PLANE, weights=np.ones((3, 3)))
-    with pytest.raises(ValueError, match="takes no weights"):
+    with pytest.raises(ValueError, match="does not accept weights"):
         MDS(metric_mds=False).fit(PLANE, weights=np.ones((60, 60)))
     with pytest.raises(ValueError, match="init matrix"):
         MDS().fit(PLANE, init=np.ones((3, 2)))

@@ -70,10 +70,12 @@ from mercer.progress import counted
 from mercer.random_state import generator_from
 
 _MOMENTUM = 0.8
-_LATE_MOMENTUM, _MANY = 0.9, 5000  # after the exaggeration, for maps of many points: 0.8 would not settle them in time
-_UNFOLDING = 100  # steps after the exaggeration that keep the momentum of 0.8: with 0.9 the map overshoots, and folds
+# Maps of _MANY points or more use this momentum after the exaggeration: with 0.8 they would not settle in time.
+_LATE_MOMENTUM, _MANY = 0.9, 5000
+_UNFOLDING = 100  # the first steps after the exaggeration keep 0.8: with 0.9 the map would overshoot and fold
 _REPULSION = {"auto": "auto", "barnes_hut": "auto", "grid": "grid", "exact": "exact"}
-_FACTORED_ABOVE = 2048  # rows above which the components of a kernel come from a low-rank factor: a start may be rough
+# Above this many rows a low-rank factor gives the components of a kernel, because a start may be rough.
+_FACTORED_ABOVE = 2048
 _LEAST, _MOST = 1e-12, 1e12  # entries whose squares, and sums of these, float32 holds
 
 
@@ -312,7 +314,7 @@ class NeighborEmbedding(Estimator):
     def _descend(
         self, loss: Loss, phases: list[descent.Phase], started: float, callbacks: Any = None, every: int | None = None
     ) -> None:
-        """Take the steps of the phases and set the fitted attributes, whatever ends the steps."""
+        """Take the steps of the phases, and set the fitted attributes however the steps end."""
         callbacks = self.callbacks if callbacks is None else callbacks
         callbacks = callbacks if isinstance(callbacks, list | tuple) else [callbacks]
         watch = descent.Watch(
@@ -405,7 +407,7 @@ class NeighborEmbedding(Estimator):
         return weighting_of(self.affinities if isinstance(self.affinities, Weighting) else self.perplexity)
 
     def _metric(self) -> Any:
-        """The metric; the columns that a kernel names have their numbers."""
+        """The metric, with column names in a kernel replaced by column numbers."""
         names = getattr(self, "feature_names_in_", ())
         return self.metric.with_names(names) if isinstance(self.metric, Kernel) else self.metric
 
@@ -447,7 +449,7 @@ class NeighborEmbedding(Estimator):
         return Loss(self.affinities_.P, self.affinities_.entropy, similarity, repulsion, self.n_jobs)
 
     def _repulsion(self) -> Repulsion:
-        """The repulsion of the fit, whatever the parameters are now."""
+        """The repulsion that the fit used, even if the parameters have changed since."""
         similarity, method = self._fitted
         n, c = self._map.Y.shape
         return make_repulsion(similarity, c, method=method, n=n, n_jobs=self.n_jobs)
@@ -455,7 +457,7 @@ class NeighborEmbedding(Estimator):
     def _late_phases(
         self, until: int, exaggeration: float, rate: Any, momentum: float | None = None
     ) -> list[descent.Phase]:
-        """The steps after the early exaggeration. Only their numbers decide, so that a fit can be continued."""
+        """The phases after the early exaggeration. They depend only on step numbers, so that a fit can be continued."""
         settled = self._phase(until, exaggeration, rate, momentum=momentum)
         unfolded = self.early_exaggeration_iter + _UNFOLDING
         if momentum is not None or settled.momentum == _MOMENTUM or self._map.steps >= unfolded:
@@ -496,7 +498,7 @@ class NeighborEmbedding(Estimator):
         return X
 
     def _samples(self, X: Any, *, reset: bool) -> Any:
-        """X checked as the metric wants it, before any work."""
+        """X, checked for its metric before any work."""
         self._refuse_foreign(X)
         least = 2 if reset else 1
         if isinstance(self.metric, Kernel) and self.metric.accepts == "strings":
@@ -558,7 +560,7 @@ class NeighborEmbedding(Estimator):
 
         perplexity : of the new rows: a number, a list or a `Weighting`; None is that of the fit
         init : where they begin: the weighted "median" or "mean" of their neighbours, or an array (m, n_components)
-        n_iter, learning_rate, exaggeration : of the descent; no steps leave the rows where they begin
+        n_iter, learning_rate, exaggeration : of the descent; n_iter=0 leaves the rows where they begin
 
         A fitted row gets the position that it has. Cost: a search for neighbours, then n_iter steps of one gradient.
         """
