@@ -25,7 +25,7 @@ DEFAULT_SHARE = 0.5  # the share of free memory that a fit without a limit may u
 KEPT_SHARE, KEPT_MOST = 0.25, 2 * 10**9
 COMPILED_CODE = 100_000_000  # bytes that numba, LLVM and the compiled loops take, once in a process
 LIBRARIES = 9_000_000  # bytes that BLAS takes for the buffers of its threads, and Python for modules and objects
-MODULES = 2_000_000  # bytes of Python's modules and objects alone
+MODULES = 1_500_000  # bytes of Python's modules and objects alone
 
 Parts = Mapping[str, int]
 
@@ -86,7 +86,8 @@ class Plan:
     limit_given : whether the limit is the user's
     keep_bytes : of tiles that the fit keeps between passes; fewer would only be slower. As many as the user's limit
         allows; without one, at most a quarter of the free memory and 2 GB
-    code_bytes : of libraries and compiled code that the first fit in a process loads, and that stay
+    code_bytes : of libraries and compiled code that the first fit in a process loads, and that stay. The very first
+        fit on a machine also compiles, which may take about 100 MB more, once; this is not counted
     tile : rows of a tile of the kernel matrix; 0 if the fit uses no tiles
     alternatives : changes that would fit, smallest change first; empty if the plan fits
     """

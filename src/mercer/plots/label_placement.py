@@ -45,7 +45,7 @@ def spread_apart(texts: list[Any]) -> None:
 
 def _extents(texts: list[Any]) -> np.ndarray:
     """Left, bottom, width and height of the boxes around texts, in pixels, (m, 4)."""
-    ax, figure = texts[0].axes, texts[0].figure.get_figure(root=True)
+    ax, figure = texts[0].axes, texts[0].figure.figure  # of a subfigure: the whole one
     if not hasattr(figure.canvas, "get_renderer"):
         FigureCanvasAgg(figure)
     ax.autoscale_view()
