@@ -90,7 +90,7 @@ def test_sizes_beyond_the_file_or_the_memory_allocate_nothing(tmp_path, refusal)
     with (tmp_path / "holes").open("wb") as file:
         file.write(len(header).to_bytes(8, "little") + header)
         file.truncate(8 + len(header) + 2**40)  # a terabyte of holes
-    assert "of memory are free: nothing was read" in refusal(tmp_path / "holes")
+    assert "of memory is free. Nothing was read" in refusal(tmp_path / "holes")
     assert tracemalloc.get_traced_memory()[1] < 2**22
     tracemalloc.stop()
 
