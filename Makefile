@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test test-torch test-gallery test-processors test-oldest test-pythons test-page page check-page lint bench pictures clean
+.PHONY: demo test test-torch test-gallery test-processors test-compilation test-oldest test-pythons test-page page check-page lint bench pictures clean
 
 $(VENV)/.made:
 	$(PYTHON) -m venv $(VENV)
@@ -33,6 +33,10 @@ test: lint
 # the settings; COMBINATIONS='haswell numpy+numba threads-16' chooses some.
 test-processors: $(VENV)/.installed-test
 	$(BIN)/python scripts/test_processors.py $(COMBINATIONS)
+
+# The same seed gives the same bits from code fresh from the compiler and from numba's cache.
+test-compilation: $(VENV)/.installed-test
+	$(BIN)/python scripts/test_compilation.py
 
 # The oldest versions that pyproject.toml allows, on the oldest Python: PYTHON=python3.11.
 OLDEST := .venv-oldest

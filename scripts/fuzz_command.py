@@ -12,16 +12,22 @@ more than one line, or a file left behind by a failed run is a defect. So is a m
 from __future__ import annotations
 
 import argparse
+import fcntl
 import gzip
 import json
 import os
+import pty
 import random
+import re
 import shlex
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import mercer
@@ -29,8 +35,8 @@ import mercer
 SOURCES = str(Path(mercer.__file__).parents[1])
 COMMAND = "from mercer.cli.main import main; main(prog_name='mercer')"
 STATUSES = (0, 1, 2, 3, 4, 5)
-LONGEST = 400  # letters of a message: it says what is wrong, where, and what to do
-WIDTHS = (40, 80, 120)
+LONGEST = 2 * 80  # letters of an error or a warning: two lines of an ordinary terminal
+WIDTHS = (40, 80, 200)
 CELLS = [
     "",
     "NA",
@@ -183,6 +189,45 @@ def words(rng: random.Random) -> list[str]:
     return [verb, *files, *given]
 
 
+def in_terminal(line: list[str], folder: str, columns: int) -> tuple[int, str]:
+    """Run a command line with stderr on a terminal of so many columns: its status, and the lines it left there."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    environment |= {"PYTHONPATH": SOURCES, "OMP_NUM_THREADS": "1", "TERM": "xterm"}
+    process = subprocess.Popen(
+        [sys.executable, "-c", COMMAND, *line],
+        cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=theirs,
+    )  # fmt: skip
+    os.close(theirs)
+    said = b""
+    with suppress(OSError):  # how Linux says that no one writes to a terminal any more
+        while piece := os.read(ours, 65536):
+            said += piece
+    os.close(ours)
+    return process.wait(300), left_on_screen(said.decode("utf-8", "replace"))
+
+
+def left_on_screen(text: str) -> str:
+    """What a terminal still shows: without colours, and without lines of progress that were wiped.
+
+    >>> left_on_screen("⠋ reading\\r\\n\\x1b[1A\\x1b[2Kmercer: \\x1b[33mno\\x1b[0m\\r\\n").split("\\n")
+    ['mercer: no', '']
+    """
+    lines, at = [""], 0
+    for move, word, plain in re.findall(r"(\n|\r(?!\n))|\x1b\[([?0-9;]*[A-Za-z])|([^\n\r\x1b]+)", text):
+        if move == "\n":
+            at += 1
+            lines += [""] * (at == len(lines))
+        elif word.endswith("A"):
+            at = max(0, at - int(word[:-1] or 1))
+        elif word == "2K" or move:
+            lines[at] = "" if word else lines[at]
+        else:
+            lines[at] += plain
+    return "\n".join(lines)
+
+
 def complaint(seed: int) -> tuple[str, str]:
     """How a run ended, and what is wrong with that: empty if nothing is."""
     rng = random.Random(seed)
@@ -194,29 +239,25 @@ def complaint(seed: int) -> tuple[str, str]:
         else:
             name, content, line = "t.csv", table(rng), words(rng)
         Path(folder, name).write_bytes(content)
-        environment = os.environ | {"COLUMNS": str(rng.choice(WIDTHS)), "PYTHONPATH": SOURCES, "OMP_NUM_THREADS": "1"}
-        done = subprocess.run(
-            [sys.executable, "-c", COMMAND, *line],
-            cwd=folder, env=environment, capture_output=True, timeout=300, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
-        said = done.stderr.decode("utf-8", "replace")
+        status, said = in_terminal(line, folder, rng.choice(WIDTHS))
         left = {path.name for path in Path(folder).iterdir()} - {name}
-    errors = [each for each in said.splitlines() if not each.startswith(("mercer: note:", "mercer: warning:"))]
+    lines = [each for each in said.splitlines() if each.strip()]
+    errors = [each for each in lines if not each.startswith(("mercer: note:", "mercer: warning:"))]
     wrong = []
-    if done.returncode not in STATUSES:
-        wrong.append(f"status {done.returncode}")
+    if status not in STATUSES:
+        wrong.append(f"status {status}")
     if "Traceback" in said or "please report" in said:
         wrong.append("a traceback")
-    if done.returncode and (len(errors) != 1 or not errors[0].startswith("mercer: ")):
+    if status and (len(errors) != 1 or not errors[0].startswith("mercer: ")):
         wrong.append(f"{len(errors)} lines of error")
-    if readable and done.returncode:
+    if readable and status:
         wrong.append("a readable table refused")
-    if any(len(each) > LONGEST for each in said.splitlines()):
+    if any(len(each) > LONGEST for each in lines if each.startswith("mercer: ")):
         wrong.append("a message that is too long")
-    if done.returncode and left:
+    if status and left:
         wrong.append(f"left {sorted(left)}")
     text = f"seed {seed}: mercer {shlex.join(line)}: {', '.join(wrong)}\n{said[-600:]}" if wrong else ""
-    return f"status {done.returncode}", text
+    return f"status {status}", text
 
 
 def main() -> None:

@@ -25,6 +25,7 @@ FOREIGN = {
 
 # Modules without a test file of their own, and where they are tested.
 TESTED_ELSEWHERE: dict[str, str] = {
+    "streams/stored_rows.py": "streams/test_hdf5_rows.py",  # and test_zarr_rows.py: it is what both share
     # Compiled loops are tested through the module that calls them, which prepares their arrays.
     "backends/compiled_affinities.py": "embedding/test_affinities.py",
     "backends/compiled_attraction.py": "embedding/test_loss.py",

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from mercer import Isomap, KernelPCA
+from mercer import Isomap, KernelCCA, KernelPCA
 from mercer.backends import cpu
 from mercer.progress import counter, in_phase, listening, phase
+from mercer.quality import report
 
 
 def test_every_job_is_counted_once_in_every_number_of_threads():
@@ -13,15 +14,16 @@ def test_every_job_is_counted_once_in_every_number_of_threads():
         seen = []
         with listening(lambda *told: seen.append(told)), phase("jobs"):  # noqa: B023  called within this loop
             cpu.for_each(range(40), lambda job, slot: None, threads)
-        assert [done for _, done, _, _ in seen] == list(range(41))
-        assert {(name, total) for name, _, total, _ in seen} == {("jobs", 40)}
+        assert seen[0] == ("jobs", 0, 0, "")
+        assert [done for _, done, _, _ in seen[1:]] == list(range(41))
+        assert {(name, total) for name, _, total, _ in seen[1:]} == {("jobs", 40)}
 
 
 def test_jobs_within_a_job_are_not_counted():
     seen = []
     with listening(lambda *told: seen.append(told)), phase("outer"):
         cpu.for_each(range(4), lambda job, slot: cpu.for_each(range(9), lambda *_: None), 2)
-    assert {total for _, _, total, _ in seen} == {4} and len(seen) == 5
+    assert [total for _, _, total, _ in seen] == [0, 4, 4, 4, 4, 4]
 
 
 def test_nothing_is_counted_without_a_listener_or_a_name():
@@ -43,7 +45,28 @@ def test_the_innermost_phase_counts_and_ends_with_an_error():
         with pytest.raises(ZeroDivisionError):
             fails()
         cpu.for_each([1], lambda job, slot: None, 1)
-    assert seen == ["inner", "outer", "outer"]
+    assert seen == ["outer", "inner", "inner", "outer", "outer", "outer"]  # the outer phase goes on after the inner one
+
+
+def test_a_phase_is_named_before_its_first_job_and_if_it_has_none():
+    seen = []
+    with listening(lambda *told: seen.append(told)), phase("factor"):
+        assert seen == [("factor", 0, 0, "")]
+
+
+def test_exact_fits_and_scores_name_their_phases():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((700, 4))
+    y = rng.integers(0, 3, 700)
+    for compute, expected in (
+        (lambda: KernelCCA(1, kernel="rbf", reg=0.1).fit(X, X[:, :2]), {"Cholesky factor", "canonical pairs"}),
+        (lambda: KernelPCA(2, kernel="rbf", gamma="median").fit(X), {"width of the kernel", "eigenpairs"}),
+        (lambda: report(X, X[:, :2], labels=y), {"trustworthiness", "class purity", "triplets", "pairs", "divergence"}),
+    ):
+        seen = set()
+        with listening(lambda name, *_: seen.add(name)):  # noqa: B023  called within this loop
+            compute()
+        assert expected <= seen
 
 
 @pytest.mark.parametrize(

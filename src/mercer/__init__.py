@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mercer import preimage as preimage
     from mercer import quality as quality
     from mercer import selection as selection
+    from mercer import streams as streams
     from mercer import tables as tables
     from mercer import testing as testing
     from mercer import web as web
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from mercer.estimators.pca import PCA
     from mercer.estimators.tsne import SNE, TSNE
     from mercer.selection.neighbors_diagnosis import diagnose_neighbors
+    from mercer.streams.opening import open_rows
+    from mercer.streams.row_writer import write_rows
 
 __version__ = "0.1.0"
 __all__ = [
@@ -48,7 +51,9 @@ __all__ = [
     "NoveltyDetector",
     "diagnose_neighbors",
     "load",
+    "open_rows",
     "smacof",
+    "write_rows",
 ]
 
 _HOMES = {
@@ -65,7 +70,9 @@ _HOMES = {
     "SNE": "mercer.estimators.tsne",
     "TSNE": "mercer.estimators.tsne",
     "diagnose_neighbors": "mercer.selection.neighbors_diagnosis",
+    "open_rows": "mercer.streams.opening",
     "smacof": "mercer.estimators.mds",
+    "write_rows": "mercer.streams.row_writer",
 }
 # Public subpackages and modules: attributes of `mercer` from the start, loaded when they are first asked for.
 _MODULES = (
@@ -79,6 +86,7 @@ _MODULES = (
     "preimage",
     "quality",
     "selection",
+    "streams",
     "tables",
     "testing",
     "web",

@@ -73,7 +73,7 @@ class DisconnectedGraphWarning(MercerWarning):
 
 
 def warn(message: str, category: type[Warning]) -> None:
-    """Warn, pointing at the line that called Mercer, past all wrappers of ours and of scikit-learn's."""
+    """Warn, and point at the line that called Mercer: frames of Mercer and scikit-learn are skipped."""
     frame: FrameType | None = sys._getframe(1)
     level = 2
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("mercer", "sklearn"):

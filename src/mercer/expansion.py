@@ -1,4 +1,4 @@
-"""f(x) = Σᵢ αᵢ k(xᵢ, x) − c: the one map of new points that every spectral method shares."""
+"""f(x) = Σᵢ αᵢ k(xᵢ, x) − c: the map of new points that all spectral methods share."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class KernelExpansion:
         self._points: Points | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_points": None}  # made again from the anchors when needed
+        return self.__dict__ | {"_points": None}  # prepared again from the anchors when they are needed
 
     def anchor_points(self) -> Points:
         if self._points is None:
@@ -60,7 +60,7 @@ class KernelExpansion:
         return self._points
 
     def _precision(self) -> Any:
-        """The precision that points are made in: None is that of the anchors."""
+        """The precision in which points are prepared; None means that of the anchors."""
         return None if self.anchors.ndim != 2 or self.anchors.dtype == self.coefs.dtype else self.coefs.dtype
 
     def new_points(self, X: Any) -> Points:
@@ -73,7 +73,7 @@ class KernelExpansion:
         return namespace(out).astype(out, self.anchors.dtype) if wider else out
 
     def on_points(self, new: Points) -> Any:
-        """f at points that are ready, in the precision of the coefficients."""
+        """f at prepared points, in the precision of the coefficients."""
         old = self.anchor_points()
         backend = backend_for(old)
         xp = namespace(self.coefs)
@@ -98,7 +98,7 @@ class KernelExpansion:
             backend.for_each(rows, work, self.n_jobs)
         if not bool(xp.all(xp.isfinite(out))):
             raise ValueError(
-                f"{self.kernel!r} overflows between some of these rows and the fitted ones; scale them as the fitted "
+                f"{self.kernel!r} overflows between some of these rows and the fitted ones. Scale them as the fitted "
                 "data was scaled."
             )
         return out
@@ -106,8 +106,9 @@ class KernelExpansion:
     def rounding_error(self, largest: float, entry_error: float = 0.0) -> np.ndarray:
         """How far f may be from its exact value because of rounding, (k,), at rows where |k(x, xᵢ)| ≤ `largest`.
 
-        An entry of the kernel is wrong by `entry_error` and a few units in the last place, and so are the coefficients;
-        adding up n products loses √n units more, as sums of n roundings do. So f is wrong by at most
+        An entry of the kernel is wrong by `entry_error` plus a few units in the last place, and so are the
+        coefficients. Adding n products loses about √n units more, because roundings partly cancel. So f is wrong by at
+        most
 
             ‖α‖₁ (entry_error + (8 + √n) ε · largest).
         """
@@ -151,7 +152,7 @@ class KernelExpansion:
         return part
 
     def column(self, i: int) -> Eigenfunction:
-        """The i-th coordinate as a function of its own."""
+        """The i-th coordinate as a separate function."""
         k = self.coefs.shape[1]
         if not -k <= i < k:
             raise IndexError(f"There are {k} functions, so {i} is out of range.")

@@ -1,4 +1,4 @@
-"""What a fit did: the one kind of report that every estimator leaves in `report_`."""
+"""What a fit did: the report that every estimator leaves in `report_`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mercer.models.fields import SavedRecord
 
 @dataclass(frozen=True)
 class Report:
-    """What ran in a fit, why, and at what cost. Fields that say nothing about a method are None.
+    """What ran in a fit, why, and at what cost. Fields that do not apply to a method are None.
 
     name, reason : the solver or method that really ran, and why
     passes : visits of all entries of the kernel matrix; for a map see `steps`
@@ -22,7 +22,7 @@ class Report:
     steps, ended : of a descent, and why it ended
     """
 
-    # The name is what files have had from the beginning. Files hold no seconds: the same fit is then the same bytes.
+    # Files have used this name from the beginning. They hold no seconds, so that the same fit gives the same bytes.
     _saved = SavedRecord("SolverReport", parts=lambda report: {**vars(report), "seconds": 0.0})
 
     name: str
@@ -70,7 +70,7 @@ class MapReport:
     seconds: float
 
     def report(self) -> Report:
-        """The same facts as the one kind of report."""
+        """The same facts as a `Report`."""
         name, _, reason = self.repulsion.partition(", ")
         return Report(
             name,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from mercer.linalg.covariance import product_rows
 from mercer.linalg.crossproducts import ONE_MATRIX_ABOVE
-from mercer.linalg.eigen import SMALL
+from mercer.linalg.eigen import MANY, SMALL
 from mercer.linalg.krylov import LEAST_BASIS
 from mercer.linalg.lanczos import largest_basis
 from mercer.linalg.tiled import Packed
@@ -93,16 +93,17 @@ def eigenpairs(work: Workload, k: int, solver: str, tile: int, rank: int) -> Foo
 
 def dense_components(work: Workload, k: int) -> Footprint:
     """LAPACK on the whole matrix."""
-    n = work.n
-    many = n <= SMALL and 8 * k > n
-    found = n if 8 * k > n else k  # above an eighth of all pairs LAPACK finds all of them
-    lapack = 3 * 8 * n * n if many else 8 * n * n + 8 * n * found  # divide and conquer: two more as workspace
+    n, many, square = work.n, 6 * k > work.n, 8 * work.n**2  # above a sixth of all pairs LAPACK finds all of them
+    if many and k > MANY:  # in the memory of the matrix, with two more as workspace
+        workspace, answer = 2 * square, 8 * n * k * (2 if work.itemsize == 8 else 4)
+    else:
+        workspace, answer = 3 * square if many else square + 8 * n * k, 11 * 4 * n * k
     return Footprint(
-        {**_held(work), "kernel matrix": 8 * n * n},
+        {**_held(work), "kernel matrix": square},
         {
             "matrix": {"points": work.points(8), "tiles": work.tiles(work.tile)},
-            "LAPACK": {"workspace": lapack},
-            "answer": {"vectors, their products and residuals": 11 * 4 * n * k},
+            "LAPACK": {"workspace": workspace},
+            "answer": {"vectors, their products and residuals": answer},
         },
     )
 
@@ -285,6 +286,19 @@ def neighbor_map(n: int, k: int, c: int, width: int, itemsize: int, threads: int
     search = {"rows in float32": 4 * n * width, "tiles": threads * 4 * 256 * 2048}
     steps = {**affinities.steps, "steps": {"P": 2 * 12 * n * k, "forces": 20 * 4 * n * c}}
     return Footprint(search, steps)
+
+
+def landmark_neighbor_map(
+    n: int, m: int, k: int, c: int, width: int, itemsize: int, threads: int, together: int
+) -> Footprint:
+    """A map of m landmarks by k neighbours of each, in which the other rows are placed, `together` at a time."""
+    landmarks = neighbor_map(m, k, c, width, itemsize, threads)
+    placed = min(together, max(n - m, 0))
+    placement = {"rows": placed * width * itemsize, "neighbours and weights": 40 * placed * k, "steps": 80 * placed * c}
+    return Footprint(
+        {**landmarks.held, "rows of the landmarks": m * width * itemsize, "positions": 4 * n * c},
+        {**landmarks.steps, "placement": placement},
+    )
 
 
 def stress_map(n: int, c: int, *, pair_bytes: int, monotone: bool, threads: int, landmarks: int) -> Footprint:

@@ -25,7 +25,7 @@ def parse_bytes(size: int | float | str) -> int:
     if isinstance(size, str):
         match = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([KMGT]?I?)B?\s*", size.upper())
         if match is None or match[2] == "I":
-            raise ValueError(f"memory_limit={size!r} is no size; give bytes or text such as '4GB' or '512MiB'.")
+            raise ValueError(f"memory_limit={size!r} is not a size; give bytes or text such as '4GB' or '512MiB'.")
         factor = _BINARY[match[2]] if match[2] in _BINARY else _UNITS[match[2]]
         size = float(match[1]) * factor
     if not size > 0 or size != size or size == float("inf"):
@@ -34,7 +34,7 @@ def parse_bytes(size: int | float | str) -> int:
 
 
 def format_bytes(size: float) -> str:
-    """A size for people.
+    """A size as text with three digits and a unit.
 
     >>> format_bytes(3_200_000_000), format_bytes(999), format_bytes(25_000)
     ('3.2 GB', '999 B', '25 kB')
@@ -58,7 +58,7 @@ def available_bytes() -> int:
 
 
 def _ask_system() -> int:
-    """What the system says; a guess of 4 GB where it does not."""
+    """The free memory that the system reports; 4 GB, a guess, if it reports none."""
     try:
         with open("/proc/meminfo") as lines:
             for line in lines:
@@ -70,9 +70,9 @@ def _ask_system() -> int:
 
 
 def cgroup_bytes(cgroup: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cgroup")) -> int:
-    """What the container or the batch job of this process still allows; without a limit, more than any machine has.
+    """The bytes that the container or batch job of this process still allows; UNLIMITED if it has no limit.
 
-    A job lies in a group inside other groups, and the limit of each of them holds.
+    Control groups are nested, and the limits of all groups around this process apply.
     """
     try:
         lines = [line.split(":", 2) for line in cgroup.read_text().splitlines()]
@@ -97,16 +97,16 @@ def _group_bytes(base: Path, path: str, most: str, used: str) -> int:
             left += int(stat[stat.index("inactive_file") + 1])  # pages of files, which the system gives up at once
             free = min(free, left)
         except (OSError, ValueError):
-            pass  # this group has no limit, or lies outside what a container shows
+            pass  # this group has no limit, or the container does not show it
         if group == base:
             break
     return free
 
 
 def address_bytes() -> int:
-    """Half of the addresses that RLIMIT_AS (`ulimit -v`) leaves to this process; more than any machine has without it.
+    """Half of the addresses that RLIMIT_AS (`ulimit -v`) leaves to this process; UNLIMITED without such a limit.
 
-    The other half is for what takes addresses and hardly any memory: stacks of threads, libraries, reserves of malloc.
+    The other half is for things that use addresses but hardly any memory: thread stacks, libraries, malloc's reserves.
     """
     try:
         import resource
@@ -139,8 +139,8 @@ def numbers_per_row(X: Any) -> int:
 def forget_pages(block: Any) -> None:
     """Unmap the pages of a file that a block of a memory map has read, so that a pass over it stays small.
 
-    The file's contents are untouched: pages come back when they are asked for. A map in mode "c" keeps changes that
-    are in no file, so it is left alone, and so is everything that is no memory map.
+    The file's contents are untouched: the system reads pages again when they are needed. A map in mode "c" may hold
+    changes that are in no file, so it is left alone. So is everything that is not a memory map.
     """
     owner = block
     while isinstance(owner, np.ndarray) and not isinstance(owner, np.memmap):

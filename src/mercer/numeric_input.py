@@ -1,4 +1,4 @@
-"""Refuse what looks like a matrix of numbers and is not one, before anything reads it as such.
+"""Refuse input that looks like a matrix of numbers but is not one, before anything reads it as numbers.
 
 NumPy turns dates and text into floats without a word and drops the mask of a masked array. SciPy's compiled code
 follows the indices of a sparse matrix wherever they lead. Everything that reads a user's matrix asks here first.
@@ -18,7 +18,7 @@ _INSTEAD = {
 
 
 def refuse_not_numeric(X: Any, name: str = "X") -> None:
-    """ValueError for text, masked values and malformed sparse matrices, TypeError for dates and other containers.
+    """Raise ValueError for text, masked values and malformed sparse matrices, TypeError for dates and containers.
 
     >>> refuse_not_numeric(np.array(["1.5", "2"]))
     Traceback (most recent call last):
@@ -40,7 +40,7 @@ def refuse_not_numeric(X: Any, name: str = "X") -> None:
 
 
 def sorted_columns(X: Any) -> Any:
-    """A compressed sparse matrix with its columns in order, a copy if those of X are not; anything else as it is.
+    """X with sorted column indices if it is a compressed sparse matrix, copied only if needed; otherwise X itself.
 
     Products of sparse matrices leave columns in another order. Matrices that share their indices with such a one went
     wrong when SciPy sorted the indices of one of them in place. SciPy's own flags may be out of date, so they are not
@@ -68,7 +68,7 @@ def _refuse_masked(X: np.ma.MaskedArray, name: str) -> None:
 
 
 def _refuse_malformed(X: Any, name: str) -> None:
-    """ValueError where the indices of a sparse matrix lie: compiled code would follow them into foreign memory."""
+    """Raise ValueError if a sparse matrix has indices out of range, which compiled code would follow out of bounds."""
     try:
         if hasattr(X, "check_format"):
             X.check_format(full_check=True)

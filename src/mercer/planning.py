@@ -17,14 +17,15 @@ from typing import Any
 from mercer.exceptions import MemoryLimitError
 from mercer.memory import address_bytes, format_bytes, parse_bytes
 
-DEFAULT_SHARE = 0.5  # of the free memory, where no limit is given: the rest of the machine has work to do as well
-# Tiles are kept to save time, and without a limit nobody has allowed the memory for it. Reading a kept tile back takes
-# half the time of computing it for 50 columns and a tenth for 800, but filling fresh memory costs as much as one to
-# three passes. So little is lost by keeping less, and a job of a batch queue seldom has less than 2 GB.
-KEPT_SHARE, KEPT_MOST = 0.25, 2 * 10**9  # of the free memory, and bytes
+DEFAULT_SHARE = 0.5  # the share of free memory that a fit without a limit may use; other programs need the rest
+# Kept tiles only save time, and without a limit the user has not agreed to spend memory on them. Reading a kept tile
+# takes half the time of computing it for 50 columns and a tenth for 800, but filling fresh memory costs as much as one
+# to three passes. So keeping less loses little, and a job in a batch queue seldom has less than 2 GB.
+# Without a limit, kept tiles may use this share of the free memory, and this many bytes at most.
+KEPT_SHARE, KEPT_MOST = 0.25, 2 * 10**9
 COMPILED_CODE = 100_000_000  # bytes that numba, LLVM and the compiled loops take, once in a process
 LIBRARIES = 9_000_000  # bytes that BLAS takes for the buffers of its threads, and Python for modules and objects
-MODULES = 2_000_000  # bytes of Python's modules and objects alone
+MODULES = 1_500_000  # bytes of Python's modules and objects alone
 
 Parts = Mapping[str, int]
 
@@ -34,7 +35,7 @@ class Footprint:
     """The memory of a fit in bytes, part by part.
 
     held : parts that stay from beginning to end
-    steps : what each step takes beside them; steps follow one another, so only the largest counts
+    steps : the parts that each step adds; steps follow one another, so only the largest counts
 
     >>> Footprint({"rows": 10}, {"factor": {"F": 5}, "passes": {"basis": 7, "tiles": 2}}).peak
     19
@@ -55,7 +56,7 @@ class Footprint:
         return {**self.held, **largest}
 
     def as_steps(self, name: str) -> dict[str, Parts]:
-        """This footprint as the steps of a larger one, under names of their own."""
+        """This footprint as steps of a larger one, with `name` in front of theirs."""
         steps = self.steps or {"": {}}
         return {f"{name}: {step}".rstrip(": "): {**self.held, **parts} for step, parts in steps.items()}
 
@@ -85,9 +86,10 @@ class Plan:
     limit_given : whether the limit is the user's
     keep_bytes : of tiles that the fit keeps between passes; fewer would only be slower. As many as the user's limit
         allows; without one, at most a quarter of the free memory and 2 GB
-    code_bytes : of libraries and compiled code that the first fit in a process loads, and that stay
+    code_bytes : of libraries and compiled code that the first fit in a process loads, and that stay. The very first
+        fit on a machine also compiles, which may take about 100 MB more, once; this is not counted
     tile : rows of a tile of the kernel matrix; 0 if the fit uses no tiles
-    alternatives : changes that would fit, smallest change first; empty where the plan fits
+    alternatives : changes that would fit, smallest change first; empty if the plan fits
     """
 
     estimator: str
@@ -113,12 +115,12 @@ class Plan:
 
     @property
     def peak_bytes(self) -> int:
-        """What the fit will add to the process at most: what it needs, and the tiles that it keeps."""
+        """The most that the fit will add to the process: the bytes it needs, and the tiles that it keeps."""
         return self.needed_bytes + self.keep_bytes
 
     @property
     def room_bytes(self) -> int:
-        """What the limit leaves beside what is needed."""
+        """The bytes that the limit leaves after the needed ones."""
         return max(0, self.limit - self.needed_bytes)
 
     @property
@@ -131,7 +133,7 @@ class Plan:
         return replace(self, keep_bytes=min(wanted, allowed))
 
     def refuse(self) -> None:
-        """Raise MemoryLimitError where the plan does not fit."""
+        """Raise MemoryLimitError if the plan does not fit."""
         if not self.fits:
             raise MemoryLimitError(self._refusal())
         if self.needed_bytes > address_bytes():
@@ -185,10 +187,10 @@ def _escaped(text: str) -> str:
 
 
 def limit_of(memory_limit: Any, free: int, share: float = DEFAULT_SHARE) -> int:
-    """The bytes that a fit may take: as the user says, or a share of what is free."""
+    """The bytes that a fit may take: the user's limit, or a share of the free memory."""
     return int(share * free) if memory_limit is None else parse_bytes(memory_limit)
 
 
 def code_bytes(compiled: bool) -> int:
-    """What a first fit adds to its process for libraries and compiled code; numba may have been loaded before."""
+    """The bytes that a first fit adds to its process for libraries and compiled code. numba may be loaded already."""
     return LIBRARIES + (COMPILED_CODE if compiled and "numba" not in sys.modules else 0)

@@ -1,4 +1,4 @@
-"""Progress of a long computation, for whoever listens.
+"""Progress of a long computation, reported to a listener if there is one.
 
 Loops that deal out jobs (`for_each` of a backend) count them while someone listens. A computation names its phase, so
 that a listener knows what is counted. Without a listener all of this costs one comparison per loop.
@@ -9,18 +9,18 @@ that a listener knows what is counted. Without a listener all of this costs one 
 ...     done_one(), done_one()
 (None, None)
 >>> seen
-[('rows', 0, 2, ''), ('rows', 1, 2, ''), ('rows', 2, 2, '')]
+[('rows', 0, 0, ''), ('rows', 0, 2, ''), ('rows', 1, 2, ''), ('rows', 2, 2, '')]
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from threading import Lock
 from typing import Any, TypeVar
 
-Listener = Callable[[str, int, int, str], None]  # (phase, jobs done, jobs in all, note)
+Listener = Callable[[str, int, int, str], None]  # (phase, jobs done, jobs in all or 0 if unknown, note)
 
 _listeners: list[Listener] = []  # the last one listens; one for the process, like the terminal that it draws on
 _phases: list[str] = []  # the innermost is last
@@ -31,7 +31,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 @contextmanager
 def listening(listener: Listener) -> Iterator[None]:
-    """Have a listener called, from any thread, whenever a job of a named phase is done."""
+    """Have a listener called, from any thread, when a phase begins and when a job of a named phase is done."""
     _listeners.append(listener)
     _note[0] = ""
     try:
@@ -42,12 +42,19 @@ def listening(listener: Listener) -> Iterator[None]:
 
 @contextmanager
 def phase(name: str) -> Iterator[None]:
-    """Name what is computed within the block."""
+    """Name what is computed within the block. After it, the phase around it goes on."""
     _phases.append(name)
+    _announce()
     try:
         yield
     finally:
         _phases.pop()
+        _announce()
+
+
+def _announce() -> None:
+    if _listeners and _phases:
+        _listeners[-1](_phases[-1], 0, 0, _note[0])
 
 
 def in_phase(name: str) -> Callable[[_F], _F]:
@@ -90,3 +97,31 @@ def counter(total: int) -> Callable[[], None] | None:
             listener(name, done[0], total, _note[0])
 
     return done_one
+
+
+def counted(name: str, items: Iterable[Any], total: int) -> Iterator[Any]:
+    """Yield the items, `total` of them, and count them under one name. What happens within an item is not reported.
+
+    >>> seen = []
+    >>> with listening(lambda *told: seen.append(told[:3])):
+    ...     for _ in counted("rows", ["first"], 1):
+    ...         with phase("a detail"):
+    ...             counter(9)()
+    >>> seen
+    [('rows', 0, 0), ('rows', 0, 1), ('rows', 1, 1)]
+    """
+    with phase(name):
+        done_one = counter(total)
+    if done_one is None:
+        yield from items
+        return
+
+    def unheard(*_: Any) -> None: ...
+
+    _listeners.append(unheard)
+    try:
+        for item in items:
+            yield item
+            done_one()
+    finally:
+        _listeners.remove(unheard)

@@ -22,8 +22,8 @@ _STREAM = 0x6D6572636572  # "mercer" in ASCII
 def generator_from(random_state: Any) -> np.random.Generator:
     """A Generator from None, a seed, a Generator or a RandomState.
 
-    A seed gives a stream of its own: data is often drawn from default_rng(seed), and a start block that equals the data
-    is a poor one.
+    A seed gives a different stream than default_rng(seed). Data is often drawn from that one, and a start block that
+    equals the data is a poor one.
 
     >>> bool(generator_from(None).integers(100) == generator_from(0).integers(100))
     True
@@ -42,7 +42,7 @@ def legacy_generator_from(random_state: Any) -> np.random.RandomState:
 
 
 def seed_from(random_state: Any) -> int | None:
-    """A seed drawn from a generator, so that several computations can draw the same. None and seeds as they are."""
+    """A seed drawn from a generator, so that several computations can share it; None and seeds pass unchanged."""
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31))
     if isinstance(random_state, np.random.Generator):

@@ -123,6 +123,22 @@ def test_fitted_values_of_text_have_a_fill_and_no_scale(shell):
     assert columns_shown(table, None)["b"].tolist() == ["x", None, "x"]
 
 
+def test_snapshots_of_a_map_reach_the_slider(shell):
+    fit = ["fit", "flowers.csv", "--id", "name", "--label", "species", "-m", "tsne", "--max-iter", "60", "-q"]
+    shell(*fit, "--snapshots", "20", "--report", "map.html")
+    assert [each["steps"] for each in described()[0]["maps"][0]["snapshots"]] == [20, 40, 60]
+    shell(*fit, "--snapshots", "20", "--n-components", "1", "--report", "map.html")
+    assert described()[0]["maps"][0]["snapshots"] == []
+
+
+def test_a_page_of_files_has_the_nearest_rows_and_the_name_of_the_ids(shell):
+    shell("fit", "flowers.csv", "--id", "name", "--label", "species", "-m", "pca", "-o", "c.csv", "-q")
+    shell("report", "c.csv", "--data", "flowers.csv", "-o", "map.html", "-q")
+    about, _ = described()
+    assert about["neighbors"]["k"] == 10 and about["ids"]["name"] == "name"
+    assert about["maps"][0]["scores"][0]["name"] == "neighbours kept"
+
+
 def test_labels_on_a_scale_are_not_classes(shell):
     write_table("t.csv", {"a": np.arange(3.0), "b": np.array([0.5, 1, 2]), "c": np.array([1, np.nan, 2])})
     assert class_labels(read_table("t.csv", Choice(label="b", drop=("c",)))) is None

@@ -61,7 +61,7 @@ def test_unknown_pairs_are_negative_and_listed():
     assert np.isnan(given.columns(np.array([7]))[3, 0])
     given.refuse_unconnected()
     D[3, :], D[:, 3] = np.nan, np.nan
-    with pytest.raises(DisconnectedGraphError, match="2 parts"):
+    with pytest.raises(DisconnectedGraphError, match="2 separate parts"):
         Dissimilarities.of_matrix(D, np.float64, None).refuse_unconnected()
 
 

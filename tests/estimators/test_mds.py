@@ -219,13 +219,13 @@ def test_what_cannot_be_a_dissimilarity_is_refused_with_advice():
         MDS(metric="precomputed").fit(np.where(D > 3, np.inf, D))
     parts = np.full((6, 6), np.nan)
     parts[:3, :3] = parts[3:, 3:] = 1.0
-    with pytest.raises(DisconnectedGraphError, match="2 parts"):
+    with pytest.raises(DisconnectedGraphError, match="2 separate parts"):
         MDS(metric="precomputed", allow_missing=True).fit(parts)
-    with pytest.raises(ValueError, match="2 parts"):
+    with pytest.raises(ValueError, match="2 separate parts"):
         MDS(metric="precomputed").fit(np.ones((6, 6)) - np.eye(6), weights=np.kron(np.eye(2), np.ones((3, 3))))
     with pytest.raises(ValueError, match="shape"):
         MDS().fit(PLANE, weights=np.ones((3, 3)))
-    with pytest.raises(ValueError, match="takes no weights"):
+    with pytest.raises(ValueError, match="does not accept weights"):
         MDS(metric_mds=False).fit(PLANE, weights=np.ones((60, 60)))
     with pytest.raises(ValueError, match="init matrix"):
         MDS().fit(PLANE, init=np.ones((3, 2)))
@@ -334,3 +334,13 @@ def test_smacof_gives_what_the_estimator_gives():
     points, stress, steps = smacof(D, random_state=4, return_n_iter=True)
     mds = MDS(metric="precomputed", init="random", random_state=4).fit(D)
     assert np.array_equal(points, mds.embedding_) and (stress, steps) == (mds.stress_, mds.n_iter_)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-200, 1e150])
+def test_rows_of_any_scale_have_a_map(scale):
+    """Squares of the smallest rows vanish, so classical scaling sees nothing, and the start must not overflow."""
+    rows = np.random.default_rng(0).standard_normal((14, 3))
+    model = MDS(2, max_iter=300).fit(rows * scale)
+    assert np.isfinite([model.stress_, model.residual_]).all() and model.residual_ < 1e-2
+    left = pdist(rows) - pdist(model.embedding_ / scale)
+    assert np.sum(left**2) < np.sum(pdist(rows) ** 2) / 4  # better than one point for all rows, from whichever start

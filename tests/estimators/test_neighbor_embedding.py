@@ -402,3 +402,73 @@ def test_what_is_given_is_not_changed():
     quick(init=init).fit(data)
     assert_array_equal(data, X)
     assert_array_equal(init, before)
+
+
+# --- landmarks -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_landmarks_have_the_map_of_their_own_and_the_others_the_places_of_new_rows(cls):
+    model = quick(cls, landmarks=60, random_state=4).fit(X)
+    rows, others = model.landmarks_, np.setdiff1d(np.arange(120), model.landmarks_)
+    alone = quick(cls, random_state=4).fit(X[rows])
+    assert_array_equal(model.embedding_[rows], alone.embedding_)
+    assert_array_equal(model.embedding_[others], alone.transform(X[others]))
+    assert_array_equal(model.transform(NEW), alone.transform(NEW))
+    assert model.kl_divergence_ == alone.kl_divergence_ and model.embedding_.shape == (120, 2)
+
+
+def test_landmarks_may_be_named_and_all_rows_may_be_landmarks():
+    named = quick(landmarks=[119, *range(0, 100, 2)]).fit(X)
+    assert_array_equal(named.landmarks_, [*range(0, 100, 2), 119])
+    assert_array_equal(quick(landmarks=500).fit(X).embedding_, quick().fit(X).embedding_)
+
+
+def test_landmarks_of_a_distance_matrix_and_of_sparse_rows():
+    by_rows = quick(landmarks=60, init="random").fit(X)
+    by_distances = quick(landmarks=60, init="random", metric="precomputed").fit(pairwise_distances(X))
+    assert_array_equal(by_rows.landmarks_, by_distances.landmarks_)
+    for model in (by_distances, quick(landmarks=60).fit(sp.csr_array(X))):
+        assert KNeighborsClassifier(5).fit(model.embedding_, GROUP).score(model.embedding_, GROUP) == 1.0
+
+
+def test_a_given_start_has_a_place_for_every_row():
+    init = RNG.standard_normal((120, 2))
+    model = quick(landmarks=range(60), init=init).fit(X)
+    assert_array_equal(model.embedding_[:60], quick(init=init[:60]).fit(X[:60]).embedding_)
+    with pytest.raises(ValueError, match="120 samples"):
+        quick(landmarks=60, init=init[:60]).fit(X)
+
+
+def test_a_map_with_landmarks_can_be_saved_but_not_continued(tmp_path):
+    model = quick(landmarks=60).fit(X)
+    model.save(tmp_path / "map.mercer")
+    again = load(tmp_path / "map.mercer")
+    assert_array_equal(again.embedding_, model.embedding_)
+    assert_array_equal(again.landmarks_, model.landmarks_)
+    assert_array_equal(again.transform(NEW), model.transform(NEW))
+    with pytest.raises(ValueError, match="Fit again with max_iter=310"):
+        again.optimize(10)
+
+
+def test_what_landmarks_cannot_be_combined_with():
+    with pytest.raises(ValueError, match="not affinities"):
+        quick(landmarks=60, affinities=Affinities.of(X, 8)).fit(X)
+    with pytest.raises(ValueError, match="fixed points and landmarks"):
+        quick(landmarks=60, fixed=[0], init=np.zeros((120, 2))).fit(X)
+    with pytest.raises(ValueError, match="at least 2 landmarks"):
+        quick(landmarks=[3]).fit(X)
+    with pytest.raises(ValueError, match="perplexity"):
+        quick(landmarks=6).fit(X)
+    with pytest.raises(TypeError, match="distances of all pairs"):
+        quick(landmarks=60, metric="precomputed").fit(kneighbors_graph(X, 30, mode="distance"))
+
+
+def test_the_plan_of_landmarks_does_not_count_neighbours_of_all_rows():
+    rows = np.broadcast_to(np.float32(0), (1_000_000, 50))
+    assert quick(landmarks=10_000).plan(rows).needed_bytes < quick().plan(rows).needed_bytes / 4
+
+
+def test_new_rows_are_placed_alike_in_one_call_or_in_many():
+    model = quick().fit(X)
+    assert_array_equal(model.transform(NEW), np.vstack([model.transform(NEW[:4]), model.transform(NEW[4:])]))

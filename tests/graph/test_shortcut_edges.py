@@ -6,11 +6,12 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse.csgraph import shortest_path
 from scipy.spatial import cKDTree
 from sklearn.datasets import make_swiss_roll
 
 from mercer.graph.geodesics import Geodesics
-from mercer.graph.shortcut_edges import EdgeList, edge_loads, shortcuts
+from mercer.graph.shortcut_edges import DetourSearch, EdgeList, edge_loads, shortcuts
 
 
 def graph_of(X, k):
@@ -242,3 +243,25 @@ def test_loads_of_no_edges_and_of_copies():
     assert_array_equal(found.share, [0.0])
     assert (found.together, found.growth) == (0.0, 0.0)
     assert len(edge_loads(edges, np.empty(0, np.int64), np.array([0])).share) == 0
+
+
+@pytest.mark.parametrize(("seed", "degree"), [(0, 3), (1, 5), (2, 9)])
+def test_short_ways_round_are_those_of_every_path(seed, degree):
+    """Sparse graphs need ways of two and of many steps, dense ones of one. Weights in eighths add up exactly."""
+    rng = np.random.default_rng(seed)
+    n = 60
+    weights = np.triu(np.where(rng.random((n, n)) < degree / n, rng.integers(1, 9, (n, n)) / 8, 0.0), 1)
+    edges = EdgeList.of(sp.csr_array(weights))
+    m = len(edges.i)
+    limits = rng.integers(1, 40, m) / 8 / edges.unit
+    search, inside = DetourSearch(edges, limits, 1), rng.random(m) < 0.8
+    numbers = np.arange(m)
+
+    def ways(keep):
+        return shortest_path(edges.graph(keep), directed=False) / edges.unit
+
+    around = [ways(inside & (numbers != e))[edges.i[e], edges.j[e]] for e in numbers]
+    assert_array_equal(search.without(numbers, inside), np.array(around) <= limits)
+    outside = np.flatnonzero(~inside)
+    along = ways(inside)[edges.i[outside], edges.j[outside]]
+    assert_array_equal(search.along(outside, inside), along <= limits[outside])

@@ -47,5 +47,5 @@ def test_an_unknown_name_lists_the_known():
 
 @pytest.mark.parametrize("thing", [3, None, np.ones(3)], ids=["number", "none", "array"])
 def test_no_kernel(thing):
-    with pytest.raises(TypeError, match="kernel is a name"):
+    with pytest.raises(TypeError, match="kernel must be a name"):
         resolve_kernel(thing)

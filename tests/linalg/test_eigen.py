@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.linalg import eigh
 
-from mercer.linalg.eigen import SOLVERS, choose_solver, default_tol, top_eigenpairs
-from mercer.linalg.operators import LowRank
+from mercer.linalg.eigen import MANY, SOLVERS, choose_solver, default_tol, top_eigenpairs
+from mercer.linalg.operators import Centered, LowRank
 from mercer.random_state import generator_from
+from mercer.testing.spectra import SPECTRA, rotated
 
 RNG = np.random.default_rng(0)
 
@@ -141,3 +143,45 @@ def test_generators():
 
 def test_default_tolerances():
     assert default_tol(np.float64) == 1e-10 and default_tol(np.float32) == 1e-6
+
+
+@pytest.mark.parametrize("name", ["flat", "graded 15", "repeated", "rank deficient", "one negative", "zero"])
+@pytest.mark.parametrize("k", [MANY + 1, 320])
+def test_random_probes_bound_every_residual(name, k):
+    """The bound is ‖Gᵀr‖ over a low quantile; no χ² of 48 is above 200 in 1e19, so it is at most √(200/7.3) ‖r‖."""
+    n, values = 320, SPECTRA[name](320, 10)
+    M = rotated(values)
+    pairs = top_eigenpairs(M, k, solver="dense")
+    M, V = M.astype(np.longdouble), pairs.vectors.astype(np.longdouble)
+    residuals = np.sqrt(((M @ V - V * pairs.values) ** 2).sum(axis=0)).astype(np.float64)
+    rounding = 8 * n**0.5 * np.finfo(np.float64).eps * np.abs(values).max()
+    assert np.all(residuals <= pairs.residuals)
+    assert np.all(pairs.residuals <= (200 / 7.3) ** 0.5 * (residuals + rounding))
+    np.testing.assert_allclose(pairs.values, np.sort(values)[::-1][:k], atol=rounding)
+
+
+def test_probes_see_vectors_that_are_wrong(monkeypatch):
+    """Columns turned by 1e-6 after LAPACK: each bound must be as large as the damage."""
+    values = np.linspace(1.0, 2.0, 320)
+    M, turned = rotated(values), 1e-6 * np.random.default_rng(1).standard_normal((320, 320)) / 320**0.5
+
+    def slightly_wrong(*args, **options):
+        found, vectors = eigh(*args, **options)
+        return found, vectors + turned
+
+    monkeypatch.setattr("mercer.linalg.eigen.eigh", slightly_wrong)
+    pairs = top_eigenpairs(M, 320, solver="dense")
+    true = np.linalg.norm(M @ pairs.vectors - pairs.vectors * pairs.values, axis=0)
+    assert true.min() > 1e-8 and np.all(true <= pairs.residuals)
+
+
+def test_a_matrix_that_may_be_spent_gives_the_same_pairs():
+    A = np.random.default_rng(0).standard_normal((300, 300))
+    kept, spent = (Centered.consuming(A + A.T) for _ in range(2))
+    first, second = (top_eigenpairs(M, 300, spend=spend) for M, spend in ((kept, False), (spent, True)))
+    np.testing.assert_array_equal(first.values, second.values)
+    np.testing.assert_array_equal(first.vectors, second.vectors)
+    np.testing.assert_array_equal(first.residuals, second.residuals)
+    assert kept.matmat(first.vectors).shape == (300, 300)
+    with pytest.raises(RuntimeError, match="given away"):
+        spent.matmat(second.vectors)

@@ -90,7 +90,7 @@ def test_sizes_beyond_the_file_or_the_memory_allocate_nothing(tmp_path, refusal)
     with (tmp_path / "holes").open("wb") as file:
         file.write(len(header).to_bytes(8, "little") + header)
         file.truncate(8 + len(header) + 2**40)  # a terabyte of holes
-    assert "of memory are free: nothing was read" in refusal(tmp_path / "holes")
+    assert "of memory is free. Nothing was read" in refusal(tmp_path / "holes")
     assert tracemalloc.get_traced_memory()[1] < 2**22
     tracemalloc.stop()
 
@@ -184,7 +184,9 @@ def test_a_metric_as_wide_as_the_rows(tmp_path):
     X = np.random.default_rng(0).standard_normal((30, 4))
     model = mercer.ClassicalMDS(metric="mahalanobis").fit(X)
     model.kernel_pca_._with_mean.kernel.params["VI"] = np.eye(2)
-    with pytest.raises(ModelFileError, match=r"VI of a metric on 4 columns must be numbers of the shape \(4, 4\)"):
+    with pytest.raises(
+        ModelFileError, match=r"VI of a metric on 4 columns must hold finite numbers in the shape \(4, 4\)"
+    ):
         model.save(tmp_path / "m")
 
 

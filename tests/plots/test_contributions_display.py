@@ -32,5 +32,5 @@ def test_picture_of_contributions():
     assert [t.get_text() for t in display.legend_.get_texts()] == ["component 1", "component 3"]
     with pytest.raises(ValueError, match="no component 3"):
         ContributionsDisplay.from_estimator(model, components=(3,))
-    with pytest.raises(ValueError, match="were named"):
+    with pytest.raises(ValueError, match="there are names for"):
         ContributionsDisplay(shares, NAMES, ["component 1"])

@@ -48,11 +48,11 @@ def test_preimages_without_noise_of_other_shapes_and_in_colour():
 @pytest.mark.parametrize(
     "make, message",
     [
-        (lambda: PreimageDisplay.from_estimator(PCA(2).fit(X), X, shape=(3, 3)), "9 numbers, and X has 64"),
-        (lambda: PreimageDisplay.from_estimator(PCA(2).fit(X[:, :60]), X[:, :60]), "make no square"),
+        (lambda: PreimageDisplay.from_estimator(PCA(2).fit(X), X, shape=(3, 3)), "9 pixels, but the rows of X have 64"),
+        (lambda: PreimageDisplay.from_estimator(PCA(2).fit(X[:, :60]), X[:, :60]), "do not form a square"),
         (lambda: PreimageDisplay.from_estimator(PCA(2).fit(X), X[:3], noisy=X[:2]), "noisy has shape"),
         (lambda: PreimageDisplay.from_estimator(PCA(2).fit(X), X[0]), "one image per row"),
-        (lambda: PreimageDisplay({"a": np.zeros((2, 3, 3)), "b": np.zeros((1, 3, 3))}), "one size"),
+        (lambda: PreimageDisplay({"a": np.zeros((2, 3, 3)), "b": np.zeros((1, 3, 3))}), "same size"),
         (lambda: PreimageDisplay({"a": np.zeros((2, 3))}), "height, width"),
         (lambda: PreimageDisplay({}), "nothing to draw"),
     ],

@@ -51,7 +51,7 @@ def test_quality_of_one_map_needs_no_legend_and_takes_axes(reports):
     display = QualityDisplay.from_report(reports["PCA"], "PCA", ax=axes)
     assert display.axes_ == axes and display.legend_ is None
     display._repr_png_()
-    with pytest.raises(ValueError, match="2 axes are needed"):
+    with pytest.raises(ValueError, match="needs 2 axes"):
         QualityDisplay.from_report(reports["PCA"], ax=axes[0])
     with pytest.raises(ValueError, match="nothing to draw"):
         QualityDisplay({})

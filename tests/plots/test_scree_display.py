@@ -61,5 +61,5 @@ def test_scree_draws_a_spectrum_of_zeros():
 def test_scree_refuses_what_has_no_certificate():
     with pytest.raises(TypeError, match="PCA has no eigenvalues with errors"):
         ScreeDisplay.from_estimator(SklearnPCA(2).fit(X))
-    with pytest.raises(ValueError, match="do not match"):
+    with pytest.raises(ValueError, match="both must be"):
         ScreeDisplay([1.0, 2.0], [0.0])

@@ -157,7 +157,7 @@ def test_without_a_limit_the_rows_choose_and_memory_refuses():
     plenty, little = (InverseRequest(1.0, limit, False, limit_given=False) for limit in (10**13, 2 * 10**8))
     assert _rank(2000, 5, plenty) is None and _rank(EXACT_ROWS, 5, plenty) is None
     assert _rank(EXACT_ROWS + 1, 5, plenty) == RANK
-    with pytest.raises(MemoryLimitError, match="Try a memory_limit"):
+    with pytest.raises(MemoryLimitError, match="Set a memory_limit"):
         _rank(EXACT_ROWS, 5, little)
     with pytest.raises(MemoryLimitError, match=f"rank {RANK}"):
         _rank(10 * EXACT_ROWS, 5, little)

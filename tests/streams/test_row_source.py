@@ -120,11 +120,11 @@ def test_masked_values_and_malformed_matrices_are_refused():
 
 
 def test_chunks_stay_below_their_size():
-    rows = bounded_rows(20, np.dtype(np.float32), size=1000)
+    rows = bounded_rows(80, size=1000)
     assert rows * 80 <= 1000 < (rows + 1) * 80
-    assert bounded_rows(10**6, np.dtype(np.float64), size=1000) == 1
+    assert bounded_rows(10**6, size=1000) == 1
     with pytest.raises(ValueError, match="chunk_rows=0"):
-        bounded_rows(2, np.dtype(np.float64), 0)
+        bounded_rows(2, 0)
 
 
 def test_cuts_are_even_and_complete():
@@ -132,3 +132,14 @@ def test_cuts_are_even_and_complete():
         for rows in (1, 3, 100):
             lengths = np.diff(even_cuts(n, rows))
             assert lengths.sum() == n and lengths.max() <= rows and np.ptp(lengths) <= 1
+
+
+def test_columns_are_chosen_by_number_or_name():
+    X = matrix()
+    X[3, 0] = np.nan  # not among the chosen columns
+    source = ArraySource(X, columns=["d", 1], feature_names=list("abcd"), chunk_rows=10)
+    assert source.feature_names == ["d", "b"] and source.n_features == 2
+    np.testing.assert_array_equal(np.vstack(list(chunks(source))), X[:, [3, 1]])
+    for wrong in (["e"], [4], [-1], [1.5], [True], [0, 0], []):
+        with pytest.raises(ValueError, match="column"):
+            ArraySource(X, columns=wrong)

@@ -66,7 +66,7 @@ def test_a_decimal_comma_without_a_header_and_in_what_is_carried(table):
     path = table("a;b;c\n1,5;2;x\n-3,5;4;y\n")
     assert read_columns(path)["a"].tolist() == [1.5, -3.5]
     assert read_table(path, Choice(label="a", id="c")).labels.tolist() == [1.5, -3.5]
-    with pytest.raises(TableError, match=r"row 201 of 'a' is '1.5'"):  # beyond the rows that are looked at
+    with pytest.raises(TableError, match=r"row 201: '1.5'"):  # beyond the rows that are looked at
         read_table(table("a;b\n" + "1,5;2\n" * 200 + "1.5;2\n"))
 
 

@@ -35,6 +35,17 @@ def test_the_content_of_a_pipe_tells_its_format(tmp_path, suffix):
     assert read_table(path).X.shape == (3, 2)  # the same pipe is not empty the second time
 
 
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_named_pipe_is_read_by_content_whatever_its_name(tmp_path, suffix):
+    write_table(tmp_path / f"t.{suffix}", COLUMNS)
+    pipe = tmp_path / "pipe.csv"
+    os.mkfifo(pipe)
+    content = (tmp_path / f"t.{suffix}").read_bytes()
+    threading.Thread(target=lambda: pipe.write_bytes(content), daemon=True).start()
+    assert read_columns(pipe)["b"].tolist() == [4, 6, 5]
+    assert read_table(pipe).X.shape == (3, 2)
+
+
 def test_stdin_may_hold_any_format(tmp_path, monkeypatch):
     class Stdin:
         buffer = io.BytesIO(b'{"a": 1}\n{"a": 2}\n')

@@ -73,9 +73,7 @@ def columns_of(path):
 
 
 def test_text_and_missing_values_that_nothing_was_said_about(path):
-    with pytest.raises(
-        TableError, match=r"2 of 5 columns hold text, not numbers: 'colour', 'label' \(row 1 of 'colour' is 'red'\)"
-    ):
+    with pytest.raises(TableError, match=r"2 of 5 columns hold text: 'colour', 'label' \(row 1: 'red'\)"):
         read_table(path)
     with pytest.raises(TableError, match=r"encode=.onehot.*drop='colour'"):
         read_table(path, Choice(label="label"))
@@ -87,9 +85,9 @@ def test_text_and_missing_values_that_nothing_was_said_about(path):
         read_table(path, Choice(label="label", encode="drop"))
 
 
-def test_many_columns_are_named_up_to_five(tmp_path):
+def test_of_many_columns_two_are_named(tmp_path):
     write_table(tmp_path / "t.csv", {f"t{i}": np.array(["x", "y"], object) for i in range(9)})
-    with pytest.raises(TableError, match="'t0', 't1', 't2', 't3', 't4' and 4 more"):
+    with pytest.raises(TableError, match="'t0', 't1' and 7 more"):
         read_table(tmp_path / "t.csv")
 
 

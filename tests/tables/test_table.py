@@ -138,7 +138,7 @@ def test_some_rows_are_those_rows_of_all(tmp_path, suffix):
 def test_rows_that_are_not_read_cannot_spoil_the_others(table):
     path = table("a,b\n1,2\n3,4\nx,y\n")
     assert read_table(path, Choice(rows=(1, 2))).X.tolist() == [[1, 2], [3, 4]]
-    with pytest.raises(TableError, match="row 3 of 'a' is 'x'"):  # rows have the numbers that they have in the file
+    with pytest.raises(TableError, match="row 3: 'x'"):  # rows have the numbers that they have in the file
         read_table(path, Choice(rows=(2, 3)))
 
 

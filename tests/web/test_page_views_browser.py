@@ -78,7 +78,7 @@ def test_points_are_coloured_and_filtered_by_how_many_neighbours_are_kept(opened
     )
     value = seen.page.locator("#colour optgroup[label='Quality of Turned'] option").first.get_attribute("value")
     seen.page.select_option("#colour", value)
-    assert "200 of 300 rows were scored" in seen.page.locator(".legend").inner_text()
+    assert "200 of 300 rows scored" in seen.page.locator(".legend").inner_text()
     most = seen.page.get_by_label("Greatest value shown, as text")
     most.fill("0.05")
     most.press("Enter")

@@ -112,7 +112,10 @@ def columns_of(V: Any, index: np.ndarray) -> Any:
 def column_signs(V: Any) -> np.ndarray:
     """−1 for columns whose (first) entry of largest magnitude is negative, 1 for the others."""
     if isinstance(V, np.ndarray):
-        largest = V[np.abs(V).argmax(axis=0), np.arange(V.shape[1])]
+        step = max(8, 2**17 // max(1, len(V)))  # columns at a time: magnitudes that stay in the cache
+        runs = [V[:, start : start + step] for start in range(0, V.shape[1], step)]
+        parts = [run[np.abs(run).argmax(axis=0), np.arange(run.shape[1])] for run in runs]
+        largest = np.concatenate([np.empty(0), *parts])
     else:
         xp = namespace(V)
         largest = to_numpy(xp.take_along_axis(V, xp.argmax(xp.abs(V), axis=0)[None, :], axis=0))[0]

@@ -6,8 +6,8 @@ Each loop works on rows (or columns) that no other thread writes to, releases th
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from mercer.backends.compilation import compiled
 from mercer.backends.compiled_math import exp
 
 _CLOSE = 1e-7  # error of the log-perplexity at which Newton's method stops: one more step would square it
@@ -16,7 +16,7 @@ _NOTHING = 1e-25  # smaller weights become 0: divided by 2n they would be subnor
 _STRIDE = 2.0  # the largest step of log β: Newton's method overshoots far from the solution
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled()
 def calibrate(D, log_perplexity, share, P, widths, start, stop):
     """Add to rows of P, times `share`, the Gaussian weights whose entropy is `log_perplexity`; σ goes to `widths`.
 
@@ -74,7 +74,7 @@ def calibrate(D, log_perplexity, share, P, widths, start, stop):
         widths[i] = far * np.sqrt(0.5 * mean / beta)
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def sort_rows(indices, P, start, stop):
     """Sort rows by index in place, and their values with them: both share a 64-bit key, so one sort is enough."""
     keys = np.empty(indices.shape[1], np.int64)
@@ -88,7 +88,7 @@ def sort_rows(indices, P, start, stop):
             bits[i, j] = np.int32(keys[j] & 0xFFFFFFFF)
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def count_incoming(indices, counts, start, stop):
     """How often each column from start to stop occurs among the neighbours."""
     flat = indices.ravel()
@@ -98,7 +98,7 @@ def count_incoming(indices, counts, start, stop):
             counts[column] += 1
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def fill_incoming(indices, P, places, rows, values, start, stop):
     """The transpose for columns start to stop: the rows that point there, in order, and their weights.
 
@@ -114,7 +114,7 @@ def fill_incoming(indices, P, places, rows, values, start, stop):
                 places[column] = place + 1
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def join_rows(indices, P, heads, rows, values, scale, ends, out_indices, out_values, start, stop):
     """Rows of (P + Pᵀ) · scale, both given in order of their indices.
 
@@ -145,7 +145,7 @@ def join_rows(indices, P, heads, rows, values, scale, ends, out_indices, out_val
             ends[i] = place
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def reorder_rows(heads, indices, P, order, places, new_heads, new_indices, new_P, start, stop):
     """Write row order[i] of a matrix as row i, with column j renamed to places[j]."""
     for i in range(start, stop):

@@ -8,15 +8,14 @@ slices and indices are unsigned, so that LLVM need not expect a negative index o
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from mercer.backends.compiled_math import SUMS, log
+from mercer.backends.compilation import RATIOS, SUMS, compiled, inlined
+from mercer.backends.compiled_math import log
 
-_SUMS = {"reassoc", "contract", "nsz", "arcp", "nnan", "ninf"}  # what a vectorised sum needs; inputs are finite
 _TILE = 256  # logarithms that are computed together, by vector code
 
 
-@njit(nogil=True, cache=True, fastmath=_SUMS, error_model="numpy")
+@compiled(RATIOS)
 def attract_plane(heads, indices, P, A, Y, a, b, s, pull, start, stop):
     """pullᵢ = Σⱼ pᵢⱼ a / (b + s d²ᵢⱼ) · (aᵢ − yⱼ) in the plane: A are the points that are pulled, Y those that pull."""
     for i in range(start, stop):
@@ -32,7 +31,7 @@ def attract_plane(heads, indices, P, A, Y, a, b, s, pull, start, stop):
         pull[i, 0], pull[i, 1] = sum_x, sum_y
 
 
-@njit(nogil=True, cache=True, fastmath=_SUMS, error_model="numpy")
+@compiled(RATIOS)
 def attract(heads, indices, P, A, Y, a, b, s, pull, start, stop):
     """The same in any number of dimensions."""
     c = Y.shape[1]
@@ -49,7 +48,7 @@ def attract(heads, indices, P, A, Y, a, b, s, pull, start, stop):
                 pull[i, axis] += strength * (A[i, axis] - Y[j, axis])
 
 
-@njit(nogil=True, cache=True, fastmath=SUMS, error_model="numpy")
+@inlined(SUMS)
 def _weighted_logs(weights, first, count, ratios):
     total = 0.0
     for k in range(count):
@@ -57,7 +56,7 @@ def _weighted_logs(weights, first, count, ratios):
     return total
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled()
 def log_similarity(heads, indices, P, A, Y, a, b, s, logs, start, stop):
     """logsᵢ = Σⱼ pᵢⱼ log wᵢⱼ in float64: −(a/s) log(1 + s d²/b), and −(a/b) d² where s = 0."""
     ratios = np.empty(_TILE)
@@ -79,7 +78,7 @@ def log_similarity(heads, indices, P, A, Y, a, b, s, logs, start, stop):
         logs[i] = total
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def descend(Y, pull, push, strength, weight, rate, momentum, longest, free, update, gains, start, stop):
     """Take one step along −gradient in place, and return the sum of the squares of the gradient.
 

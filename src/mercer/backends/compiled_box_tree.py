@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from mercer.backends.compilation import compiled
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _add(total, gap, p):
     """Add one coordinate to Σ gap^p, or to the largest gap if p is infinite."""
     if p == 2.0:
@@ -18,7 +19,7 @@ def _add(total, gap, p):
     return total + gap**p
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _gap_to_box(x, low, high, p):
     total = 0.0
     for c in range(len(x)):
@@ -26,7 +27,7 @@ def _gap_to_box(x, low, high, p):
     return total
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def closest(points, labels, names, low, high, least, greatest, leaf, p, asked, best, ones, others):
     """For each label of the points `asked` the closest point of another label, into best, ones and others.
 

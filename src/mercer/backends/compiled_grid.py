@@ -10,14 +10,15 @@ depend on the bands.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from mercer.backends.compilation import SUMS, compiled, inlined
 
 ORDER = 6
 _THIRD = 1.0 / 3.0
-_FLAGS = {"contract", "nsz", "reassoc"}
+_FLAGS = SUMS - {"nnan", "ninf"}  # nothing is assumed of the coordinates
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled()
 def corners(Y, low, high):
     """The smallest and the largest coordinate along each axis."""
     for k in range(Y.shape[1]):
@@ -29,7 +30,7 @@ def corners(Y, low, high):
         low[k], high[k] = smallest, largest
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled()
 def _cell(y, low, scale):
     """The cell of a coordinate, and its fraction of the cell. No fast math: all loops must find the same cell."""
     x = (y - low) * scale
@@ -37,7 +38,7 @@ def _cell(y, low, scale):
     return cell, x - cell
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled()
 def count_rows(Y, first, last, low, scale, counts):
     """Count the points first … last − 1 in each cell of the first axis."""
     for i in range(first, last):
@@ -45,7 +46,7 @@ def count_rows(Y, first, last, low, scale, counts):
         counts[row] += 1
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled()
 def place(Y, first, last, low, scale, places, order, sorted_points):
     """Sort the points first … last − 1 by cell: `places` holds where the next point of each cell goes."""
     for i in range(first, last):
@@ -57,7 +58,7 @@ def place(Y, first, last, low, scale, places, order, sorted_points):
             sorted_points[at, k] = Y[i, k]
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath=_FLAGS)
+@inlined(_FLAGS)
 def _quartics(t):
     """The five weights of a spline of order 5 at fraction t, each order from the one below as de Boor does."""
     a0, a2 = (1.0 - t) * (1.0 - t) * 0.5, t * t * 0.5
@@ -69,7 +70,7 @@ def _quartics(t):
     return c0, c1, c2, c3, t * b3 * 0.25
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath=_FLAGS)
+@inlined(_FLAGS)
 def _quintics(t, c0, c1, c2, c3, c4):
     """The six weights of the spline of order 6, from those of order 5. Its derivatives are the latter's differences."""
     d0, d1 = (1.0 - t) * c0 * 0.2, ((t + 4.0) * c0 + (2.0 - t) * c1) * 0.2
@@ -77,7 +78,7 @@ def _quintics(t, c0, c1, c2, c3, c4):
     return d0, d1, d2, d3, ((t + 1.0) * c3 + (5.0 - t) * c4) * 0.2, t * c4 * 0.2
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath=_FLAGS)
+@inlined(_FLAGS)
 def window(t, weights, slopes, axis):
     """The six weights along an axis of a point at fraction t of its cell, and their derivatives."""
     c0, c1, c2, c3, c4 = _quartics(t)
@@ -92,7 +93,7 @@ def window(t, weights, slopes, axis):
 # along the last axis are scalars, which stay in registers.
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath=_FLAGS)
+@compiled(_FLAGS)
 def spread(points, starts, low, scale, top, bottom, grid):
     """Add to rows top … bottom − 1 of the grid every point that reaches them; starts[r] is the first in row r."""
     c = points.shape[1]
@@ -122,7 +123,7 @@ def spread(points, starts, low, scale, top, bottom, grid):
                 flat[at + np.uint64(5)] += share * u5
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath=_FLAGS)
+@inlined(_FLAGS)
 def _look_up(table, t):
     """A table over [0, 1) at t, by linear interpolation."""
     x = t * (len(table) - 1)
@@ -130,7 +131,7 @@ def _look_up(table, t):
     return table[m] + (x - m) * (table[m + np.uint64(1)] - table[m])
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath=_FLAGS)
+@compiled(_FLAGS)
 def gather(points, order, first, last, low, scale, field, own, own_slope, G, Z):
     """Z ← Φ(y) and G ← −½∇Φ(y), without the part that the grid makes of a point's pull on itself.
 

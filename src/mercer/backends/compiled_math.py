@@ -15,10 +15,6 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, overload
 
-# No NaN, and fused multiply-add is allowed, but nothing is reordered: ln 2 is subtracted in two parts, in that order.
-FLAGS = {"contract", "nsz", "nnan", "ninf"}
-SUMS = FLAGS | {"reassoc"}  # for loops that only add: their terms may be reordered
-
 _LOG2E = 1.4426950408889634
 _LN2_HIGH32, _LN2_LOW32 = np.float32(0.693359375), np.float32(-2.12194440e-4)
 _LN2_HIGH64, _LN2_LOW64 = 6.93145751953125e-1, 1.42860682030941723212e-6

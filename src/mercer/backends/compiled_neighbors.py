@@ -12,8 +12,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import overload
+
+from mercer.backends.compilation import compiled, options
 
 _RUN = 64  # entries that are tested together by vector code: most runs hold nothing near
 TINY = 1e-30  # below this a float32 sum of squares is not reliable: terms may have underflowed
@@ -24,7 +26,7 @@ def square(A: Any, i: int, B: Any, j: int, inverse: float) -> float:
     raise NotImplementedError
 
 
-@overload(square)
+@overload(square, jit_options=options())
 def _square_by_type(A, i, B, j, inverse):
     return _sparse_square if isinstance(A, types.BaseTuple) else _dense_square
 
@@ -68,7 +70,7 @@ def _sparse_square(A, i, B, j, inverse):
     return total
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def sparse_products(starts, columns, values, heads, places, weights, out):
     """⟨a, b⟩ for CSR rows a, and rows b sorted by column (CSC), (m, n): for each entry of a, its column of all b."""
     for i in range(out.shape[0]):
@@ -80,7 +82,7 @@ def sparse_products(starts, columns, values, heads, places, weights, out):
                 row[places[q]] += value * weights[q]
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _kth(values, n, k, scratch):
     """The k-th smallest of the first n values (Hoare's selection)."""
     scratch[:n] = values[:n]
@@ -106,7 +108,7 @@ def _kth(values, n, k, scratch):
     return scratch[k - 1]
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _sort(keys, index, n):
     """Heap sort of pairs by key, then by index."""
     for start in range(n // 2 - 1, -1, -1):
@@ -117,7 +119,7 @@ def _sort(keys, index, n):
         _sift(keys, index, 0, stop)
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _sift(keys, index, root, n):
     key, place = keys[root], index[root]
     while 2 * root + 1 < n:
@@ -133,7 +135,7 @@ def _sift(keys, index, root, n):
     keys[root], index[root] = key, place
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _settle(low, high, index, n, k, row, A, extra, B, extras, inverse):
     """Compute the number in every interval and sort the k smallest. Returns how many were computed, and kept."""
     computed = 0
@@ -148,7 +150,7 @@ def _settle(low, high, index, n, k, row, A, extra, B, extras, inverse):
     return computed, kept
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _shrink(low, high, index, n, k, scratch):
     """Keep the entries that may be among the k nearest. Returns their number, and the bound on their low ends."""
     bound = _kth(high, n, k, scratch)
@@ -160,7 +162,7 @@ def _shrink(low, high, index, n, k, scratch):
     return kept, bound
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def scan(dots, aa, bb, width, which, rows, columns, own, groups, k, state, A, extra, B, extras, inverse):
     """Take a tile into `state` = low, high, index, count, bound, computed, arrays with an entry for each of `rows`.
 
@@ -216,7 +218,7 @@ def scan(dots, aa, bb, width, which, rows, columns, own, groups, k, state, A, ex
                 limit = dots.dtype.type(bound[i] - a + width / 12 * (a + bound[i]) + TINY)
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def finish(rows, k, state, A, extra, B, extras, inverse, places, squares):
     """The k nearest of each row in order; −1 and infinity if there are fewer."""
     low, high, index, count, bound, computed = state
@@ -230,7 +232,7 @@ def finish(rows, k, state, A, extra, B, extras, inverse, places, squares):
         places[i, kept:], squares[i, kept:] = -1, np.inf
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def collect(dots, aa, bb, rows, columns, own, limit, A, extra, B, extras, inverse, found_rows, found, squares):
     """All pairs of a tile with ‖a − b‖² ≤ limit, computed coordinate by coordinate. Returns their number."""
     number = 0
@@ -248,7 +250,7 @@ def collect(dots, aa, bb, rows, columns, own, limit, A, extra, B, extras, invers
     return number
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def table(A, rows, extra, B, others, extras, inverse, out):
     """‖a − b‖² for each of the rows with each of the others, coordinate by coordinate."""
     for i in range(len(rows)):

@@ -8,18 +8,16 @@ are taken in the precision of the points, between tiles in float64.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from mercer.backends.compiled_math import FLAGS, SUMS, exp, log
+from mercer.backends.compilation import FLAGS, SUMS, compiled, inlined
+from mercer.backends.compiled_math import exp, log
 
 GAUSSIAN, CAUCHY, STUDENT = 0, 1, 2
 
 _TILE = 256  # points: their distances, weights and slopes fit the first-level cache
 
-# Divisions follow error_model="numpy": a test for zero in the loop would keep it from becoming vector code.
 
-
-@njit(nogil=True, cache=True, error_model="numpy", fastmath=FLAGS)
+@inlined(FLAGS)
 def _weights(d2, w, slope, count, kind, dof):
     """w(d²) and −w'(d²) for the first `count` squared distances."""
     one = d2.dtype.type(1)
@@ -44,7 +42,7 @@ def _weights(d2, w, slope, count, kind, dof):
             slope[j] = factor * q / x
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath=SUMS)
+@inlined(SUMS)
 def _total(values, count):
     total = values.dtype.type(0)
     for j in range(count):
@@ -52,7 +50,7 @@ def _total(values, count):
     return np.float64(total)
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath=SUMS)
+@inlined(SUMS)
 def _push(a, others, slope, count):
     """Σ_j slope_j (a − others_j)."""
     total = others.dtype.type(0)
@@ -61,7 +59,7 @@ def _push(a, others, slope, count):
     return np.float64(total)
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath=FLAGS)
+@compiled(FLAGS)
 def rows(new, others_transposed, first, last, same, kind, dof, G, Z):
     """Σ_j −w'(d²)(yᵢ − yⱼ) into G and Σ_j w(d²) into Z for rows first … last − 1; where `same`, j ≠ i."""
     c, n = others_transposed.shape

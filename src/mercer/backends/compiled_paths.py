@@ -18,8 +18,10 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
+
+from mercer.backends.compilation import SUMS, compiled
 
 LANES = 16  # sources that are searched together: float32 distances of a vertex are then one cache line
 
@@ -58,7 +60,7 @@ def _relax(typingctx: Any, distances: Any, target: Any, source: Any, weight: Any
     return types.boolean(distances, types.int64, types.int64, distances.dtype), build
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def heap_rise(v, i, heap, place, distances):
     """Move v up from place i of a heap with four children a node until its parent is nearer."""
     while i > 0:
@@ -72,7 +74,7 @@ def heap_rise(v, i, heap, place, distances):
     place[v] = i
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def heap_take(heap, size, place, distances):
     """Remove and return the nearest of `size` vertices."""
     top, v = heap[0], heap[size - 1]
@@ -98,7 +100,7 @@ def heap_take(heap, size, place, distances):
     return top
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _lower(v, d, distances, heap, size, place):
     """Put v into the heap with distance d if that is less than its own. Returns the new size of the heap."""
     if d < distances[v]:
@@ -111,7 +113,7 @@ def _lower(v, d, distances, heap, size, place):
     return size
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def from_lanes(indptr, indices, weights, seed_ptr, seed_nodes, seed_distances, distances, key, heap, place):
     """Distances from up to LANES sources, lane l in distances[v · LANES + l].
 
@@ -139,7 +141,7 @@ def from_lanes(indptr, indices, weights, seed_ptr, seed_nodes, seed_distances, d
                 size = _lower(v, reached + w, key, heap, size, place)
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def from_seeds(indptr, indices, weights, seed_nodes, seed_distances, distances, heap, place):
     """Lower `distances` (n,) to those from the seeds wherever these are nearer, and search no further elsewhere.
 
@@ -158,7 +160,7 @@ def from_seeds(indptr, indices, weights, seed_nodes, seed_distances, distances, 
             size = _lower(indices[e], reached + weights[e], distances, heap, size, place)
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def local_order(indptr, indices, size):
     """An order of the vertices in which each `size` successive ones are a patch of neighbours, patch beside patch."""
     n = len(indptr) - 1
@@ -202,7 +204,7 @@ def local_order(indptr, indices, size):
     return order
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def merged_rows(first_ptr, first, first_data, second_ptr, second, second_data, ptr, indices, data):
     """The union of two graphs with sorted rows, with the smaller of two weights, without loops and infinite weights.
 
@@ -230,7 +232,7 @@ def merged_rows(first_ptr, first, first_data, second_ptr, second, second_data, p
     ptr[len(ptr) - 1] = count
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def half_squares(distances, out):
     """out[l, v] = −½ distances[v, l]², for a block of distances from `from_lanes` or `from_seeds`."""
     half = distances.dtype.type(-0.5)
@@ -241,7 +243,7 @@ def half_squares(distances, out):
                 out[lane, v] = half * distances[v, lane] * distances[v, lane]
 
 
-@njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz", "nnan"})
+@compiled(SUMS - {"ninf"})  # vertices without a path are infinitely far
 def distance_moments(products, Y, Y_transposed, sums):
     """Add to `sums` the moments for the correlation of distances with those of the map.
 

@@ -11,15 +11,15 @@ is swept once per limit by code without branches.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from mercer.backends.compilation import compiled
 from mercer.backends.compiled_neighbors import TINY, square
 
 _RUN = 128  # columns that are tested together
 _FEW = 16  # columns of a run up to which each is looked up by itself
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def limits_of(A, rows, extra, B, others, extras, inverse, out):
     """‖a − b‖² of each row with each of its own others, coordinate by coordinate."""
     for i in range(len(rows)):
@@ -28,7 +28,7 @@ def limits_of(A, rows, extra, B, others, extras, inverse, out):
             out[i, s] = square(A, rows[i], B, j, inverse) + extra[i] + extras[j]
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _at_most(limits, value):
     """How many of the limits, which are in order, are ≤ value."""
     low, high = 0, limits.shape[0]
@@ -41,7 +41,7 @@ def _at_most(limits, value):
     return low
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _below(values, count, limit):
     """How many of the first `count` values are ≤ limit."""
     number = 0
@@ -50,7 +50,7 @@ def _below(values, count, limit):
     return number
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def count_nearer(dots, aa, bb, width, first, rows, limits, A, extra, B, extras, inverse, counts):
     """Add a tile to `counts`: [i, s] is how many columns are nearer to row i than its limit s.
 

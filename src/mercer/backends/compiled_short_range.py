@@ -8,16 +8,16 @@ side, so that LLVM turns the loop over them into vector code.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from mercer.backends.compiled_math import SUMS, exp
+from mercer.backends.compilation import SUMS, compiled, inlined
+from mercer.backends.compiled_math import exp
 
 REACH = 2  # cells on each side that a point meets
 VECTORS = 32  # points are padded to a multiple of this: vector code would take a remainder one by one
 NOWHERE = 1e15  # coordinate of the padding: its square fits float32, and its weight is zero
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled()
 def _cell(Y, i, low, scale, shape):
     """The number of a point's cell: the same in every loop, and on the grid however the division is rounded."""
     number = 0
@@ -26,14 +26,14 @@ def _cell(Y, i, low, scale, shape):
     return number
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled()
 def count_cells(Y, low, scale, shape, counts):
     """How many points lie in each cell."""
     for i in range(Y.shape[0]):
         counts[_cell(Y, i, low, scale, shape)] += 1
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled()
 def sort_by_cell(Y, low, scale, shape, places, order, columns):
     """Sort the points by cell: their numbers, and their coordinates with one row per axis. `places` is overwritten."""
     for i in range(Y.shape[0]):
@@ -45,7 +45,7 @@ def sort_by_cell(Y, low, scale, shape, places, order, columns):
             columns[k, at] = Y[i, k]
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath=SUMS)
+@inlined(SUMS)
 def _sums_in_plane(around, count, x, y, softness):
     one = around.dtype.type(1)
     total, push_x, push_y = around.dtype.type(0), around.dtype.type(0), around.dtype.type(0)
@@ -61,7 +61,7 @@ def _sums_in_plane(around, count, x, y, softness):
     return total, push_x, push_y
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath=SUMS)
+@inlined(SUMS)
 def _sums_in_space(around, count, x, y, z, softness):
     one = around.dtype.type(1)
     total, push_x, push_y, push_z = (
@@ -83,7 +83,7 @@ def _sums_in_space(around, count, x, y, z, softness):
     return total, push_x, push_y, push_z
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled()
 def _runs_around(cell, starts, shape, runs):
     """Where the points around a cell begin and end, a run per row of cells; the numbers of runs and points."""
     rest, columns = cell // shape[-1], shape[-1]
@@ -100,7 +100,7 @@ def _runs_around(cell, starts, shape, runs):
     return found, points
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled()
 def _collect(columns, runs, found, around):
     """Copy the points of the runs side by side, and pad them to a whole number of vectors."""
     count = 0
@@ -116,7 +116,7 @@ def _collect(columns, runs, found, around):
     return whole
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled()
 def add_short_range(columns, starts, shape, order, softness, first, last, G, Z):
     """Add to G and Z, for the points of cells first … last − 1, Σ_j −v'(d²)(yᵢ − yⱼ) and Σ_{j≠i} v(d²), where
 

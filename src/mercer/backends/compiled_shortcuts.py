@@ -9,12 +9,12 @@ touched vertices and the wanted ones (0).
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from mercer.backends.compilation import compiled
 from mercer.backends.compiled_paths import heap_rise, heap_take
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _search(u, limit, missing, skip, ptr, nbr, weights, edge_at, inside, distances, vertices):
     """Dijkstra's method from u up to the distance `limit`, until all `missing` wanted vertices are found.
 
@@ -49,7 +49,7 @@ def _search(u, limit, missing, skip, ptr, nbr, weights, edge_at, inside, distanc
     return count
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _forget(count, distances, vertices):
     for t in range(count):
         v = vertices[2, t]
@@ -57,7 +57,7 @@ def _forget(count, distances, vertices):
         vertices[1, v] = -1
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _by_one_step(u, v, limit, ptr, nbr, weights, edge_at, inside):
     """Whether a path over one common neighbour is at most `limit` long. Most edges need no more than this look."""
     a, b = ptr[u], ptr[v]
@@ -74,7 +74,32 @@ def _by_one_step(u, v, limit, ptr, nbr, weights, edge_at, inside):
     return False
 
 
-@njit(nogil=True, cache=True)
+@compiled()
+def _by_two_steps(u, v, limit, skip, ptr, nbr, weights, edge_at, inside, distances):
+    """Whether a path over a neighbour of u and a neighbour of v, without edge `skip`, is at most `limit` long.
+
+    In many dimensions neighbours of a point are seldom neighbours of each other, and a search up to `limit` would visit
+    most of the graph; this look takes degree² steps.
+    """
+    for slot in range(ptr[u], ptr[u + 1]):
+        if inside[edge_at[slot]] and edge_at[slot] != skip:
+            distances[nbr[slot]] = weights[slot]
+    found = False
+    for last in range(ptr[v], ptr[v + 1]):
+        y = nbr[last]
+        if found or not inside[edge_at[last]] or edge_at[last] == skip:
+            continue
+        rest = limit - weights[last]
+        for slot in range(ptr[y], ptr[y + 1]):
+            if distances[nbr[slot]] + weights[slot] <= rest and inside[edge_at[slot]]:
+                found = True
+                break
+    for slot in range(ptr[u], ptr[u + 1]):
+        distances[nbr[slot]] = np.inf
+    return found
+
+
+@compiled()
 def one_step_detours(edges, i, j, limits, ptr, nbr, weights, edge_at, inside, found):
     """found[t]: whether the ends of edge edges[t] have a path over two edges inside, at most as long as its limit."""
     for t in range(len(edges)):
@@ -82,13 +107,15 @@ def one_step_detours(edges, i, j, limits, ptr, nbr, weights, edge_at, inside, fo
         found[t] = _by_one_step(i[e], j[e], limits[e], ptr, nbr, weights, edge_at, inside)
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def detours_without(edges, i, j, limits, ptr, nbr, weights, edge_at, inside, distances, vertices, found):
     """found[t]: whether edge edges[t] has a path over edges inside, itself left out, at most as long as its limit."""
     for t in range(len(edges)):
         e = edges[t]
         u, v, limit = i[e], j[e], limits[e]
-        found[t] = _by_one_step(u, v, limit, ptr, nbr, weights, edge_at, inside)
+        found[t] = _by_one_step(u, v, limit, ptr, nbr, weights, edge_at, inside) or _by_two_steps(
+            u, v, limit, e, ptr, nbr, weights, edge_at, inside, distances
+        )
         if not found[t]:
             vertices[3, v] = 1
             count = _search(u, limit, 1, e, ptr, nbr, weights, edge_at, inside, distances, vertices)
@@ -97,7 +124,7 @@ def detours_without(edges, i, j, limits, ptr, nbr, weights, edge_at, inside, dis
             _forget(count, distances, vertices)
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def detours_from(sources, starts, ends, edges, limits, ptr, nbr, weights, edge_at, inside, distances, vertices, found):
     """The same for edges that are not inside, with one search for all that share a vertex.
 
@@ -107,7 +134,9 @@ def detours_from(sources, starts, ends, edges, limits, ptr, nbr, weights, edge_a
         u, missing, farthest = sources[s], 0, 0.0
         for t in range(starts[s], starts[s + 1]):
             limit = limits[edges[t]]
-            found[t] = _by_one_step(u, ends[t], limit, ptr, nbr, weights, edge_at, inside)
+            found[t] = _by_one_step(u, ends[t], limit, ptr, nbr, weights, edge_at, inside) or _by_two_steps(
+                u, ends[t], limit, edges[t], ptr, nbr, weights, edge_at, inside, distances
+            )
             if not found[t]:
                 vertices[3, ends[t]] = 1
                 missing += 1
@@ -122,7 +151,7 @@ def detours_from(sources, starts, ends, edges, limits, ptr, nbr, weights, edge_a
         _forget(count, distances, vertices)
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def joining(edges, i, j, parent, taken):
     """taken[t]: whether edge edges[t] joins parts that the edges before it did not; `parent` holds the joined trees."""
     for t in range(len(edges)):
@@ -140,7 +169,7 @@ def joining(edges, i, j, parent, taken):
             parent[u] = v
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def path_loads(source, ptr, nbr, weights, number_at, distances, vertices, carried, loads, sums):
     """Add how much of the shortest paths from one source depends on numbered edges.
 
@@ -182,7 +211,7 @@ def path_loads(source, ptr, nbr, weights, number_at, distances, vertices, carrie
             sums[3] += distances[v]
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _hang(order, count, by, ptr, nbr, number_at, distances, before, behind, loads, sums):
     """Sums along a shortest-path tree, from its last vertex to its first. `before` keeps the distances."""
     before[:] = distances
@@ -205,7 +234,7 @@ def _hang(order, count, by, ptr, nbr, number_at, distances, before, behind, load
             sums[1] += distances[v]
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _tail(slot, ptr):
     """The vertex whose row holds a slot."""
     low, high = 0, len(ptr) - 1

@@ -10,17 +10,14 @@ its condensed upper half are both of this form. Negative entries stand for pairs
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from mercer.backends.compiled_math import FLAGS, SUMS
+from mercer.backends.compilation import FLAGS, SUMS, compiled, inlined
 
 _RUN = 512  # points: their distances, terms and pulls fit the first-level cache
 _TINY = 1e-30  # a square below it counts as zero; its root is far from the limits of float32
 
-# Divisions follow error_model="numpy": a test for zero in the loop would keep it from becoming vector code.
 
-
-@njit(nogil=True, cache=True, error_model="numpy", fastmath=SUMS)
+@inlined(SUMS)
 def _total(values, count):
     total = values.dtype.type(0)
     for j in range(count):
@@ -28,7 +25,7 @@ def _total(values, count):
     return np.float64(total)
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath=FLAGS)
+@inlined(FLAGS)
 def _squares(Y, i, start, count, d2):
     """‖yᵢ − yⱼ‖² for the `count` points from `start` on."""
     for j in range(count):
@@ -40,7 +37,7 @@ def _squares(Y, i, start, count, d2):
             d2[j] += difference * difference
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath=FLAGS)
+@inlined(FLAGS)
 def _terms(d2, given, scale, weights, weighted, count, pull, errors, squares):
     """w(δ/d − 1), w(δ − d)² and w d² of a run."""
     kind = d2.dtype.type
@@ -61,7 +58,7 @@ def _terms(d2, given, scale, weights, weighted, count, pull, errors, squares):
             squares[j] *= w
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath=SUMS)
+@inlined(SUMS)
 def _push(a, others, pull, count, sums):
     """Take each pull on the point at `a` from the others' sums; return their total."""
     total = others.dtype.type(0)
@@ -72,7 +69,7 @@ def _push(a, others, pull, count, sums):
     return np.float64(total)
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath=FLAGS)
+@compiled(FLAGS)
 def stress_rows(Y, first, last, given, starts, scale, weights, weight_starts, weighted, pulls, totals):
     """Add the pairs of rows first … last − 1 with later ones.
 
@@ -105,7 +102,7 @@ def stress_rows(Y, first, last, given, starts, scale, weights, weight_starts, we
                 pulls[k, i] += _push(Y[k, i], Y[k, start : start + count], pull, count, pulls[k, start : start + count])
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath=FLAGS)
+@compiled(FLAGS)
 def distance_rows(Y, first, last, starts, out):
     """‖yᵢ − yⱼ‖ of rows first … last − 1 with later ones, into the flat array."""
     n = Y.shape[1]
@@ -119,21 +116,21 @@ def distance_rows(Y, first, last, starts, out):
                 out[at + j] = np.sqrt(d2[j])
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def gather(values, order, first, last, out):
     """out[k] = values[order[k]]."""
     for k in range(first, last):
         out[k] = values[order[k]]
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def scatter(values, order, first, last, out):
     """out[order[k]] = values[k]."""
     for k in range(first, last):
         out[order[k]] = values[k]
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def pool_adjacent(y, ties):
     """The rising sequence nearest to y ≥ 0 in least squares, in place; each run of ties gets one value.
 

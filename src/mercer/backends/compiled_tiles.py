@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from numba import njit
+from mercer.backends.compilation import FLAGS, compiled
+from mercer.backends.compiled_math import exp
 
-from mercer.backends.compiled_math import FLAGS, exp
 
-
-@njit(nogil=True, cache=True, fastmath=FLAGS)
+@compiled(FLAGS)
 def gaussian_from_dots(dots, aa, bb, gamma):
     """exp(−γ max(aaᵢ + bbⱼ − 2 dotsᵢⱼ, 0)), in place."""
     two, zero = dots.dtype.type(2), dots.dtype.type(0)
@@ -18,7 +17,7 @@ def gaussian_from_dots(dots, aa, bb, gamma):
             dots[i, j] = exp(-gamma * d2)
 
 
-@njit(nogil=True, cache=True, fastmath=FLAGS)
+@compiled(FLAGS)
 def distances_from_dots(dots, aa, bb):
     """max(aaᵢ + bbⱼ − 2 dotsᵢⱼ, 0), in place."""
     two, zero = dots.dtype.type(2), dots.dtype.type(0)
@@ -31,7 +30,7 @@ def distances_from_dots(dots, aa, bb):
 # Sums over coordinates. B comes transposed, so that the inner loop runs along j and vectorises.
 
 
-@njit(nogil=True, cache=True, fastmath=FLAGS)
+@compiled(FLAGS)
 def manhattan(A, B_transposed, out):
     """Σ_c |a_c − b_c|."""
     out[:] = 0
@@ -42,7 +41,7 @@ def manhattan(A, B_transposed, out):
                 out[i, j] += abs(a - B_transposed[c, j])
 
 
-@njit(nogil=True, cache=True, fastmath=FLAGS)
+@compiled(FLAGS)
 def intersection(A, B_transposed, out):
     """Σ_c min(a_c, b_c)."""
     out[:] = 0
@@ -53,7 +52,7 @@ def intersection(A, B_transposed, out):
                 out[i, j] += min(a, B_transposed[c, j])
 
 
-@njit(nogil=True, cache=True, fastmath=FLAGS)
+@compiled(FLAGS)
 def matches(A, B_transposed, out):
     """The number of c with a_c = b_c."""
     out[:] = 0
@@ -65,7 +64,7 @@ def matches(A, B_transposed, out):
                 out[i, j] += one if a == B_transposed[c, j] else zero
 
 
-@njit(nogil=True, cache=True, fastmath=FLAGS)
+@compiled(FLAGS)
 def chi2(A, B_transposed, out):
     """Σ_c (a_c − b_c)² / (a_c + b_c), nothing where both are zero."""
     out[:] = 0

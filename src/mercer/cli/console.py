@@ -75,13 +75,15 @@ class ProgressLine:
     >>> line = ProgressLine("PCA", None)
     >>> line.phase("neighbours", 5, 20, ""); line.text(10.0)
     'PCA: neighbours 25%'
+    >>> line.phase("Cholesky factor", 0, 0, ""); line.text(10.0)
+    'PCA: Cholesky factor'
     >>> line.step(30, "KL 1.2"); line.text(10.0)
     'PCA, KL 1.2'
     """
 
     def __init__(self, what: str, total: int | None) -> None:
         self.what, self.total, self.note = what, total, ""
-        self.name, self.share, self.started, self.first = "", 0.0, 0.0, 0
+        self.name, self.share, self.started, self.first, self.counted = "", 0.0, 0.0, 0, False
 
     def step(self, done: int = 0, note: str = "") -> None:
         """After a step that the caller counts."""
@@ -92,10 +94,11 @@ class ProgressLine:
         self.note = note if not self.total else ", ".join(filter(None, [f"step {done:,} of {self.total:,}", note]))
 
     def phase(self, name: str, done: int, total: int, note: str) -> None:
-        """After a job of a phase that a computation names. Called from any thread, and often."""
+        """When a phase that a computation names begins (total 0), or after one of its jobs. Called from any thread."""
         if name != self.name or done == 0:
             self.name, self.started = name, time.monotonic()
             self.first = 0
+        self.counted = total > 0
         self.share, self.note = done / max(1, total), note
 
     def left(self, now: float) -> float | None:
@@ -107,7 +110,7 @@ class ProgressLine:
 
     def text(self, now: float) -> str:
         said = f"{self.what}: {self.name}" if self.name else self.what
-        said += f" {self.share:.0%}" if self.name or (self.total and self.share) else ""
+        said += f" {self.share:.0%}" if (self.name and self.counted) or (self.total and self.share) else ""
         left = self.left(now)
         # Seconds would flicker, and no one plans by them.
         spare = "" if left is None else f"{spoken(max(1.0, round(left)))} left"

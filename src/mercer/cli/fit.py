@@ -223,7 +223,8 @@ def run(request: FitRequest, console: Console, *, as_document: bool = False, dry
     refuse_unwritable_table(request.output or STDOUT)
     refuse_other_than_page(request.report)
     refuse_other_than_model(request.save)
-    _refuse_parameters(request)
+    with console.working("starting"):
+        _refuse_parameters(request)
 
     from mercer.cli.fitted import carried_columns, fit_table, resume_fit
     from mercer.cli.table_input import refuse_no_rows

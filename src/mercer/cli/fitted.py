@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +90,9 @@ class FittedTable:
             Map(title, self.coordinates[:, part], self.names[part], record.get("quality") if i == 0 else None, run)
             for i, (title, part) in enumerate(self.method.views(len(self.names)))
         ]
+        taken = getattr(self.estimator, "snapshots_", [])
+        if taken and taken[0][1].shape[1] > 1:  # a slider moves points of the plane
+            maps[0] = replace(maps[0], snapshots=taken)
         title = f"{title_of(request.table)}: {self.method.title}"
         return page_of(title, maps, self.table, request.choice.get("label"), request.page_columns)
 
@@ -144,7 +147,8 @@ def fit_table(
     jobs: int | None = None,
 ) -> FittedTable:
     """Fit a method to a table, with progress on a terminal."""
-    estimator = method.build(given, seed=seed, jobs=jobs, shape=table.X.shape)
+    with console.working(f"loading {method.title}"):
+        estimator = method.build(given, seed=seed, jobs=jobs, shape=table.X.shape)
     started = time.perf_counter()
     with console.working(f"{method.title} of {table.X.shape[0]:,} rows", method.steps(estimator)) as update:
         coordinates = method.fit(estimator, method.arguments(table, second), update)

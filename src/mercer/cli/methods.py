@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 # Parameters that are not options: objects and callbacks, what --seed, --jobs and --quiet set, and what is accepted for
 # scikit-learn's sake but not used.
 HIDDEN = {
-    *("kernel_params", "kernel_params_y", "metric_params", "fixed", "callbacks", "callback_every", "snapshots"),
+    *("kernel_params", "kernel_params_y", "metric_params", "fixed", "callbacks", "callback_every"),
     *("random_state", "n_jobs", "verbose", "copy", "copy_X"),
     *("angle", "path_method", "dissimilarity"),
 }

@@ -118,13 +118,20 @@ def page_of(title: str, maps: list[Map], table: Table, label: str | None, chosen
     fitted = {name: how for name, how in as_fitted(table).items() if name in columns}
     id_name = table.preparation.id or "id"
     page = Page(title, maps, table.ids, columns, colour, table.images, fitted, id_name=id_name)
-    # Maps without scores are those of another table, such as the second view of kernel CCA, or were not to be scored.
-    scored = [each for each in maps if each.quality]
+    return with_row_quality(page, table)
+
+
+def with_row_quality(page: Page, table: Table) -> Page:
+    """The page with the nearest rows in the table, and the scores of single rows in each map that was scored.
+
+    Maps without scores are those of another table, such as the second view of kernel CCA, or were not to be scored.
+    """
+    scored = [each for each in page.maps if each.quality]
     if not scored:
         return page
     found = with_neighbors(replace(page, maps=scored), table.X)
     scores = iter(found.maps)
-    return replace(found, maps=[next(scores) if each.quality else each for each in maps])
+    return replace(found, maps=[next(scores) if each.quality else each for each in page.maps])
 
 
 def contents(page: Page, size: int) -> str:

@@ -76,7 +76,16 @@ def command(
     refuse_other_than_page(output)
 
     from mercer.cli.map_file import map_names, matched, read_map, table_of_map
-    from mercer.cli.pages import MOST_VALUES, as_fitted, contents, only, quality_report, run_shown, title_of
+    from mercer.cli.pages import (
+        MOST_VALUES,
+        as_fitted,
+        contents,
+        only,
+        quality_report,
+        run_shown,
+        title_of,
+        with_row_quality,
+    )
     from mercer.cli.table_input import refuse_page_columns
     from mercer.web.page import Map, Page, write_page
 
@@ -106,7 +115,10 @@ def command(
     ids = table.ids if table is not None and table.ids is not None else maps[0].ids
     images = None if table is None else table.images
     title = title or ", ".join(title_of(path) for path in coordinates)
-    page = Page(title, drawn, ids, columns, color_by, images, fitted)
+    page = Page(title, drawn, ids, columns, color_by, images, fitted, id_name=id_name(table, maps[0]))
+    if table is not None:
+        with console.working("scoring rows"):
+            page = with_row_quality(page, table)
     sizes = []
     with OutputFiles() as files:
         files.add(output, lambda path: sizes.append(write_page(page, path)))
@@ -114,6 +126,11 @@ def command(
     if as_json:
         shape = {"rows": len(maps[0].values), "maps": [m.name for m in drawn], "columns": list(columns)}
         print_json({"page": output, "bytes": sizes[0], **shape})
+
+
+def id_name(table: Table | None, first: MapFile) -> str:
+    """What the table, or else the first map, calls its ids."""
+    return (table is not None and table.preparation.id) or first.id or "id"
 
 
 def possible_columns(

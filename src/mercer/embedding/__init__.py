@@ -1,10 +1,10 @@
-"""SNE, t-SNE and MDS without the estimators: what the data says of pairs, the loss of a map, and the descent.
+"""The computation behind SNE, t-SNE and MDS: affinities or dissimilarities of pairs, the loss of a map, the descent.
 
 A map Y of SNE or t-SNE minimises KL(P ‖ Q). Read the modules in this order:
 
     weighting        distances to the nearest neighbours become weights p_{j|i} (perplexity calibration)
-    affinities       weights become the symmetric P, all that a map knows of the data
-    similarity       w(d²), how alike two points of the map are: Student's t or a Gaussian
+    affinities       weights become the symmetric P, the only thing that the loss knows of the data
+    similarity       w(d²), the similarity of two points of the map: Student's t or a Gaussian
     repulsion        the sums over all pairs, exact (`exact_repulsion`) or on a grid (`grid_repulsion`)
     grid_field       the field of a map on a grid of nodes, by splines and Fourier transforms
     short_range      the pairs so close together that a coarse grid cannot carry them
@@ -19,7 +19,7 @@ A map X of MDS minimises stress, Σ (δ − d(X))²:
     monotone_regression  distances made to rise with δ, for non-metric scaling
     stress               its value and gradient
     landmark_start       where the points begin
-    majorization         Guttman transforms, hastened by past steps
+    majorization         Guttman transforms, accelerated by the curvature of past steps
     trilateration        new rows in a finished map
 """
 

@@ -1,4 +1,4 @@
-"""All that a neighbour embedding knows of the data: a probability pᵢⱼ for each pair of rows, sparse and symmetric.
+"""Affinities: a probability pᵢⱼ for each pair of rows, sparse and symmetric. A neighbour embedding sees nothing else.
 
     p_{j|i} = exp(−d²ᵢⱼ / 2σᵢ²) / Σₗ exp(−d²ᵢₗ / 2σᵢ²)   over the nearest neighbours of i
     pᵢⱼ = (p_{j|i} + p_{i|j}) / 2n
@@ -24,9 +24,11 @@ from mercer.graph.nearest_neighbors import build_index
 from mercer.memory import available_bytes, format_bytes
 from mercer.models.fields import THREADS, Mismatch, SavedRecord, floats, instance_of, optional, sparse, under
 
-COMPARED = 1e11  # n²d up to which "auto" compares all pairs: a map survives the loss of one neighbour in fifty
+# Up to this n²d "auto" compares all pairs. Beyond it approximate neighbours will do: a map survives the loss of one
+# neighbour in fifty.
+COMPARED = 1e11
 SEARCHES = ("auto", "exact", "approximate", "kd_tree", "ball_tree", "brute")
-FREE_SHARE = 0.8  # of the free memory that P and its ingredients may take; the rest is for the descent
+FREE_SHARE = 0.8  # the share of free memory that P and its ingredients may use; the descent needs the rest
 
 
 @dataclass(frozen=True)
@@ -152,7 +154,7 @@ def affinities_of(
     """
     n = index.n
     weighting.check(n)
-    everyone &= isinstance(weighting, Perplexity)  # the other weightings state how many neighbours they take
+    everyone &= isinstance(weighting, Perplexity)  # the other weightings fix their number of neighbours themselves
     k = n - 1 if everyone else weighting.neighbors(n - 1)
     _refuse_large(n, k, everyone, int(FREE_SHARE * available_bytes()) if memory_limit is None else memory_limit)
     with np.errstate(over="ignore", invalid="ignore"):  # infinite distances are refused in the next line
@@ -230,13 +232,13 @@ def entropy_of(P: sp.csr_array) -> float:
 
 
 def _refuse_bad_distances(distances: np.ndarray) -> None:
-    """ValueError for distances that no metric has, and for those between rows whose squares overflow."""
+    """Raise ValueError for distances that are negative, infinite or NaN."""
     if distances.min(initial=0.0) < 0:
         raise ValueError("All distances should be positive, the metric given is not correct")
     if not np.isfinite(distances.max(initial=0.0)):
         raise ValueError(
             "Some distances are infinite or NaN: the differences between rows overflow. Divide the data by a constant, "
-            "which leaves the map as it is."
+            "which does not change the map."
         )
 
 
@@ -259,8 +261,8 @@ def _compiled() -> Any:
 
 
 def _refuse_unusable(parts: Any) -> None:
-    """Affinities out of a model file: an index and a weighting come together, and probabilities are not negative."""
+    """Raise Mismatch unless affinities from a model file are ≥ 0 and have both an index and a weighting, or neither."""
     if (parts.index is None) != (parts.weighting is None):
-        raise Mismatch("an index needs a law, and a law an index")
+        raise Mismatch("index and weighting must be given together")
     if parts.P.dtype != np.float32 or parts.P.data.min(initial=0.0) < 0:
         raise Mismatch("P does not hold probabilities")

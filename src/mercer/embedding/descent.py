@@ -1,4 +1,4 @@
-"""The descent: steps with momentum and a gain for each coordinate, in phases, with a look at the loss now and then.
+"""The descent: phases of steps with momentum and a gain for each coordinate. The loss is computed every few steps.
 
     gradient gₜ = 4 (exaggeration · pull − push / Z),   uₜ = momentum · uₜ₋₁ − rate · gain · gₜ,   Y += uₜ
 
@@ -23,8 +23,8 @@ from mercer.embedding.loss import Forces, Loss
 from mercer.embedding.z_order import z_order
 from mercer.models.fields import FARTHEST, Mismatch, SavedRecord, floats, optional, permutation, whole
 
-LONGEST_STEP = 5.0  # of one coordinate: a learning rate that is too high then shakes the map but cannot blow it up
-_FALL = 1e-5  # relative: a KL divergence that falls by less counts as standing still
+LONGEST_STEP = 5.0  # no coordinate moves further in a step, so that too high a learning rate cannot blow up the map
+_FALL = 1e-5  # a KL divergence that falls by less than this share of itself counts as no progress
 _LARGEST_RATE = 1e30  # a larger rate times a gain would overflow float32
 
 FINISHED, SMALL_GRADIENT, NO_PROGRESS, STOPPED, INTERRUPTED = (
@@ -40,7 +40,7 @@ Callback = Callable[[int, float, np.ndarray], Any]  # (steps taken, KL, map) -> 
 
 @dataclass
 class DescentState:
-    """Where the points are, (n, c), and how they move: all that a descent needs to continue later, to the bit.
+    """The positions of the points, (n, c), and their motion: enough to continue a descent later with the same bits.
 
     order : point i here is row order[i] of the data; None means row i
     """
@@ -81,7 +81,7 @@ class DescentState:
         order = z_order(self.Y)
         new = {"Y": self.Y[order], "update": self.update[order], "gains": self.gains[order]}
         new["order"] = order if self.order is None else self.order[order]
-        self.__dict__.update(new)  # all at once: Ctrl-C may come at any moment and must find a whole map
+        self.__dict__.update(new)  # in one operation, so that Ctrl-C at any moment finds a consistent map
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class Reordering:
     Only the number of the step decides, so a descent that is interrupted and continued takes the same steps.
 
     least : points from which the better use of the cache repays the sort
-    at : steps at which clusters form and the order of the data is soon useless
+    at : steps at which clusters form, so that the order of the data soon no longer helps
     every : steps between two sorts after that
     """
 
@@ -269,6 +269,6 @@ def _compiled() -> Any:
 
 
 def _refuse_mixed(parts: Any) -> None:
-    """For a map out of a model file."""
+    """Raise Mismatch if the arrays of a map from a model file do not have one precision."""
     if not parts.Y.size or len({part.dtype for part in (parts.Y, parts.update, parts.gains)}) != 1:
         raise Mismatch("places, updates and gains must have one precision")

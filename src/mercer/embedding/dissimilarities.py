@@ -1,8 +1,8 @@
-"""The dissimilarities of all pairs of rows, as stress reads them: kept once per pair, or computed anew in every pass.
+"""The dissimilarities of all pairs of rows, stored once per pair or computed again in every pass over them.
 
-Every pair i < j is visited once. Those of row i with i + 1, i + 2, … lie side by side, in one of three places: in the
-condensed upper half of the matrix (n(n − 1)/2 numbers, the default), in a square matrix that the caller holds anyway,
-or in a block of rows that is computed when it is read.
+Every pass visits each pair i < j once. The dissimilarities of row i with i + 1, i + 2, … are contiguous, in one of
+three places: in the condensed upper half of the matrix (n(n − 1)/2 numbers, the default), in a square matrix that the
+caller holds anyway, or in a block of rows that is computed when it is read.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Dissimilarities:
 
     @classmethod
     def of_rows(cls, index: Any, keep: Any, n_jobs: int | None) -> Dissimilarities:
-        """By the metric of an index; kept in the precision `keep`, or computed in every pass if that is None."""
+        """Dissimilarities by the metric of an index, kept in the precision `keep`; if None, computed in every pass."""
         n = index.n
         first = index.between(np.zeros(1, np.int64), np.arange(n))
         unit = power_of_two(float(first.max(initial=0.0)))
@@ -71,7 +71,7 @@ class Dissimilarities:
 
     @classmethod
     def of_matrix(cls, D: np.ndarray, keep: Any, n_jobs: int | None) -> Dissimilarities:
-        """Of a symmetric matrix. NaN are pairs that are not known. With keep=None the matrix is read where it is."""
+        """Dissimilarities from a symmetric matrix; NaN marks unknown pairs. With keep=None the matrix is not copied."""
         n = len(D)
         largest = float(np.nanmax(D, initial=0.0))
         unit, square = power_of_two(largest), D if D.flags.c_contiguous else D.T
@@ -108,7 +108,7 @@ class Dissimilarities:
         return _row_blocks(self.n) if self._streams(exact) else _pieces(self.n)
 
     def read(self, rows: tuple[int, int], exact: bool = False) -> Block:
-        """The dissimilarities of a block of rows; `exact` asks the source again where rounded ones are kept."""
+        """The dissimilarities of a block of rows. `exact` asks the source again if the kept ones are rounded."""
         first, last = rows
         if not self._streams(exact):
             assert self.flat is not None and self.starts is not None
@@ -144,7 +144,7 @@ class Dissimilarities:
         return out
 
     def refuse_unconnected(self) -> None:
-        """DisconnectedGraphError if the known pairs do not link all rows: parts could lie anywhere."""
+        """Raise DisconnectedGraphError if the known pairs do not connect all rows: the parts could lie anywhere."""
         if self.unknown is None:
             return
         assert self.flat is not None
@@ -152,9 +152,9 @@ class Dissimilarities:
         if count > 1:
             largest = int(np.bincount(labels).max())
             raise DisconnectedGraphError(
-                f"The known dissimilarities link the {self.n:,} rows in {count:,} parts that no known pair joins; the "
-                f"largest has {largest:,} rows. How the parts lie to each other cannot be found. Give a dissimilarity "
-                "between the parts, or map each part by itself."
+                f"The known dissimilarities connect the {self.n:,} rows into {count:,} separate parts; the largest has "
+                f"{largest:,} rows. How the parts lie to each other is unknown. Give a dissimilarity between parts, "
+                "or map each part by itself."
             )
 
 
@@ -178,7 +178,7 @@ def condensed_pairs(places: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]
 
 
 def refuse_bad_matrix(D: np.ndarray, *, missing: bool) -> None:
-    """ValueError for entries that are negative, infinite or not symmetric, and for NaN unless `missing` allows it."""
+    """Raise ValueError for entries that are negative, infinite or not symmetric, and for NaN unless `missing`."""
     if D.shape[0] != D.shape[1]:
         raise ValueError(f"Precomputed dissimilarities must be a square matrix, not one of {D.shape}.")
     n, size, gaps = len(D), 1024, 0
@@ -187,12 +187,12 @@ def refuse_bad_matrix(D: np.ndarray, *, missing: bool) -> None:
             upper, lower = D[a : a + size, b : b + size], D[b : b + size, a : a + size].T
             gaps += int(np.isnan(upper).sum())
             if (upper < 0).any() or (lower < 0).any():
-                raise ValueError("Precomputed dissimilarities must not be negative, and some are.")
+                raise ValueError("Precomputed dissimilarities must not be negative, but some are.")
             if np.isinf(upper).any() or np.isinf(lower).any():
                 raise ValueError("Input X contains infinity: dissimilarities must be finite.")
             if not np.allclose(upper, lower, atol=1e-10, equal_nan=True):  # scikit-learn's tolerance
                 raise ValueError(
-                    "Precomputed dissimilarities must be a symmetric matrix, and this one is not. Use (D + D.T) / 2."
+                    "Precomputed dissimilarities must be a symmetric matrix, but this one is not. Use (D + D.T) / 2."
                 )
     if gaps and not missing:
         raise ValueError(

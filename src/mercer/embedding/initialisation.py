@@ -1,4 +1,4 @@
-"""Where the points of a map begin, on a scale on which every pair repels alike.
+"""Where the points of a map begin: so close together that all pairs repel each other almost equally.
 
 pca        the first principal components of the rows
 spectral   the slowest directions of a random walk on the graph of affinities, for data without rows
@@ -81,7 +81,7 @@ def given_map(init: Any, n: int, c: int) -> np.ndarray:
 
 
 def movable_points(fixed: Any, n: int) -> np.ndarray:
-    """Which of n points may move, (n,) booleans, from a mask or the row numbers of those that may not."""
+    """Which of n points may move, (n,) booleans, given a mask or the row numbers of the fixed points."""
     fixed = np.asarray(fixed)
     if fixed.dtype.kind == "b" and fixed.shape == (n,):
         return ~fixed

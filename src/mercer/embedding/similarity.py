@@ -1,4 +1,4 @@
-"""How alike two points of a map are, as a function of their squared distance: w(d²), with w(0) = 1.
+"""The similarity of two points of a map as a function of their squared distance: w(d²), with w(0) = 1.
 
     Student    w = (1 + d²/ν)^(−(ν+1)/2)    t-SNE has ν = 1; ν → ∞ is exp(−d²/2)
     Gaussian   w = exp(−d²)                  SNE

@@ -1,4 +1,4 @@
-"""What every estimator shares: reading data of any array type, and giving back what came in."""
+"""The base of all estimators: they read data of any array type and return results of the same type."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class Saved:
 
 
 class Planned:
-    """`plan(X)`: what a fit would do and how much memory it would take (abstract: never built itself)."""
+    """An estimator with `plan(X)`, which says what a fit would do and how much memory it would take (abstract)."""
 
     def plan(self, X: Any, y: Any = None) -> Plan:
-        """What `fit` would do with this data: the method and why, the memory it takes, and what to change if too much.
+        """What `fit` would do with this data: the method and why, its memory, and what to change if that is too much.
 
-        Nothing is fitted, and nothing large is allocated. `fit` makes the same plan and raises MemoryLimitError where
+        Nothing is fitted, and nothing large is allocated. `fit` makes the same plan, and raises MemoryLimitError if
         `plan(X).fits` is False.
         """
         if is_row_source(X):
@@ -64,11 +64,11 @@ class Planned:
         """The plan for data of this shape and type, without alternatives."""
 
     def _lighter(self, plan: Plan) -> list[dict[str, Any]]:
-        """Changes of parameters that take less memory than the plan does, the smallest change first."""
+        """Changes of parameters that would need less memory than the plan, the smallest change first."""
         return []
 
     def _with_alternatives(self, plan: Plan, X: Any, y: Any = None) -> Plan:
-        """The plan itself where it fits; else with those of `_lighter` that fit."""
+        """The plan itself if it fits; otherwise the plan with those changes of `_lighter` that would fit."""
         found = []
         for change in [] if plan.fits else self._lighter(plan):
             other = copy(self)
@@ -79,13 +79,13 @@ class Planned:
         return replace(plan, alternatives=tuple(found))
 
     def _checked(self, plan: Plan, X: Any, y: Any = None) -> Plan:
-        """The plan; MemoryLimitError where it does not fit."""
+        """The plan. Raises MemoryLimitError, which names alternatives, if it does not fit."""
         self._with_alternatives(plan, X, y).refuse()
         return plan
 
 
 def stand_in(X: Any) -> Any:
-    """X itself where it is an array; else an array of its shape that takes no memory, for whatever reads shapes only.
+    """X itself if it is an array; otherwise an array of its shape that takes no memory, for code that reads shapes.
 
     Data frames and integers become floats in a fit, so they are planned as float64.
     """
@@ -107,7 +107,7 @@ def no_streaming(estimator: Any) -> str:
 
 
 def refuse_containers(X: Any) -> None:
-    """TypeError for objects that hold a matrix but are not one, with the part of them to pass."""
+    """Raise TypeError for an object that holds a matrix but is not one, and name the part to pass instead."""
     kind = type(X)
     if (kind.__module__.partition(".")[0], kind.__name__) in _CONTAINERS:
         part = _CONTAINERS[kind.__module__.partition(".")[0], kind.__name__]
@@ -131,11 +131,11 @@ class Estimator(Planned, Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixi
     @classmethod
     @cache
     def _get_param_names(cls) -> list[str]:
-        """scikit-learn's, kept: it reads the constructor's signature anew in every fit, a twentieth of a small one."""
+        """scikit-learn's answer, cached: reading the constructor's signature in every fit takes 1/20 of a small one."""
         return super()._get_param_names()
 
     def _forget(self, *names: str) -> None:
-        """Delete attributes that an earlier fit may have left and the coming one may not set."""
+        """Delete attributes that an earlier fit may have left and that the coming fit may not set."""
         for name in names:
             self.__dict__.pop(name, None)
 
@@ -168,7 +168,7 @@ class Estimator(Planned, Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         return Plan(name, n, method, reason, footprint, limit, given is not None, code_bytes=code)
 
     def _strings(self, X: Any, least: int = 1) -> np.ndarray:
-        """One string per sample, (n,), for kernels of strings; ValueError for fewer than `least`."""
+        """One string per sample, (n,), for kernels of strings. Raises ValueError for fewer than `least` samples."""
         X = np.asarray(as_strings(X), dtype=object)
         if len(X) < least:
             raise ValueError(
@@ -178,7 +178,7 @@ class Estimator(Planned, Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         return X
 
     def _refuse_foreign(self, X: Any) -> None:
-        """TypeError for tensors, where a method has no way to compute with them."""
+        """Raise TypeError for tensors, for a method that cannot compute with them."""
         if is_foreign(X):
             raise TypeError(
                 f"{type(self).__name__} reads NumPy arrays, data frames and CSR matrices, not {type(X).__name__}; "
@@ -190,8 +190,9 @@ class Estimator(Planned, Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixi
     ) -> tuple[Any, Callable[[Any], Any]]:
         """X checked and converted, and the function that gives a result the type of X.
 
-        NumPy arrays, lists, data frames and sparse matrices go through scikit-learn's own validation, unless they are
-        plainly fit for use; tensors and other array-API arrays stay where they live and are held to the same rules.
+        NumPy arrays, lists, data frames and sparse matrices go through scikit-learn's own validation, unless
+        `_is_plain` shows that it is not needed. Tensors and other array-API arrays stay on their device and must obey
+        the same rules.
         """
         if is_row_source(X):
             raise TypeError(no_streaming(self))
@@ -208,9 +209,9 @@ class Estimator(Planned, Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         return validate_data(self, X, reset=reset, **checks), restore
 
     def _is_plain(self, X: Any, *, reset: bool, copy: bool = False, ensure_min_samples: int = 1, **others: Any) -> bool:
-        """Whether X is what most data is, finite floats in a matrix of the right shape.
+        """Whether X is a matrix of finite floats of the right shape, as most data is.
 
-        scikit-learn's validation has nothing to say of it, and takes a twentieth of a small fit to find that out.
+        scikit-learn's validation would accept it unchanged, but would take a twentieth of a small fit to do so.
         """
         if type(X) is not np.ndarray or X.dtype not in FLOATS or X.ndim != 2 or others:
             return False

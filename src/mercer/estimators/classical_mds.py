@@ -33,8 +33,9 @@ class ClassicalMDS(Estimator):
     """Classical scaling: the coordinates whose distances are nearest to the given ones in the sense of −½HD²H.
 
     With D the matrix of distances and H = I − 11ᵀ/n, the coordinates are the top eigenvectors of −½ H D² H, each times
-    the root of its eigenvalue. Euclidean distances give PCA. It is kernel PCA of the kernel −½d², and so it streams
-    that matrix, certifies its eigenpairs and places new points, none of which `sklearn.manifold.ClassicalMDS` does.
+    the root of its eigenvalue. Euclidean distances give PCA. The method is kernel PCA with the kernel −½d², so it
+    streams that matrix, certifies its eigenpairs and places new points. `sklearn.manifold.ClassicalMDS` does none of
+    these.
 
     Parameters
     ----------
@@ -44,21 +45,21 @@ class ClassicalMDS(Estimator):
         distances in its feature space.
     metric_params : dict or None
     eigen_solver, tol, random_state, n_jobs, memory_limit
-        As KernelPCA has them.
+        As in KernelPCA.
 
     Attributes
     ----------
     embedding_ : (n, k)
     eigenvalues_, residuals_, eigenvalue_error_ : (k,)
-        γ, ‖−½HD²Hv − γv‖ recomputed from the vectors given, and the bound on γ that follows.
+        γ; ‖−½HD²Hv − γv‖, recomputed from the vectors that are returned; and the error bound of γ that follows.
     dissimilarity_matrix_ : (n, n)
         The distances, computed when asked for and not kept.
     kernel_pca_ : KernelPCA
         Of the kernel −½d², or of the linear one for Euclidean distances.
 
-    Cost: that of KernelPCA, with distances in place of a kernel's entries. Most metrics other than the Euclidean fit
-    into no Euclidean space, and some eigenvalues are negative. An IndefiniteKernelWarning says so where that matters:
-    where a negative eigenvalue outweighs one of the coordinates.
+    Cost: that of KernelPCA, with distances in place of a kernel's entries. Distances of most other metrics do not fit
+    into any Euclidean space, so some eigenvalues are negative. An IndefiniteKernelWarning says so if it matters, that
+    is, if a negative eigenvalue outweighs one of the coordinates.
 
     Examples
     --------
@@ -203,7 +204,7 @@ class ClassicalMDS(Estimator):
         return isinstance(self.metric, str) and self.metric == "precomputed"
 
     def _kernel(self) -> Kernel:
-        """−½d²; for Euclidean distances the linear kernel, and a kernel for its own: the same once centred."""
+        """−½d², or a kernel that equals it once centred: linear for Euclidean distances, the kernel for its own."""
         params = dict(self.metric_params or {})
         if isinstance(self.metric, Kernel):
             return self.metric
@@ -226,4 +227,4 @@ class ClassicalMDS(Estimator):
 
 def _refuse_no_distances(D: np.ndarray) -> None:
     if (D < 0).any():
-        raise ValueError("Precomputed distances must not be negative, and some are.")
+        raise ValueError("Precomputed distances must not be negative, but some are.")

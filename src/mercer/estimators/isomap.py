@@ -67,7 +67,7 @@ class Isomap(Estimator):
     top eigenvectors of −½ H D² H, each times the root of its eigenvalue. A new point is linked to its neighbours, and
     placed by its distances along the graph.
 
-    Everything of `sklearn.manifold.Isomap` is here under the same name. What is new comes last in the list.
+    The class has everything that `sklearn.manifold.Isomap` has, under the same names. New parameters come last.
 
     Parameters
     ----------
@@ -76,15 +76,15 @@ class Isomap(Estimator):
     radius : float or None
         Instead of n_neighbors, which must then be None: link all points at most this far apart.
     n_components : int, default 2
-        How many coordinates.
+        The number of coordinates.
     eigen_solver : "auto", "dense", "arpack" or "krylov"
         How eigenpairs are found; "auto" chooses by the number of rows and components.
     tol : float, default 0
         Largest residual, relative to the largest eigenvalue; 0 is 1e-10 for float64 data and 1e-6 for float32.
     max_iter : int or None
-        Most passes over the distances (krylov), or iterations (arpack).
+        The largest number of passes over the distances (krylov) or of iterations (arpack).
     path_method : "auto", "FW" or "D"
-        Kept for scikit-learn's sake: paths are found by the same method for all of them.
+        Accepted for compatibility with scikit-learn: all three use the same method.
     neighbors_algorithm : "auto", "brute", "kd_tree", "ball_tree" or "approximate"
         "auto" is exact unless the data is both large and wide; `recall_` says what was measured.
     n_jobs : int or None
@@ -112,12 +112,12 @@ class Isomap(Estimator):
     Attributes
     ----------
     embedding_ : (n, k)
-        Of a sparse graph whose largest part alone is mapped, the rows of that part, `fitted_rows_`, only.
+        If only the largest part of a sparse graph is mapped, it holds the rows of that part, `fitted_rows_`.
     eigenvalues_, residuals_, eigenvalue_error_ : (k,)
-        γ, ‖−½HD²Hv − γv‖ recomputed from the vectors given, and the bound on γ that follows.
+        γ; ‖−½HD²Hv − γv‖, recomputed from the vectors that are returned; and the error bound of γ that follows.
     residual_variance_ : (k,)
-        1 − R² between distances along the graph and in the first 1 … k coordinates: what Tenenbaum plots to find
-        the dimension.
+        1 − R² between distances along the graph and in the first 1 … k coordinates. Tenenbaum plots it to find the
+        dimension.
     geodesics_, dist_matrix_ : (n, n)
         The distances along the graph between the fitted rows, computed when asked for and not kept.
     graph_ : (n, n) CSR
@@ -139,7 +139,7 @@ class Isomap(Estimator):
     passes over these. With m landmarks: m trees and 4nm bytes. Above 2048 rows distances are summed in float32: right
     to about √h · 6e-8 for a path of h edges.
 
-    Where a few points lie very far from the rest, they are summed and kept in float64.
+    If a few points lie very far from the rest, distances are summed and kept in float64.
 
     References
     ----------
@@ -265,10 +265,10 @@ class Isomap(Estimator):
         X = self._rows_of(X, reset=True)
         self._X, self._links = X, (self.n_neighbors, self.radius)
         metric = self.metric
-        if isinstance(metric, Kernel):  # the columns that a kernel names get their numbers
+        if isinstance(metric, Kernel):  # replace the column names in a kernel by column numbers
             metric = metric.with_names(getattr(self, "feature_names_in_", ()))
         self._metric = bound_metric(metric, self.metric_params, X)
-        self._checked(self._draft(X), X)  # what does not fit is refused before neighbours are looked for
+        self._checked(self._draft(X), X)  # a fit that needs too much memory is refused before the neighbour search
         self.index_ = self._index(X)
         self._say(f"neighbours by {self.index_.method} ({self.index_.reason})")
         graph = self._neighborhood()
@@ -318,7 +318,7 @@ class Isomap(Estimator):
         return [{"landmarks": m} for m in (500, 100) if 2 * self.n_components < m < plan.rows and m != self.landmarks]
 
     def _planned(self, n: int, itemsize: int = 4) -> tuple[int, int | None]:
-        """How many components and landmarks for n rows, once it is known that their distances fit into memory."""
+        """The numbers of components and landmarks for n rows. Raises MemoryLimitError if their distances do not fit."""
         rows = self._X.shape[0]
         self._plan = self._drafted(n, rows, itemsize=itemsize)
         self._checked(self._plan, self._X)
@@ -351,7 +351,7 @@ class Isomap(Estimator):
             setattr(self, name, getattr(self.kernel_pca_, name))
 
     def _restrict(self, X: Any, measurable: bool) -> None:
-        """After a fit on some of the rows: index those alone, and place the others, where they have distances."""
+        """After a fit on some of the rows: index only those, and place the others if they have distances to them."""
         rows = self.fitted_rows_
         self.index_ = self._index(X[rows][:, rows] if self._is_precomputed() else X[rows])
         if measurable:
@@ -382,7 +382,7 @@ class Isomap(Estimator):
         return isinstance(self.metric, str) and self.metric == "precomputed"
 
     def _rows_of(self, X: Any, *, reset: bool) -> Any:
-        """The rows, checked; those of a tree or a NearestNeighbors of scikit-learn's where that is given."""
+        """The rows, checked. If X is a tree or a NearestNeighbors of scikit-learn, the rows that it holds."""
         if isinstance(X, BallTree | KDTree):
             X = np.asarray(X.data)
         elif isinstance(X, NearestNeighbors):
@@ -425,7 +425,7 @@ class Isomap(Estimator):
     def transform(self, X):
         """Coordinates of new rows, (m, k): by the distances along the graph from their neighbours in the fitted data.
 
-        Each row is found by one shortest-path tree, so no distances of the fit are kept for it.
+        One shortest-path tree per row gives them, so the fit does not have to keep its distances.
         """
         check_is_fitted(self)
         X = self._rows_of(X, reset=False)
@@ -437,7 +437,7 @@ class Isomap(Estimator):
         links = self.index_.query_within(X, radius)
         alone = int(np.sum(np.diff(links.indptr) == 0))
         if alone:
-            raise ValueError(f"{alone} of the new rows have no fitted row within radius={radius}: raise it.")
+            raise ValueError(f"{alone} of the new rows have no fitted row within radius={radius}. Raise the radius.")
         return self._placed(links)
 
     def _placed(self, links: sp.csr_array) -> np.ndarray:
@@ -445,7 +445,7 @@ class Isomap(Estimator):
         return place_links(self._geodesics, links, self.kernel_pca_.expansion_, landmarks)
 
     def reconstruction_error(self) -> float:
-        """‖−½HD²H − its part in the map‖ / n, Frobenius; with landmarks, of the landmarks' own matrix."""
+        """‖−½HD²H − ZZᵀ‖ / n in the Frobenius norm, Z the map; with landmarks, for the landmarks' own matrix."""
         check_is_fitted(self)
         n = self._geodesics.n if self.landmarks_ is None else len(self.landmarks_)
         return self._left_over / n
@@ -479,7 +479,7 @@ class Isomap(Estimator):
         """scikit-learn's index of the fitted rows, built when asked for; Mercer's own is `index_`."""
         check_is_fitted(self)
         if isinstance(self.metric, Kernel):
-            raise AttributeError("scikit-learn's neighbours know no kernels; index_ has Mercer's.")
+            raise AttributeError("scikit-learn's NearestNeighbors does not accept kernels. Use index_, Mercer's index.")
         rows = self._X[self.fitted_rows_]
         rows = rows[:, self.fitted_rows_] if self._is_precomputed() else rows
         return NearestNeighbors(
@@ -514,7 +514,7 @@ class Isomap(Estimator):
 
 
 def _refuse_other_rows(parts: Any) -> None:
-    """For a model file. Landmarks are fitted rows; coefficients belong to the landmarks, or to all fitted rows."""
+    """Raise Mismatch for a model file in which landmarks, graph, coefficients and map do not belong together."""
     landmarks, rows = parts.landmarks_, parts.fitted_rows_
     if landmarks is not None and not np.isin(landmarks, rows).all():
         raise Mismatch("landmarks_ has rows that were not fitted")

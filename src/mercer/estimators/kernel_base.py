@@ -1,4 +1,4 @@
-"""What estimators with a kernel share: its parameters, and reading samples as that kernel wants them."""
+"""The base of estimators with a kernel: its parameters, and reading samples in the form that the kernel needs."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from mercer.kernels.resolve import LENGTH_NAMES
 from mercer.linalg.eigen import SMALL
 from mercer.memory import UNLIMITED, available_bytes
 from mercer.planning import KEPT_MOST, Footprint, Plan, code_bytes, limit_of
+from mercer.progress import in_phase
 from mercer.streams.chunk_statistics import run_rows
 from mercer.streams.local_driver import row_count
 from mercer.streams.row_source import RowSource
@@ -56,15 +57,16 @@ class KernelEstimator(Estimator):
     kernel_: Kernel
     X_fit_: Any
 
+    @in_phase("width of the kernel")
     def _bind(self, X: Any) -> None:
         names = getattr(self, "feature_names_in_", ())  # of a data frame; a kernel may name its columns
         self.kernel_ = unbound_kernel(self, self.n_features_in_).with_names(names).bind(X)
         gamma = getattr(self.kernel_, "gamma", None)
-        self.gamma_ = gamma if isinstance(gamma, Real) else None  # the kernel's own number, where it has one
+        self.gamma_ = gamma if isinstance(gamma, Real) else None  # None for a kernel without a single gamma
         self.X_fit_ = X
 
     def _samples(self, X: Any, *, reset: bool, **checks: Any) -> tuple[Any, Callable[[Any], Any]]:
-        """The samples, checked as their kernel wants them, and the way back to their type."""
+        """The samples, checked for their kernel, and the function that gives a result their type."""
         kernel = unbound_kernel(self) if reset else self.kernel_
         if kernel.accepts == "strings":
             return self._strings(X), lambda result: result
@@ -74,7 +76,7 @@ class KernelEstimator(Estimator):
         return X, restore
 
     def _new_samples(self, X: Any) -> tuple[Any, Callable[[Any], Any]]:
-        """New samples as `_samples` reads them, in the place and the precision of the fitted ones."""
+        """New samples, read as in `_samples`, in the precision of the fitted ones; another device is refused."""
         X, restore = self._samples(X, reset=False)
         return self._in_fit_dtype(X), restore
 
@@ -142,13 +144,13 @@ class KernelEstimator(Estimator):
         self._say(f"pass {step}, largest residual {residual:.1e}")
 
     def _workload(self, X: Any, *, copied: bool = False) -> Workload:
-        """The sizes that a plan reads; `copied` where the fit keeps a copy of X."""
+        """The sizes that a plan reads. `copied` says that the fit keeps a copy of X."""
         return workload_of(X, self.n_jobs, unbound_kernel(self), copied=copied)
 
     def _plan_of(
         self, X: Any, method: str, reason: str, footprint: Footprint, *, compiled: bool = True, **more: Any
     ) -> Plan:
-        """A plan under this estimator's limit; `compiled=False` where no tile is computed, `more` fields of Plan."""
+        """A plan under this estimator's limit. `compiled=False` if no tile is computed; `more` holds fields of Plan."""
         backend = backend_of(X if X.ndim == 2 else np.empty(0))
         limit = limit_of(self.memory_limit, backend.free_bytes(X))
         compiled = compiled and not is_foreign(X) and X.shape[0] > SMALL and needs_compiled_code(unbound_kernel(self))
@@ -156,7 +158,7 @@ class KernelEstimator(Estimator):
         return Plan(type(self).__name__, X.shape[0], method, reason, footprint, **{**fields, **more})
 
     def _keeping(self, X: Any, wanted: int, plan: Plan) -> Plan:
-        """The plan with up to `wanted` bytes of kept tiles. The memory of a device is all for what runs there."""
+        """The plan with up to `wanted` bytes of kept tiles. On a device they may fill all free memory."""
         on_host = not is_foreign(X) or str(placement(X).get("device", "cpu")) == "cpu"
         free = available_bytes() if on_host else UNLIMITED
         return plan.keeping(wanted, free, most=KEPT_MOST if on_host else UNLIMITED)
@@ -192,17 +194,17 @@ def has_gamma(given: Any, bound: Kernel) -> bool:
 
 
 def refuse_without_gamma(given: Any, bound: Kernel, option: str) -> float:
-    """The gamma that a search starts from; ValueError where the kernel was not given by name or has none."""
+    """The gamma that a search starts from. Raises ValueError if the kernel was not given by name or has no gamma."""
     if has_gamma(given, bound):
         return float(bound.gamma)  # type: ignore[attr-defined]
     raise ValueError(
-        f"gamma={option!r} chooses the gamma of a kernel given by name, and {given!r} has none. Give a number, or a "
-        "kernel such as 'rbf' or 'laplacian'."
+        f"gamma={option!r} chooses the gamma of a kernel given by name, but {given!r} has no such gamma. Give a "
+        "number, or a kernel such as 'rbf' or 'laplacian'."
     )
 
 
 def needs_compiled_code(kernel: Kernel) -> bool:
-    """Whether large tiles of the kernel are computed by compiled loops, as distances and sums over columns are."""
+    """Whether compiled loops compute large tiles of the kernel, as they do for distances and sums over columns."""
     return any(not getattr(leaf, "reads", "dot").startswith("dot") for leaf in simple_kernels(kernel))
 
 

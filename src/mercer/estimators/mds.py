@@ -45,7 +45,7 @@ from mercer.models.fields import (
 from mercer.planning import Plan, code_bytes, limit_of
 from mercer.random_state import generator_from, legacy_generator_from
 
-_SINGLE_FROM = 1e-9  # eps from which float32 pairs serve: their rounding changes the stress by less than that of Σd²
+_SINGLE_FROM = 1e-9  # from this eps on, pairs are float32: their rounding changes the stress by less than eps · Σd²
 _EUCLIDEAN = ("euclidean", "l2")
 
 
@@ -55,8 +55,8 @@ class MDS(Estimator):
         metric       σ(X) = Σ_{i<j} w_ij (δ_ij − ‖x_i − x_j‖)² → min
         non-metric   Stress-1(X)² = min Σ (d̂_ij − ‖x_i − x_j‖)² / Σ ‖x_i − x_j‖² → min,   d̂ rising with δ
 
-    A drop-in for scikit-learn's MDS that takes a fraction of its steps, each on all cores and without n × n copies,
-    and that also places new rows. Guttman transforms (SMACOF) are hastened by the curvature of past steps (L-BFGS); the
+    The class replaces scikit-learn's MDS. It takes a fraction of the steps, each on all cores and without n × n copies,
+    and it also places new rows. The curvature of past steps (L-BFGS) speeds up the Guttman transforms (SMACOF). The
     stress of the map never rises.
 
     Parameters
@@ -74,7 +74,7 @@ class MDS(Estimator):
     max_iter : int, default=300
         The largest number of steps of one start. A step is one visit of all pairs.
     verbose : int, default=0
-        1 says how each start ended, 2 the stress after each step.
+        1 reports how each start ended, 2 also the stress after each step.
     eps : float, default=1e-6
         The steps end when two in a row lower the stress by less than eps times the sum of squared distances.
     n_jobs : int, default=None
@@ -96,8 +96,8 @@ class MDS(Estimator):
     callbacks : callable, default=None
         Called as callback(steps, stress, embedding) after each step, with the sum Σ w(d̂ − d)²; True ends the steps.
     memory_limit : int, float or str, default=None
-        Bytes that the fit may take, or text such as "2GB". Where dissimilarities of rows do not fit, they are computed
-        anew in every step.
+        Bytes that the fit may take, or text such as "2GB". If the dissimilarities of rows do not fit, every step
+        computes them again.
 
     Attributes
     ----------
@@ -248,13 +248,13 @@ class MDS(Estimator):
         return self.embedding_
 
     def _best(self, X: Any, given: Dissimilarities, start: np.ndarray | None, weights: np.ndarray | None) -> Descent:
-        """The map with the least stress of all starts; sets what is known of it."""
+        """The map with the least stress of all starts. Sets the attributes that describe it."""
         single, n, c = self._single(given.n), given.n, self.n_components
         starts = self._starts(X, given, start)
         metric_stress = MetricStress(given, weights, single=single, n_jobs=self.n_jobs)
         objective: Any = metric_stress
         if not self._is_metric():
-            # The first step of each start is that of metric scaling: the order of random distances says nothing.
+            # The first step of each start is a metric one, because the order of random distances means nothing.
             firsts = [_guttman(metric_stress, first) for first in starts]
             objective = MonotoneStress(given, single=single, n_jobs=self.n_jobs)
             starts = [objective.normalized(first) for first in firsts]
@@ -330,18 +330,19 @@ class MDS(Estimator):
                 )
             return [start / given.unit]
         rng = legacy_generator_from(self.random_state)
-        classical = [self._classical(X, given) / given.unit] if self.init == "classical_mds" else []
+        classical = [self._classical(X, given)] if self.init == "classical_mds" else []
         return classical + [rng.uniform(size=n * c).reshape(n, c) for _ in range(self.n_init - len(classical))]
 
     def _classical(self, X: Any, given: Dissimilarities) -> np.ndarray:
-        """Classical scaling, (n, c): of all rows up to 2048, and beyond that PCA or landmarks."""
+        """Classical scaling in units, (n, c): of all rows up to 2048, and beyond that PCA or landmarks."""
         n, c = given.n, self.n_components
         rng = generator_from(self.random_state)
         metric = self._metric()
         euclidean = isinstance(metric, str) and metric in _EUCLIDEAN and not self.metric_params
         found = np.zeros((n, c))
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", MercerWarning)  # of directions that the data does not have: a start only
+            # Warnings about directions that the data does not have: for a start they do not matter.
+            warnings.simplefilter("ignore", MercerWarning)
             if n <= SMALL:
                 settings = {"random_state": self.random_state, "n_jobs": self.n_jobs}
                 if self._precomputed():
@@ -355,7 +356,8 @@ class MDS(Estimator):
             else:
                 coordinates = landmark_map(given, c, rng)
         found[:, : coordinates.shape[1]] = coordinates
-        return spread_flat_columns(found, rng)
+        # In units first: noise for columns that are all zero must be near the data's scale, however small that is.
+        return spread_flat_columns(found / given.unit, rng)
 
     def _watch(self, unit: float) -> Any:
         if self.verbose < 2 and self.callbacks is None:
@@ -407,7 +409,7 @@ class MDS(Estimator):
             return None
         if not self._is_metric():
             raise ValueError(
-                "Non-metric scaling takes no weights. To leave pairs out, give dissimilarities that are NaN there, "
+                "Non-metric scaling does not accept weights. To leave pairs out, set their dissimilarities to NaN, "
                 "with metric='precomputed' and allow_missing=True."
             )
         weights = np.ascontiguousarray(weights, dtype=np.float64)
@@ -421,7 +423,7 @@ class MDS(Estimator):
     # --- memory ----------------------------------------------------------------------------------------------
 
     def _pair_bytes(self, X: Any, limit: int) -> int:
-        """Bytes that are kept of each pair: 0 where they are read from the given matrix, or computed in every step."""
+        """The bytes kept per pair; 0 if pairs are read from the given matrix or computed in every step."""
         n = X.shape[0]
         wanted = 4 if self._single(n) else 8
         if not self._is_metric():
@@ -479,7 +481,7 @@ class MDS(Estimator):
             checks = {"ensure_all_finite": "allow-nan"} if self.allow_missing else {}
             X, _ = self._read(X, reset=False, accept_sparse=False, **checks)
             if (X < 0).any():
-                raise ValueError("Dissimilarities must not be negative, and some are.")
+                raise ValueError("Dissimilarities must not be negative, but some are.")
         elif not (isinstance(self._metric(), Kernel) and self._metric().accepts == "strings"):
             X, _ = self._read(X, reset=False)
         rows = X if self._index is None else self._index.read_rows(X)
@@ -493,7 +495,7 @@ class MDS(Estimator):
         return out
 
     def _disparities(self, delta: np.ndarray) -> np.ndarray:
-        """What distances in the map dissimilarities stand for: themselves, or read from the monotone curve."""
+        """The map distances that dissimilarities stand for: themselves, or values of the monotone curve."""
         if not hasattr(self, "disparity_curve_"):
             return delta
         return np.interp(delta, *self.disparity_curve_.T.astype(np.float64))
@@ -605,6 +607,6 @@ def _refuse_unlinked(weights: np.ndarray) -> None:
     count, _ = connected(sp.csr_array(weights > 0))
     if count > 1:
         raise ValueError(
-            f"Pairs with a positive weight link the rows in {count:,} parts. How the parts lie to each other cannot be "
-            "found: give a positive weight to some pair between them."
+            f"Pairs with a positive weight connect the rows into {count:,} separate parts. How the parts lie to each "
+            "other is unknown. Give a positive weight to some pair between them."
         )

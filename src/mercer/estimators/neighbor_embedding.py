@@ -6,6 +6,7 @@ import sys
 import time
 import warnings
 from abc import abstractmethod
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -15,6 +16,7 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, check_non_negative
 
+from mercer.backends import slices
 from mercer.backends.cpu import workers
 from mercer.embedding import descent
 from mercer.embedding.affinities import (
@@ -28,7 +30,7 @@ from mercer.embedding.affinities import (
 )
 from mercer.embedding.initialisation import given_map, initial_map, movable_points, spectral_scores
 from mercer.embedding.loss import Loss
-from mercer.embedding.placement import RATE, STEPS, place
+from mercer.embedding.placement import RATE, STEPS, TOGETHER, place
 from mercer.embedding.repulsion import GRID_ABOVE, Repulsion, make_repulsion
 from mercer.embedding.similarity import Similarity
 from mercer.embedding.weighting import Perplexity, Weighting, weighting_of
@@ -37,21 +39,24 @@ from mercer.estimators.kernel_pca import KernelPCA
 from mercer.estimators.pca import PCA
 from mercer.exceptions import MercerWarning, NotConvergedWarning, warn
 from mercer.fit_report import Report
-from mercer.footprints import neighbor_map
+from mercer.footprints import landmark_neighbor_map, neighbor_map
 from mercer.graph.nearest_neighbors import EXACT_FLOPS
 from mercer.kernels.kernel import Kernel
 from mercer.linalg.inner import power_of_two
+from mercer.linalg.landmark_rows import checked_landmarks, drawn_rows
 from mercer.memory import available_bytes, numbers_per_row
 from mercer.models.fields import (
     FARTHEST,
     INPUT,
     Check,
     Line,
+    Mismatch,
     booleans,
     finite,
     floats,
     if_set,
     instance_of,
+    integers,
     list_of,
     number,
     one_of,
@@ -61,13 +66,16 @@ from mercer.models.fields import (
     whole,
 )
 from mercer.planning import Plan, code_bytes, limit_of
+from mercer.progress import counted
 from mercer.random_state import generator_from
 
 _MOMENTUM = 0.8
-_LATE_MOMENTUM, _MANY = 0.9, 5000  # after the exaggeration, for maps of many points: 0.8 would not settle them in time
-_UNFOLDING = 100  # steps after the exaggeration that keep the momentum of 0.8: with 0.9 the map overshoots, and folds
+# Maps of _MANY points or more use this momentum after the exaggeration: with 0.8 they would not settle in time.
+_LATE_MOMENTUM, _MANY = 0.9, 5000
+_UNFOLDING = 100  # the first steps after the exaggeration keep 0.8: with 0.9 the map would overshoot and fold
 _REPULSION = {"auto": "auto", "barnes_hut": "auto", "grid": "grid", "exact": "exact"}
-_FACTORED_ABOVE = 2048  # rows above which the components of a kernel come from a low-rank factor: a start may be rough
+# Above this many rows a low-rank factor gives the components of a kernel, because a start may be rough.
+_FACTORED_ABOVE = 2048
 _LEAST, _MOST = 1e-12, 1e12  # entries whose squares, and sums of these, float32 holds
 
 
@@ -80,7 +88,8 @@ MAP_FIELDS: dict[str, Check | Line] = {  # what model files hold of a fitted map
     "_movable": optional(booleans("n")),
     "snapshots_": list_of(tuple_of(whole(), floats("n", "c"))),
     "learning_rate_": finite,
-    "embedding_": floats("n", "c", most=FARTHEST),
+    "embedding_": floats("rows", "c", most=FARTHEST),  # of all rows; n is the number of landmarks if there are any
+    "landmarks_": if_set(optional(integers("n", below="rows", increasing=True))),
     "kl_divergence_": number,
     "n_iter_": whole(),
     "report_": instance_of("SolverReport", "EmbeddingReport"),
@@ -115,6 +124,7 @@ class NeighborEmbedding(Estimator):
         "snapshots": [Interval(Integral, 1, None, closed="left"), None],
         "early_exaggeration_iter": [Interval(Integral, 0, None, closed="left")],
         "neighbors": [StrOptions(set(SEARCHES))],
+        "landmarks": [Interval(Integral, 2, None, closed="left"), "array-like", None],
     }
 
     _N_ITER_CHECK = 50
@@ -147,6 +157,7 @@ class NeighborEmbedding(Estimator):
         snapshots: int | None = None,
         early_exaggeration_iter: int = 250,
         neighbors: str = "auto",
+        landmarks: Any = None,
     ) -> None:
         self.n_components = n_components
         self.perplexity = perplexity
@@ -172,6 +183,7 @@ class NeighborEmbedding(Estimator):
         self.snapshots = snapshots
         self.early_exaggeration_iter = early_exaggeration_iter
         self.neighbors = neighbors
+        self.landmarks = landmarks
 
     @abstractmethod
     def _similarity(self) -> Similarity:
@@ -213,6 +225,11 @@ class NeighborEmbedding(Estimator):
         check_is_fitted(self)
         if not isinstance(n_iter, Integral) or n_iter < 1:
             raise ValueError(f"n_iter = {n_iter!r} must be a positive number of steps.")
+        if getattr(self, "landmarks_", None) is not None:  # model files of earlier versions do not have it
+            raise ValueError(
+                "A map with landmarks cannot be continued, because only the rows of the landmarks are kept. "
+                f"Fit again with max_iter={self._map.steps + int(n_iter)}."
+            )
         for name, value in (("exaggeration", exaggeration), ("learning_rate", learning_rate)):
             if not (value is None or (name == "learning_rate" and isinstance(value, str) and value == "auto")):
                 _refuse_not_positive(name, value)
@@ -233,7 +250,8 @@ class NeighborEmbedding(Estimator):
         return self
 
     def _draft(self, X: Any, y: Any = None) -> Plan:
-        n, P = X.shape[0], self.affinities.P if isinstance(self.affinities, Affinities) else X
+        rows, P = X.shape[0], self.affinities.P if isinstance(self.affinities, Affinities) else X
+        n = self._landmark_count(rows)
         if self.affinities is None or isinstance(self.affinities, Weighting):
             weighting = self._weighting()
             everyone = self.method == "exact" and isinstance(weighting, Perplexity)
@@ -245,29 +263,38 @@ class NeighborEmbedding(Estimator):
         reason = f"{k:,} neighbours per row, repulsion by {'a grid' if grid else 'all pairs'}"
         rowless = self._is_square() or isinstance(self.affinities, Affinities)
         width = 0 if rowless or X.ndim != 2 else numbers_per_row(X)
-        footprint = neighbor_map(n, k, self.n_components, width, X.dtype.itemsize if width else 8, workers(self.n_jobs))
+        sizes = (k, self.n_components, width, X.dtype.itemsize if width else 8, workers(self.n_jobs))
+        if self.landmarks is None:
+            footprint = neighbor_map(n, *sizes)
+        else:
+            footprint, reason = landmark_neighbor_map(rows, n, *sizes, TOGETHER), f"{n:,} landmarks, {reason}"
         limit = limit_of(None, available_bytes(), FREE_SHARE)
         method = "grid" if grid else "exact"
-        return Plan(type(self).__name__, n, method, reason, footprint, limit, code_bytes=code_bytes(True))
+        return Plan(type(self).__name__, rows, method, reason, footprint, limit, code_bytes=code_bytes(True))
 
     def _lighter(self, plan: Plan) -> list[dict[str, Any]]:
         near = [{"method": "auto"}] if self.method == "exact" else []
         fewer = [{"perplexity": 10.0}, {"perplexity": 5.0}] if self.affinities is None else []
-        return [*near, *fewer]
+        some = [{"landmarks": m} for m in (100_000, 10_000) if m < self._landmark_count(plan.rows)]
+        return [*near, *fewer, *(some if self.affinities is None and not self._is_square() else [])]
 
     def _fit(self, X: Any) -> None:
         started = time.perf_counter()
         self._refuse_dimensions()
-        X = self._rows_to_fit(X)
+        X = everything = self._rows_to_fit(X)
+        self.landmarks_ = self._chosen_landmarks(X)
         seen = self.affinities.P if X is None else X
-        n, c = seen.shape[0], self.n_components
+        self._checked(self._draft(seen), seen)
+        if not isinstance(self.init, str):
+            given_map(self.init, seen.shape[0], self.n_components)  # a bad one is refused here, before any work
+        start = self._start(X)
+        if self.landmarks_ is not None:
+            X = self._compared(X[self.landmarks_])
+            start = start if isinstance(start, str) else np.asarray(start)[self.landmarks_]
+        n, c = seen.shape[0] if X is None else X.shape[0], self.n_components
         if self.affinities is None or isinstance(self.affinities, Weighting):
             self._weighting().check(n)
-        self._checked(self._draft(seen), seen)
         free = self._free(n)
-        if not isinstance(self.init, str):
-            given_map(self.init, n, c)  # a bad one is refused here, before any work
-        start = self._start(X)
         self.affinities_ = self._affinities(X)
         self._fitted = self._similarity(), _REPULSION[self.method]
         rng = generator_from(self.random_state)
@@ -281,11 +308,13 @@ class NeighborEmbedding(Estimator):
             *self._late_phases(self.max_iter, self.exaggeration, self.learning_rate),
         ]
         self._descend(self._loss(), phases, started)
+        if self.landmarks_ is not None:
+            self._place_the_others(everything, self.landmarks_, started)
 
     def _descend(
         self, loss: Loss, phases: list[descent.Phase], started: float, callbacks: Any = None, every: int | None = None
     ) -> None:
-        """Take the steps of the phases and set the fitted attributes, whatever ends the steps."""
+        """Take the steps of the phases, and set the fitted attributes however the steps end."""
         callbacks = self.callbacks if callbacks is None else callbacks
         callbacks = callbacks if isinstance(callbacks, list | tuple) else [callbacks]
         watch = descent.Watch(
@@ -307,6 +336,45 @@ class NeighborEmbedding(Estimator):
         self.n_iter_ = max(self._map.steps - 1, 0)
         self.report_ = self._report(loss, ended, time.perf_counter() - started)
         self._say_end(ended)
+
+    # --- landmarks -------------------------------------------------------------------------------------------
+
+    def _landmark_count(self, rows: int) -> int:
+        """How many rows the map is made of."""
+        if self.landmarks is None:
+            return rows
+        return min(int(self.landmarks), rows) if isinstance(self.landmarks, Integral) else len(self.landmarks)
+
+    def _chosen_landmarks(self, X: Any) -> np.ndarray | None:
+        """The row numbers of the landmarks, (m,), increasing; None if every row takes part in the descent."""
+        if self.landmarks is None:
+            return None
+        if self.affinities is not None and not isinstance(self.affinities, Weighting):
+            raise ValueError("landmarks need rows or distances to compare the other rows with, not affinities.")
+        if self.fixed is not None:
+            raise ValueError("fixed points and landmarks cannot be combined. Leave one of them out.")
+        if self._is_square() and sp.issparse(X):
+            raise TypeError("landmarks need the distances of all pairs. Give the dense matrix, or rows.")
+        if isinstance(self.landmarks, Integral):
+            return drawn_rows(X.shape[0], self._landmark_count(X.shape[0]), generator_from(self.random_state))
+        chosen = np.sort(checked_landmarks(self.landmarks, X.shape[0]))
+        if len(chosen) < 2:
+            raise ValueError(f"A map needs at least 2 landmarks, not {len(chosen)}.")
+        return chosen
+
+    def _compared(self, rows: Any) -> Any:
+        """Rows as the index of the landmarks reads them: of precomputed distances, those to the landmarks."""
+        return rows[:, self.landmarks_] if self._is_square() else rows
+
+    def _place_the_others(self, X: Any, landmarks: np.ndarray, started: float) -> None:
+        """Give every row that is not a landmark its place in the map of the landmarks."""
+        others = np.setdiff1d(np.arange(X.shape[0]), landmarks)
+        Y = np.empty((X.shape[0], self.n_components), self._map.Y.dtype)
+        Y[landmarks] = self._map.rows()
+        for run in counted("placing rows", slices(len(others), TOGETHER), -(-len(others) // TOGETHER)):
+            Y[others[run]] = self._placed(self._compared(X[others[run]]))
+        self.embedding_ = Y
+        self.report_ = replace(self.report_, seconds=time.perf_counter() - started)
 
     def _affinities(self, X: Any) -> Affinities:
         if isinstance(self.affinities, Affinities):
@@ -339,7 +407,7 @@ class NeighborEmbedding(Estimator):
         return weighting_of(self.affinities if isinstance(self.affinities, Weighting) else self.perplexity)
 
     def _metric(self) -> Any:
-        """The metric; the columns that a kernel names have their numbers."""
+        """The metric, with column names in a kernel replaced by column numbers."""
         names = getattr(self, "feature_names_in_", ())
         return self.metric.with_names(names) if isinstance(self.metric, Kernel) else self.metric
 
@@ -381,7 +449,7 @@ class NeighborEmbedding(Estimator):
         return Loss(self.affinities_.P, self.affinities_.entropy, similarity, repulsion, self.n_jobs)
 
     def _repulsion(self) -> Repulsion:
-        """The repulsion of the fit, whatever the parameters are now."""
+        """The repulsion that the fit used, even if the parameters have changed since."""
         similarity, method = self._fitted
         n, c = self._map.Y.shape
         return make_repulsion(similarity, c, method=method, n=n, n_jobs=self.n_jobs)
@@ -389,7 +457,7 @@ class NeighborEmbedding(Estimator):
     def _late_phases(
         self, until: int, exaggeration: float, rate: Any, momentum: float | None = None
     ) -> list[descent.Phase]:
-        """The steps after the early exaggeration. Only their numbers decide, so that a fit can be continued."""
+        """The phases after the early exaggeration. They depend only on step numbers, so that a fit can be continued."""
         settled = self._phase(until, exaggeration, rate, momentum=momentum)
         unfolded = self.early_exaggeration_iter + _UNFOLDING
         if momentum is not None or settled.momentum == _MOMENTUM or self._map.steps >= unfolded:
@@ -430,7 +498,7 @@ class NeighborEmbedding(Estimator):
         return X
 
     def _samples(self, X: Any, *, reset: bool) -> Any:
-        """X checked as the metric wants it, before any work."""
+        """X, checked for its metric before any work."""
         self._refuse_foreign(X)
         least = 2 if reset else 1
         if isinstance(self.metric, Kernel) and self.metric.accepts == "strings":
@@ -492,7 +560,7 @@ class NeighborEmbedding(Estimator):
 
         perplexity : of the new rows: a number, a list or a `Weighting`; None is that of the fit
         init : where they begin: the weighted "median" or "mean" of their neighbours, or an array (m, n_components)
-        n_iter, learning_rate, exaggeration : of the descent; no steps leave the rows where they begin
+        n_iter, learning_rate, exaggeration : of the descent; n_iter=0 leaves the rows where they begin
 
         A fitted row gets the position that it has. Cost: a search for neighbours, then n_iter steps of one gradient.
         """
@@ -507,19 +575,19 @@ class NeighborEmbedding(Estimator):
                 "Fit to rows, or to distances with metric='precomputed'."
             )
         X = self._samples(X, reset=False)
+        steps = {"steps": int(n_iter), "rate": float(learning_rate), "exaggeration": float(exaggeration)}
+        if not isinstance(init, str):
+            init = given_map(init, X.shape[0], self._map.Y.shape[1])
+        Y = np.empty((X.shape[0], self._map.Y.shape[1]), self._map.Y.dtype)
+        for run in counted("placing rows", slices(X.shape[0], TOGETHER), -(-X.shape[0] // TOGETHER)):
+            start = init if isinstance(init, str) else init[run]
+            Y[run] = self._placed(X[run], perplexity, init=start, **steps)
+        return Y
+
+    def _placed(self, X: Any, perplexity: Any = None, **settings: Any) -> np.ndarray:
+        """The positions of rows, (m, c), in the map of the fitted rows, or of their landmarks."""
         found, weights = self.affinities_.to_new(X, perplexity)
-        return place(
-            found,
-            weights,
-            self.embedding_,
-            self._fitted[0],
-            self._repulsion(),
-            self.n_jobs,
-            init=init,
-            steps=int(n_iter),
-            rate=float(learning_rate),
-            exaggeration=float(exaggeration),
-        )
+        return place(found, weights, self._map.rows(), self._fitted[0], self._repulsion(), self.n_jobs, **settings)
 
     # --- messages ----------------------------------------------------------------------------------------------
 
@@ -582,6 +650,12 @@ class NeighborEmbedding(Estimator):
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float32"]
         return tags
+
+
+def refuse_other_positions(parts: Any) -> None:
+    """For a model file. Without landmarks the map has a position for each fitted row."""
+    if getattr(parts, "landmarks_", None) is None and len(parts.embedding_) != len(parts._map.Y):
+        raise Mismatch("embedding_ has other rows than the map")
 
 
 def _refuse_not_positive(name: str, value: Any) -> None:

@@ -1,4 +1,4 @@
-"""Novelty: how far a row lies from the subspace that the others span, with a threshold that new rows keep to."""
+"""Novelty: how far a row lies from the subspace that the others span, and a threshold beyond which it is new."""
 
 from __future__ import annotations
 
@@ -29,31 +29,31 @@ from mercer.streams.local_driver import is_row_source
 from mercer.spectral.leave_one_out import LIMITS
 
 AUTO_CONTAMINATION = 0.05
-EXACT_ROWS = 2000  # up to which the default subspace is exact: a second or two
-RANK = 500  # of the factor that the default takes beyond; more landmarks changed no ranking of rows that was measured
+EXACT_ROWS = 2000  # up to this many rows the default subspace is exact, which takes a second or two
+RANK = 500  # of the default's factor for more rows; in measurements more landmarks changed no ranking of rows
 
 
 class NoveltyDetector(Planned, Saved, OutlierMixin, MetaEstimatorMixin, BaseEstimator):
     """Rows that lie far from the subspace of a PCA or a KernelPCA are new.
 
-        distance(x) = ‖φ̃(x)‖² − ‖z‖²,    new where distance(x) > threshold_
+        distance(x) = ‖φ̃(x)‖² − ‖z‖²,    new if distance(x) > threshold_
 
-    φ̃(x) is x, or its image under the kernel, less the mean of the training rows, and z its scores: for PCA the squared
-    distance from "face space", for a kernel Hoffmann's measure of novelty. The threshold is a quantile of the distances
-    that the training rows have when each is left out in turn, found without refits: the rows that were fitted are too
-    near to the subspace to set it.
+    φ̃(x) is x, or its image under the kernel, less the mean of the training rows, and z holds its scores. For PCA this
+    is the squared distance from "face space", for a kernel Hoffmann's measure of novelty. The threshold is a quantile
+    of the distances that the training rows have when each is left out in turn, computed without refits. Their plain
+    distances would be too small, because the subspace was fitted to them.
 
     Parameters
     ----------
     estimator : mercer.PCA, mercer.KernelPCA or None
-        The subspace; None is KernelPCA(0.5, kernel="laplacian", gamma="columns"), by a factor of rank 500 beyond 2000
-        rows. That kernel suits tables: columns count alike whatever their units, and single wild values do not drown
-        the others.
+        The subspace. None means KernelPCA(0.5, kernel="laplacian", gamma="columns"), with a factor of rank 500 beyond
+        2000 rows. That kernel suits tables: all columns count equally, whatever their units, and a single extreme value
+        does not dominate the others.
     verbose : bool, default False
         Say on standard error what is being done.
     contamination : float in (0, 0.5] or "auto"
-        The share of the training rows that are beyond the threshold when left out, and so about the share of false
-        alarms on new rows like them; "auto" is 0.05.
+        The share of training rows that are beyond the threshold when left out. This is also about the share of false
+        alarms among new rows like them. "auto" means 0.05.
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ class NoveltyDetector(Planned, Saved, OutlierMixin, MetaEstimatorMixin, BaseEsti
         self.offset_ = -self.threshold_
         if found <= rounding:
             warn(
-                "The components hold the training rows whole, so that no distance is left to tell new rows by. Keep "
+                "The components reproduce the training rows fully, so no distance is left to tell new rows by. Keep "
                 "fewer components.",
                 DegenerateDataWarning,
             )
@@ -201,7 +201,7 @@ def _default_subspace(n: int) -> KernelPCA:
 
 
 def _rounding(model: PCA | KernelPCA) -> float:
-    """A squared distance that rounding alone can make of rows on the subspace."""
+    """The largest squared distance that rounding alone can give to rows on the subspace."""
     variances = model.explained_variance_
     xp = namespace(variances)
     total = model.total_variance_ if isinstance(model, KernelPCA) else float(xp.sum(variances))

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from mercer.embedding.similarity import Gaussian, Similarity, Student
-from mercer.estimators.neighbor_embedding import MAP_FIELDS, NeighborEmbedding
+from mercer.estimators.neighbor_embedding import MAP_FIELDS, NeighborEmbedding, refuse_other_positions
 from mercer.models.fields import SavedEstimator
 
 
 class TSNE(NeighborEmbedding):
-    """t-SNE: a map in which points are near one another where their rows are neighbours.
+    """t-SNE: a map in which points are near one another if their rows are neighbours.
 
         KL(P ‖ Q) = Σ pᵢⱼ log(pᵢⱼ / qᵢⱼ) → min,   qᵢⱼ = w(‖yᵢ − yⱼ‖²) / Σ_{k≠l} w(‖yₖ − yₗ‖²),   w(d²) = 1/(1 + d²)
 
-    P holds Gaussian affinities of near neighbours, each row's width set by the perplexity. A drop-in for
-    scikit-learn's TSNE, with the repulsion of all pairs by interpolation on a grid, and `transform` for new rows.
+    P holds Gaussian affinities of near neighbours; the perplexity sets the width of each row. The class replaces
+    scikit-learn's TSNE. It interpolates the repulsion of all pairs on a grid, and has `transform` for new rows.
 
     Parameters
     ----------
@@ -21,7 +21,7 @@ class TSNE(NeighborEmbedding):
         Dimensions of the map; above three the repulsion is exact, O(n²).
     perplexity : float or list, default=30.0
         How many neighbours count; less than n. For a list, the affinities of its numbers are averaged: (30, 500) also
-        keeps how clusters lie to each other.
+        preserves how clusters lie relative to each other.
     early_exaggeration : float, default=12.0
         What P is multiplied by in the first `early_exaggeration_iter` steps, so that clusters find each other.
     learning_rate : float or "auto", default="auto"
@@ -50,7 +50,7 @@ class TSNE(NeighborEmbedding):
         The repulsion: "grid" is interpolated, O(n); "auto" and "barnes_hut" take it if it is faster than all pairs.
         "exact" sums over all pairs and looks at all n − 1 neighbours: O(n²) time and memory.
     angle : float, default=0.5
-        Accepted for compatibility with scikit-learn, and not used: the grid has a tested accuracy of its own.
+        Accepted for compatibility with scikit-learn but not used: the accuracy of the grid is fixed and tested.
     n_jobs : int, default=None
         Threads; None is all cores.
     dof : float, default=None
@@ -69,16 +69,22 @@ class TSNE(NeighborEmbedding):
         ends the descent and keeps the map.
     callback_every : int, default=50
     snapshots : int, default=None
-        Steps between two copies of the map, which are kept in `snapshots_`. None keeps none.
+        Steps between two copies of the map, for the slider of a page. None keeps none.
     early_exaggeration_iter : int, default=250
         The number of exaggerated steps.
     neighbors : {"auto", "exact", "approximate", "kd_tree", "ball_tree", "brute"}, default="auto"
         The search for neighbours. "auto" is exact up to n²d = 1e11, and approximate beyond; `report_` has the share of
         true neighbours that it found.
+    landmarks : int, array of row numbers, or None, default=None
+        Make the map of these rows only, and place every other row in it as `transform` would. A number of rows is
+        drawn at random, so that the map shows the densities of the data; `mercer.selection.landmark_rows` chooses in
+        other ways. For more rows than a descent can take.
 
     Attributes
     ----------
     embedding_ : array (n, n_components), float32
+    landmarks_ : array (m,) of row numbers, or None
+        With landmarks, everything below describes the map of the landmarks.
     kl_divergence_ : float
         KL(P ‖ Q) of `embedding_`, P without exaggeration, Q over all pairs, sums in float64.
     affinities_ : `mercer.embedding.Affinities`, with P, the widths and the recall of the search
@@ -91,7 +97,9 @@ class TSNE(NeighborEmbedding):
     Notes
     -----
     Cost of a step: about 1.4 k n terms of attraction, k = 3 · perplexity, and one pass over a grid. Memory: 12 bytes
-    per neighbour, twice that from 10,000 rows on, and 36 while P is computed. Ctrl-C keeps the map so far.
+    per neighbour, twice that from 10,000 rows on, and 36 while P is computed. Ctrl-C keeps the map so far. With m
+    landmarks, the descent costs what it would for m rows, and every other row a search among the landmarks and 100
+    steps of its own.
 
     References
     ----------
@@ -107,7 +115,7 @@ class TSNE(NeighborEmbedding):
     ((150, 2), (3, 2))
     """
 
-    _saved = SavedEstimator("TSNE", MAP_FIELDS)
+    _saved = SavedEstimator("TSNE", MAP_FIELDS, also=refuse_other_positions)
 
     _NAME = "t-SNE"
 
@@ -144,7 +152,7 @@ class SNE(NeighborEmbedding):
     (150, 2)
     """
 
-    _saved = SavedEstimator("SNE", MAP_FIELDS)
+    _saved = SavedEstimator("SNE", MAP_FIELDS, also=refuse_other_positions)
 
     def _similarity(self) -> Similarity:
         return Gaussian() if self.dof is None else Student(float(self.dof))

@@ -1,4 +1,4 @@
-"""Nearly all neighbours in very large data: tiles of the cells near a row only, with the recall measured.
+"""Nearly all neighbours in very large data, from tiles of the cells near a row, with a measured recall.
 
 k-means divides the rows into √n cells. A row is compared with the rows of the cells whose centres are nearest to it, by
 the same tiles as everywhere, so the distances of what is found are exact. The number of cells comes from some rows
@@ -24,7 +24,9 @@ from mercer.progress import phase
 from mercer.random_state import generator_from
 
 AIM = 0.98  # share of the true neighbours that the searched cells should hold
-_WIDE = 8  # the rows of a cell choose their cells among this many times as many: neighbours of one cell differ a little
+# The rows of one cell choose the cells to search among this many times as many, because their nearest cells differ a
+# little from row to row.
+_WIDE = 8
 _ROWS = 1024  # rows of one cell that are searched at once
 _COLUMNS = 4096  # rows of another cell that they are compared with at once
 

@@ -14,7 +14,7 @@ from mercer.graph.neighbor_index import NeighborIndex, Neighbors, closest_of_eac
 from mercer.progress import phase
 
 _ENTRIES = 2**21  # distances that a thread holds at once: 16 MB
-_PAIRS = 16  # pairs whose distances are taken from a table of all their rows, for a metric without a better way
+_PAIRS = 16  # pairs per table of distances between all their rows, for a metric that cannot compute single pairs
 
 
 class BlockIndex(NeighborIndex):

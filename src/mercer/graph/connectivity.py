@@ -55,7 +55,7 @@ def join_components(index: NeighborIndex, graph: Any, labels: np.ndarray) -> tup
 
 
 def _forest(labels: np.ndarray, i: np.ndarray, j: np.ndarray, distances: np.ndarray) -> list[Edge]:
-    """The edges by increasing length, without those that would close a cycle: found from both sides, or tied."""
+    """The edges by increasing length, less those that would close a cycle because both sides found them or they tie."""
     parent = np.arange(labels.max() + 1)
 
     def root(label: int) -> int:
@@ -102,7 +102,7 @@ class Connection:
 
 
 def connect(index: Any, graph: sp.csr_array, how: str, *, measurable: bool = True) -> Connection:
-    """A connected graph by the way asked for; `measurable` says whether rows of different parts have a distance."""
+    """A connected graph, made in the requested way. `measurable`: whether rows of different parts have a distance."""
     count, labels = connected(graph)
     everything = np.arange(graph.shape[0])
     if count == 1:

@@ -28,8 +28,8 @@ from mercer.linalg.inner import power_of_two
 from mercer.models.fields import THREADS, Mismatch, SavedRecord, one_of, sparse
 from mercer.progress import phase
 
-_UNEVEN = 30  # times the median distance: if the longest is longer, float32 would lose the shorter ones
-_FAR_APART = 64  # n/m above which sources are so far apart that one at a time is faster than sixteen together
+_UNEVEN = 30  # if the longest distance is more than this many times the median, float32 would lose the shorter ones
+_FAR_APART = 64  # above this n/m, sources are so far apart that one at a time is faster than sixteen together
 
 
 def compiled_paths() -> Any:
@@ -67,7 +67,7 @@ def checked(graph: Any, dtype: Any = np.float64) -> sp.csr_array:
 
 
 def _refuse_lengths(graph: Any) -> None:
-    """For a graph out of a model file."""
+    """Raise Mismatch if a graph from a model file is unusable."""
     if not graph.shape[0] or graph.data.min(initial=0.0) < 0:
         raise Mismatch("the graph has no vertices, or edges of negative length")
 
@@ -172,15 +172,15 @@ class Geodesics:
     def spread(self, count: int, first: int) -> np.ndarray:
         """(count,) vertices by the max–min rule: each is the farthest from those before it.
 
-        Every step updates the distance to the nearest chosen vertex, only where it falls. Together they cost about as
-        much as ln(count) sources.
+        Every step updates the distance to the nearest chosen vertex, and visits only vertices whose distance falls. All
+        steps together cost about as much as ln(count) sources.
         """
         nearest, free = np.full(self.n, np.inf, self.dtype), np.ones(self.n, bool)
         heap, place = np.empty(self.n, np.int32), np.empty(self.n, np.int32)
         chosen, zero = [int(self.place[first])], np.zeros(1, self.dtype)
         while True:
             compiled_paths().from_seeds(*self.edges, np.array(chosen[-1:], np.int32), zero, nearest, heap, place)
-            free[chosen[-1]] = False  # copies of it are at distance zero too, and are taken last
+            free[chosen[-1]] = False  # its copies are also at distance zero, so they are chosen last
             if len(chosen) == count:
                 return self.order[chosen]
             chosen.append(int(np.argmax(np.where(free, nearest, -1))))

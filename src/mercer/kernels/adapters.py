@@ -21,9 +21,9 @@ from mercer.models.fields import SavedRecord, instance_of
 class FunctionKernel(Kernel):
     """k(x, y) = function(x, y, **params).
 
-    takes : "matrices" when the function maps (m, d) and (n, d) to (m, n), "rows" when it maps two rows to a number,
-        "auto" to find out by calling it on a few rows. A function of matrices is called once per tile, a
-        function of rows once per pair: with (x, y) or (y, x), not both. Calls per pair are slow in Python.
+    takes : "matrices" if the function maps (m, d) and (n, d) to (m, n), "rows" if it maps two rows to a number, or
+        "auto" to find out by calling it on a few rows. A function of matrices is called once per tile. A function
+        of rows is called once per pair, with (x, y) or with (y, x) but not both, which is slow in Python.
 
     >>> FunctionKernel(lambda x, y: float(np.minimum(x, y).sum()))([[1.0, 2.0], [3.0, 1.0]]).tolist()
     [[3.0, 2.0], [2.0, 4.0]]
@@ -40,7 +40,10 @@ class FunctionKernel(Kernel):
         return FunctionKernel(self.function, takes, self.params)
 
     def _find_out(self, X: Any) -> str:
-        """Try two small matrices whose shapes fit no accident: a (m, n) answer means that matrices are taken."""
+        """Call the function on two small matrices: if it answers with an (m, n) array, it takes matrices.
+
+        m, n and d all differ, so that a function of rows cannot return this shape by accident.
+        """
         d, n = X.shape[1], X.shape[0]
         first, second = [m for m in range(2, 7) if m != d][:2]
         try:
@@ -83,12 +86,12 @@ class FunctionKernel(Kernel):
                 pass
         kind = f"an array of shape {tuple(value.shape)}" if hasattr(value, "shape") else type(value).__name__
         raise TypeError(
-            f"The kernel function returned {kind} for two rows, where a number is needed. A function of two matrices, "
-            "(m, d) and (n, d), must return a matrix (m, n)."
+            f"The kernel function returned {kind} for two rows, but must return a number. A function that takes two "
+            "matrices, (m, d) and (n, d), must return a matrix (m, n)."
         )
 
     def _pairs(self, A: Points) -> np.ndarray:
-        """k of all pairs of rows, each asked for once."""
+        """The symmetric matrix of k over all pairs of rows, with one call per pair."""
         rows = _row_list(A.rows)
         K = np.empty((len(rows), len(rows)))
         for i, a in enumerate(rows):
@@ -104,12 +107,15 @@ class FunctionKernel(Kernel):
             )
         if sp.issparse(A.rows):
             return np.array(K)
-        return namespace(K).astype(K, A.rows.dtype, copy=True)  # the caller may write to it, and the function keep it
+        # A copy, because the caller may write to the tile while the function may still hold its own array.
+        return namespace(K).astype(K, A.rows.dtype, copy=True)
 
     def diagonal(self, A: Points) -> Any:
         if self.takes == "rows":
             return _like([self._number(a, a) for a in _row_list(A.rows)], A.rows)
-        step = 64  # blocks on the diagonal: 64 times the work of the diagonal alone, and no n × n matrix
+        # A function of matrices cannot compute a diagonal alone. Blocks of 64 rows along it cost 64 n entries, not n²,
+        # and are large enough that few calls are needed.
+        step = 64
         xp = namespace(A.rows)
         blocks = [self.tile(A[i : min(i + step, len(A))]) for i in range(0, len(A), step)]
         return xp.concat([xp.linalg.diagonal(K) for K in blocks])
@@ -133,7 +139,7 @@ def _like(values: Any, rows: Any) -> Any:
 
 @dataclass(repr=False)
 class GaussianProcessKernel(Kernel):
-    """A kernel of sklearn.gaussian_process.kernels, called as it is: on NumPy data, a tile at a time."""
+    """A kernel of sklearn.gaussian_process.kernels, called unchanged on NumPy data, one tile at a time."""
 
     _saved = SavedRecord("kernel.GaussianProcessKernel", {"kernel": instance_of("gp")})
 
@@ -142,7 +148,8 @@ class GaussianProcessKernel(Kernel):
     def points(self, X: Any, dtype: Any = None, like: Points | None = None) -> Points:
         if is_foreign(X) or sp.issparse(X):
             raise TypeError(
-                f"{self.kernel} takes dense NumPy data only. Mercer's own kernels take every kind of array."
+                f"{self.kernel} takes dense NumPy data only. Convert the data, or use one of Mercer's own kernels, "
+                "which take every kind of array."
             )
         return Points(np.asarray(X, dtype))
 
@@ -158,12 +165,13 @@ class GaussianProcessKernel(Kernel):
 
 
 def is_gaussian_process_kernel(kernel: Any) -> bool:
-    module = sys.modules.get("sklearn.gaussian_process.kernels")  # loaded if anyone has made such a kernel
+    # Whoever made such a kernel has loaded this module. If it is not loaded, there is no need to import it.
+    module = sys.modules.get("sklearn.gaussian_process.kernels")
     return module is not None and isinstance(kernel, module.Kernel)
 
 
 def from_gaussian_process(kernel: Any) -> Kernel:
-    """Mercer's own kernel with the same formula, if it has one (faster, on every backend); otherwise an adapter."""
+    """Mercer's own kernel with the same formula if there is one (faster, on every backend); otherwise an adapter."""
     gp = sys.modules["sklearn.gaussian_process.kernels"]
     if type(kernel) is gp.Sum:
         return from_gaussian_process(kernel.k1) + from_gaussian_process(kernel.k2)

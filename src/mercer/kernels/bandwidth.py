@@ -10,11 +10,14 @@ import scipy.sparse as sp
 
 from mercer.backends import is_foreign, namespace, to_numpy
 
-_SAMPLE = 1000  # rows whose pairs the median is taken over: half a million distances pin it to about 0.2 %
+_SAMPLE = 1000  # rows whose pairs give the median: half a million distances determine it to about 0.2 %
 
 
 def sample_rows(X: Any, size: int = _SAMPLE) -> Any:
-    """At most `size` rows of X in float64, evenly spread over X, the same on every call: NumPy's, or CSR as X is."""
+    """At most `size` rows, evenly spread over X, in float64: a CSR array if X is sparse, otherwise a NumPy array.
+
+    Every call selects the same rows, so that widths do not depend on a seed.
+    """
     index = np.linspace(0, X.shape[0] - 1, min(size, X.shape[0])).astype(np.int64)
     if is_foreign(X):
         xp = namespace(X)
@@ -24,7 +27,7 @@ def sample_rows(X: Any, size: int = _SAMPLE) -> Any:
 
 
 def variance(X: Any) -> float:
-    """The variance of all entries of X, as the "scale" rule wants it."""
+    """The variance of all entries of X, which the "scale" rule uses."""
     if sp.issparse(X):
         mean = X.mean()
         return float(X.multiply(X).mean() - mean**2)
@@ -32,10 +35,10 @@ def variance(X: Any) -> float:
 
 
 def resolve_gamma(gamma: Any, X: Any, distance: Callable[[Any], np.ndarray], default: float) -> float:
-    """The number that `gamma` means for the rows of X.
+    """The number that `gamma` stands for on the rows of X.
 
-    None is `default`, as scikit-learn has it; "scale" is 1 / (d · Var X), as in its support vector machines;
-    "median" is 1 / the median of `distance` over pairs of different rows, so that k = 1/e at the typical distance.
+    None means `default`, as in scikit-learn. "scale" means 1 / (d · Var X), as in its support vector machines.
+    "median" means 1 / the median of `distance` over pairs of different rows, so that k = 1/e at the typical distance.
     """
     if gamma is None:
         return default
@@ -46,12 +49,12 @@ def resolve_gamma(gamma: Any, X: Any, distance: Callable[[Any], np.ndarray], def
         if gamma == "median":
             return 1.0 / median_distance(X, distance)
         if gamma == "columns":
-            raise ValueError("gamma='columns' gives a width per column, which only RBF and Laplacian take.")
+            raise ValueError("gamma='columns' gives one width per column, which only RBF and Laplacian accept.")
         raise ValueError(f"gamma={gamma!r} is not known; give a number, 'scale', 'median' or None.")
     if np.ndim(gamma):
         raise ValueError(
-            f"gamma={gamma!r} has a number per column, which only RBF and Laplacian take. Multiply the columns, "
-            "as kernel.weighted(weights) does."
+            f"gamma={gamma!r} has one number per column, which only RBF and Laplacian accept. Use "
+            "kernel.weighted(weights), which multiplies the columns."
         )
     if not 0 <= gamma < float("inf"):
         raise ValueError(f"gamma={gamma!r} must be a finite number ≥ 0, 'scale', 'median' or None.")
@@ -59,7 +62,7 @@ def resolve_gamma(gamma: Any, X: Any, distance: Callable[[Any], np.ndarray], def
 
 
 def column_widths(name: str, values: Any, d: int) -> np.ndarray | None:
-    """Widths that are given per column, (d,); None if `values` is a single number or a rule."""
+    """The widths as an array (d,) if `values` has one per column; None if it is a single number or a rule."""
     if isinstance(values, str) or not np.ndim(values):
         return None
     widths = np.asarray(values)
@@ -71,29 +74,33 @@ def column_widths(name: str, values: Any, d: int) -> np.ndarray | None:
 
 
 def columns_rule(X: Any, distance: Callable[[Any], np.ndarray], power: int) -> np.ndarray:
-    """gamma="columns": the width of each column, (d,), so that columns count alike whatever their units.
+    """The width of each column, (d,), for gamma="columns": all columns count equally, whatever their units.
 
-    γⱼ ∝ 1/sⱼᵖ with s the standard deviations of up to 1000 rows and p the power of the distance that the kernel reads,
-    such that k = 1/e at the median distance. A column that is constant there takes the median of the others'.
+    γⱼ ∝ 1/sⱼᵖ, where sⱼ is the standard deviation of column j over up to 1000 rows and p the power of the distance that
+    the kernel reads. The factor is chosen such that k = 1/e at the median distance. A column that is constant in those
+    rows gets the median deviation of the others.
     """
     rows = sample_rows(X)
     unit = _column_maxima(rows)
-    rows = _times_columns(rows, 1 / unit)  # squares of any numbers are then finite
+    rows = _times_columns(rows, 1 / unit)  # entries are now at most 1, so their squares cannot overflow
     deviations = _column_deviations(rows)
     scale = deviations * unit
-    varies = deviations > 1e-12  # a constant column has rounding for a deviation
+    # Entries are at most 1, so rounding alone gives a constant column a deviation of about 1e-16.
+    varies = deviations > 1e-12
     typical = float(np.median(scale[varies])) if varies.any() else 1.0
     scale = np.where(varies, scale, typical)
     median = median_distance(_times_columns(rows, unit / scale), distance)
     with np.errstate(over="ignore"):
         widths = (1 / scale) ** power / median
     if not np.isfinite(widths).all():
-        raise ValueError("The columns vary too little for gamma='columns': their widths overflow. Multiply the data.")
+        raise ValueError(
+            "The columns vary too little for gamma='columns': their widths overflow. Multiply the data by a constant."
+        )
     return widths
 
 
 def _column_maxima(rows: Any) -> np.ndarray:
-    """max |x| of each column, (d,), and 1 for columns of zeros."""
+    """max |x| of each column, (d,); 1 for a column of zeros, because rows are divided by it."""
     largest = abs(rows).max(axis=0).toarray().reshape(-1) if sp.issparse(rows) else np.abs(rows).max(axis=0, initial=0)
     return np.where(largest > 0, largest, 1.0)
 
@@ -106,7 +113,7 @@ def _times_columns(rows: Any, factors: np.ndarray) -> Any:
 
 
 def _column_deviations(rows: Any) -> np.ndarray:
-    """The standard deviation of each column, (d,). For CSR rows the zeros are counted, not visited."""
+    """The standard deviation of each column, (d,). The zeros of CSR rows are counted without being visited."""
     if not sp.issparse(rows):
         return rows.std(axis=0)
     n, d = rows.shape
@@ -117,12 +124,12 @@ def _column_deviations(rows: Any) -> np.ndarray:
 
 
 def median_distance(X: Any, distance: Callable[[Any], np.ndarray]) -> float:
-    """The median of `distance` over sampled pairs; among rows that mostly coincide, over those that differ.
+    """The median of `distance` over sampled pairs. If most rows coincide, only pairs that differ count.
 
-    ValueError if it overflows: a kernel of width infinity would make all rows alike, or a matrix of NaN.
+    Raises ValueError if the median overflows: an infinite width would make all rows alike, or give a matrix of NaN.
     """
     rows = sample_rows(X)
-    with np.errstate(over="ignore", invalid="ignore"):  # judged once, below
+    with np.errstate(over="ignore", invalid="ignore"):  # the median is checked below
         D = np.asarray(distance(rows))[np.triu_indices(rows.shape[0], k=1)]
         median = float(np.median(D)) if D.size else 0.0
     if not np.isfinite(median):

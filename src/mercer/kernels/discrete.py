@@ -16,7 +16,7 @@ from mercer.models.fields import SavedRecord, whole
 
 @dataclass(repr=False)
 class Spectrum(Kernel):
-    """k(x, y) = Σ over words w of `length` letters: count of w in x · count of w in y, for strings.
+    """k(x, y) = Σ (count of w in x) · (count of w in y) over all words w of `length` letters, for strings.
 
     >>> Spectrum(length=2)(["abab", "ba"]).tolist()  # ab twice and ba once; ba once
     [[5.0, 1.0], [1.0, 1.0]]
@@ -42,16 +42,17 @@ class Spectrum(Kernel):
         return np.asarray((A.rows @ (A if B is None else B).rows.T).toarray())
 
     def diagonal(self, A: Points) -> np.ndarray:
-        return A.norms  # words that the fit never saw count here too, so this is not read off the rows
+        # Rows count only words of the fit. k(x, x) includes words that the fit never saw, so `points` computes it.
+        return A.norms
 
 
 def as_strings(X: Any) -> list[str]:
-    """The samples as a list of strings: a sequence, a column of a frame or an (n, 1) array of them."""
+    """The samples as a list of strings. X is a sequence of strings, one column of a frame, or an (n, 1) array."""
     values = np.asarray(X, dtype=object)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1 or not all(isinstance(v, str) for v in values):
-        raise TypeError("Spectrum needs one string per sample: a list of strings, or a single column of them.")
+        raise TypeError("Spectrum needs one string per sample: give a list of strings, or a single column of strings.")
     return list(values)
 
 
@@ -68,7 +69,7 @@ def _count_matrix(counts: list[Counter[str]], vocabulary: dict[str, int], dtype:
 
 @dataclass(repr=False)
 class Precomputed(Kernel):
-    """k is given: fit takes the n × n matrix of the samples, transform the m × n matrix against them."""
+    """k as a matrix that the user computed: n × n for fit, m × n (new against fitted samples) for transform."""
 
     _saved = SavedRecord("kernel.Precomputed")
 
@@ -84,7 +85,7 @@ class Precomputed(Kernel):
     def tile(self, A: Points, B: Points | None = None, out: Any = None) -> Any:
         index = (A if B is None else B).norms
         start, stop = int(index[0]), int(index[-1]) + 1
-        if bool(namespace(index).all(index[1:] - index[:-1] == 1)):  # a run of columns is a view
+        if bool(namespace(index).all(index[1:] - index[:-1] == 1)):  # consecutive columns can be a view, not a copy
             return A.rows[:, start:stop]
         return namespace(A.rows).take(A.rows, index, axis=1)
 
@@ -96,10 +97,11 @@ class Precomputed(Kernel):
 
 
 def symmetric_part(K: Any) -> tuple[Any, float]:
-    """(K + Kᵀ)/2, and the largest entry of H(K − Kᵀ)H/2 relative to K's: how much the symmetric part leaves out.
+    """(K + Kᵀ)/2, and how much it leaves out: the largest entry of H(K − Kᵀ)H/2 relative to that of K.
 
-    Centring removes everything of the form a1ᵀ + 1bᵀ, so a matrix that differs from its transpose only by that is as
-    good as a symmetric one. Works on runs of rows; a symmetric K is returned as it is, not copied.
+    Centring removes everything of the form a1ᵀ + 1bᵀ, so a matrix that differs from its transpose only by such terms is
+    as good as a symmetric one. A symmetric K is returned itself, without a copy. Otherwise temporary arrays hold 256
+    rows at a time.
     """
     xp, n = namespace(K), K.shape[0]
     runs = [slice(i, min(i + 256, n)) for i in range(0, n, 256)]

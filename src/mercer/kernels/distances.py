@@ -22,7 +22,7 @@ class _WithGamma(VectorKernel):
     gamma: Any
 
     def _column_widths(self, X: Any, power: int) -> np.ndarray | None:
-        """The gamma of each column, (d,); None if there is one for all."""
+        """The gamma of each column, (d,); None if all columns share one."""
         if isinstance(self.gamma, str) and self.gamma == "columns":
             return columns_rule(X, self.pairwise, power)
         return column_widths("gamma", self.gamma, X.shape[1])
@@ -32,8 +32,8 @@ class _WithGamma(VectorKernel):
 class RBF(_WithGamma):
     """k(x, y) = exp(−γ‖x − y‖²), the Gaussian; gamma is a number, "scale", "median", "columns" or None (1/d).
 
-    A gamma per column gives exp(−Σ γⱼ (xⱼ − yⱼ)²), with columns of large γⱼ mattering most. "columns" is such a gamma:
-    each column over its standard deviation, for tables whose columns have different units.
+    One gamma per column gives exp(−Σ γⱼ (xⱼ − yⱼ)²); columns with a large γⱼ matter most. gamma="columns" divides each
+    column by its standard deviation, for tables whose columns have different units.
 
     >>> RBF(gamma=0.5)
     RBF(gamma=0.5)
@@ -67,13 +67,13 @@ class RBF(_WithGamma):
         return (self.gamma,)
 
     def frequencies(self, rng: np.random.Generator, count: int) -> np.ndarray:
-        """Lengths ‖ω‖ / ‖z‖, z standard normal, of frequencies drawn from the kernel's spectral density."""
+        """Ratios ‖ω‖ / ‖z‖ of frequencies ω drawn from the kernel's spectral density to standard normal z."""
         return np.full(count, math.sqrt(2 * self.gamma))
 
 
 @dataclass(repr=False)
 class Laplacian(_WithGamma):
-    """k(x, y) = exp(−γ‖x − y‖₁), as scikit-learn has it; gamma=None is 1/d, and may be one per column, as in RBF."""
+    """k(x, y) = exp(−γ‖x − y‖₁), as in scikit-learn; gamma=None is 1/d, and one gamma per column works as in RBF."""
 
     _saved = SavedRecord("kernel.Laplacian", {"gamma": WIDTH})
 
@@ -120,7 +120,8 @@ class _WithLength(VectorKernel):
 class Matern(_WithLength):
     """k(x, y) = 2^(1−ν)/Γ(ν) · s^ν K_ν(s), s = √(2ν) ‖x − y‖ / length_scale.
 
-    ν = 1/2 is exp(−‖x − y‖/ℓ), ν → ∞ the Gaussian exp(−‖x − y‖²/2ℓ²); 1/2, 3/2, 5/2 and ∞ run on every backend.
+    ν = 1/2 gives exp(−‖x − y‖/ℓ) and ν → ∞ the Gaussian exp(−‖x − y‖²/2ℓ²). The values 1/2, 3/2, 5/2 and ∞ run on
+    every backend; others need NumPy data.
     """
 
     _saved = SavedRecord("kernel.Matern", {"nu": number, "length_scale": WIDTH})
@@ -138,21 +139,22 @@ class Matern(_WithLength):
         return _matern(self._scaled(d, xp), self.nu, xp)
 
     def _scaled(self, d: Any, xp: Any) -> Any:
-        return xp.clip((math.sqrt(2 * self.nu) / self.length_scale) * d, 0.0, 1e4)  # k is 0 there, s² still a number
+        # At s = 1e4 the kernel has underflowed to zero, while s² is still finite in every precision.
+        return xp.clip((math.sqrt(2 * self.nu) / self.length_scale) * d, 0.0, 1e4)
 
     @property
     def smooth(self) -> bool:
-        return self.nu > 1  # below, (dk/dt)/t is infinite at t = 0
+        return self.nu > 1  # for smaller ν, (dk/dt)/t is infinite at t = 0
 
     def slope(self, d: Any, xp: Any) -> Any:
-        """From d/ds s^ν K_ν = −s^ν K_(ν−1): the slope is the kernel of ν − 1, but for a factor."""
+        """The kernel of ν − 1 times a factor, because d/ds s^ν K_ν = −s^ν K_(ν−1)."""
         if self.nu == float("inf"):
             return -self.profile(d, xp) / self.length_scale**2
         rougher = _matern(self._scaled(d, xp), self.nu - 1, xp)
         return -(self.nu / (self.nu - 1)) / self.length_scale**2 * rougher
 
     def frequencies(self, rng: np.random.Generator, count: int) -> np.ndarray:
-        """Lengths of Student-t frequencies with 2ν degrees of freedom, relative to normal ones."""
+        """As `RBF.frequencies`; the frequencies follow Student's t distribution with 2ν degrees of freedom."""
         if self.nu == float("inf"):
             return np.full(count, 1 / self.length_scale)
         return np.sqrt(2 * self.nu / rng.chisquare(2 * self.nu, count)) / self.length_scale
@@ -167,28 +169,33 @@ def _matern(s: Any, nu: float, xp: Any) -> Any:
     if nu == 2.5:
         return (1 + s + s**2 / 3) * xp.exp(-s)
     if is_foreign(s):
-        raise TypeError(f"Matern(nu={nu}) needs Bessel functions, which only NumPy data has; use 0.5, 1.5, 2.5.")
+        raise TypeError(
+            f"Matern(nu={nu}) needs Bessel functions, which exist for NumPy data only. Use nu=0.5, 1.5, 2.5 or inf."
+        )
     return _general_matern(s, nu)
 
 
 def _general_matern(s: np.ndarray, nu: float) -> np.ndarray:
-    """In logarithms: s^ν overflows where K_ν underflows, and their product is the kernel."""
+    """`_matern` for any ν ≤ 100, computed in logarithms because s^ν may overflow while K_ν underflows."""
     from scipy.special import gammaln, kve
 
     x = np.maximum(s.astype(np.float64), 1e-290)  # K_ν is infinite at 0, where the kernel is 1
     if nu > 100:
-        raise ValueError(f"nu={nu!r}: above 100 the Bessel functions overflow; nu=inf, the Gaussian, is next to it.")
+        raise ValueError(
+            f"nu={nu!r} is too large: above 100 the Bessel functions overflow. Use nu=inf, the Gaussian, instead."
+        )
     with np.errstate(over="ignore", divide="ignore"):
         bessel = kve(nu, x)
         logs = (1 - nu) * math.log(2) - gammaln(nu) + nu * np.log(x) + np.log(bessel) - x
-    near = 1.0 - x**2 / (4 * (nu - 1)) if nu > 1 else 1.0  # K_ν overflows next to 0 only, and there this is exact
+    # K_ν overflows only next to 0, where the first terms of the series are exact in float64.
+    near = 1.0 - x**2 / (4 * (nu - 1)) if nu > 1 else 1.0
     K = np.where(np.isfinite(bessel) & (s > 0), np.exp(np.minimum(logs, 0.0)), near)
     return K.astype(s.dtype)
 
 
 @dataclass(repr=False)
 class RationalQuadratic(_WithLength):
-    """k(x, y) = (1 + ‖x − y‖² / (2 α ℓ²))^(−α): Gaussians of all widths at once."""
+    """k(x, y) = (1 + ‖x − y‖² / (2 α ℓ²))^(−α), a mixture of Gaussians of all widths."""
 
     _saved = SavedRecord("kernel.RationalQuadratic", {"length_scale": WIDTH, "alpha": finite})
 
@@ -207,5 +214,5 @@ class RationalQuadratic(_WithLength):
         return inside ** (-float(self.alpha) - 1) / (-2 * float(self.length_scale) ** 2)
 
     def frequencies(self, rng: np.random.Generator, count: int) -> np.ndarray:
-        """Lengths of a Gamma mixture of normal frequencies."""
+        """As `RBF.frequencies`; the frequencies are normal with a variance drawn from a Gamma distribution."""
         return np.sqrt(rng.gamma(self.alpha, 1 / self.alpha, count)) / self.length_scale

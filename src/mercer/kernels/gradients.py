@@ -2,13 +2,13 @@
 
     gradient_sum(kernel, A, B, coefs, d)[a, j] = Σ_b coefs[b, j] ∂k(x_a, x_b)/∂x_a
 
-For a kernel of vectors ∂k/∂x = P y + Q x, P and Q numbers that depend on the pair, so the sum is two products of
-matrices per column of `coefs`: nothing of size m × n × d is ever formed. Composites pass on to their parts; if a rule
-multiplies by the value of another kernel, that value is a matrix of `weights`, one per pair.
+For a kernel of vectors ∂k/∂x = P y + Q x, where P and Q are numbers that depend on the pair. So the sum takes two
+matrix products per column of `coefs`, and nothing of size m × n × d is ever formed. A composite asks its parts. If its
+rule multiplies by the value of another kernel, it passes those values on as `weights`, one per pair.
 
 Kernels with a kink (Laplacian, Intersection, Hamming, Chi2 at empty bins, Matern up to ν = 1, ArcCosine of order 0)
-and kernels without a formula in x (functions, strings, a precomputed matrix) have no gradient here. A composite of your
-own gets one by `gradient_sum.register` and `diagonal_gradient.register`.
+and kernels without a formula in x (functions, strings, a precomputed matrix) have no gradient here. To give your own
+composite a gradient, use `gradient_sum.register` and `diagonal_gradient.register`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ WITH_GRADIENT = (
 
 
 def has_gradient(kernel: Kernel) -> bool:
-    """Whether `gradient_sum` knows this kernel.
+    """Whether `gradient_sum` can differentiate this kernel.
 
     >>> from mercer.kernels import RBF, Laplacian
     >>> has_gradient(2.0 * RBF(gamma=0.5)), has_gradient(RBF(gamma=0.5) + Laplacian())
@@ -74,8 +74,8 @@ def gradient_sum(kernel: Kernel, A: Points, B: Points, coefs: Any, d: int, weigh
     """Σ_b weights[a, b] coefs[b, j] ∂k(x_a, x_b)/∂x_a, (m, k, d), for points of a bound kernel.
 
     coefs : (n, k)
-    d : columns of the data
-    weights : (m, n), ones where None
+    d : number of columns of the data
+    weights : (m, n); None means ones
 
     Cost: m n entries of the kernel, and m n (2 d + 1) k flops.
     """
@@ -179,13 +179,13 @@ def _(kernel: Normalized, A: Points, B: Points, coefs: Any, d: int, weights: Any
 
 @singledispatch
 def diagonal_gradient(kernel: Kernel, A: Points, d: int) -> Any:
-    """∂k(x, x)/∂x of each row, (m, d), which normalised kernels need as well."""
+    """∂k(x, x)/∂x of each row, (m, d); normalised kernels need it."""
     raise TypeError(f"{kernel!r} has no gradient. Kernels with a gradient are {WITH_GRADIENT}.")
 
 
 @diagonal_gradient.register
 def _(kernel: VectorKernel, A: Points, d: int) -> Any:
-    """k is symmetric, so this is twice its gradient in x at y = x."""
+    """Twice the gradient of k in x at y = x, because k is symmetric."""
     rows, xp = _dense(A.rows), namespace(A.rows)
     if kernel.reads == "dot":
         return 2 * kernel.slope(A.norms, xp)[:, None] * rows
@@ -252,7 +252,7 @@ def _column_numbers(kernel: OnColumns, d: int) -> np.ndarray:
 
 
 def _spread(inner: Any, columns: np.ndarray, d: int) -> Any:
-    """The last axis of `inner`, put back into d columns; a column named twice counts twice."""
+    """`inner` with its last axis put back into d columns; contributions to a column that is named twice add up."""
     xp = namespace(inner)
     out = xp.zeros((*inner.shape[:-1], d), dtype=inner.dtype, **placement(inner))
     for place, column in enumerate(columns.tolist()):

@@ -1,4 +1,4 @@
-"""Kernels of histograms and of categories: sums over coordinates that no product gives."""
+"""Kernels of histograms and of categories: sums over coordinates that cannot be written as matrix products."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Chi2(VectorKernel):
 
 @dataclass(repr=False)
 class AdditiveChi2(VectorKernel):
-    """k(x, y) = −Σ (xⱼ − yⱼ)² / (xⱼ + yⱼ), for histograms: conditionally positive, and a kernel once centred."""
+    """k(x, y) = −Σ (xⱼ − yⱼ)² / (xⱼ + yⱼ), for histograms; its matrix is positive semidefinite once centred."""
 
     _saved = SavedRecord("kernel.AdditiveChi2")
 

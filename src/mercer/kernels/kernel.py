@@ -1,13 +1,13 @@
 """Kernel: a value object that fills tiles of its Gram matrix, and the algebra that makes new kernels of old ones.
 
-A kernel goes through three steps, so that what depends on the data is done once and a tile does only arithmetic:
+A kernel goes through three steps. The first two do once what depends on the data, so that a tile is only arithmetic:
 
     bind(X)            parameters such as gamma="median" become numbers
-    points(X, …)       rows are made ready: shifted, normed, counted
-    tile(A, B)         the matrix of k(a, b) for two runs of ready rows
+    points(X, …)       rows are prepared: shifted, their norms computed, their words counted
+    tile(A, B)         the matrix of k(a, b) for two slices of prepared rows
 
-A new vector kernel is one class with `reads` and `profile` (see `VectorKernel`); it then works streamed, low-rank and
-on the GPU like every other.
+A new vector kernel is one class with `reads` and `profile` (see `VectorKernel`). It then works streamed, low-rank and
+on the GPU like every other kernel.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from mercer.numeric_input import refuse_not_numeric, sorted_columns
 
 @dataclass(frozen=True)
 class Points:
-    """n samples as one kernel reads them; slicing and taking keep everything that belongs to the rows together."""
+    """n samples prepared for one kernel. Slices and selections carry everything that belongs to their rows."""
 
-    rows: Any  # (n, d), dense or CSR
-    norms: Any = None  # (n,), one number per row that the kernel wants beside it
-    parts: tuple[Points, ...] = ()  # the points of the kernels that a composite is made of
+    rows: Any  # (n, d), dense or CSR; None for a composite, whose parts hold the rows
+    norms: Any = None  # (n,), one number per row that the kernel needs, such as ‖x‖²
+    parts: tuple[Points, ...] = ()  # the points of a composite's inner kernels
     context: Any = None  # what later points must share with these: a shift, a vocabulary
-    cut_from: int = 0  # the number of points that these were selected from; 0 if they are all
+    cut_from: int = 0  # the number of points that these were selected from; 0 if nothing was cut away
 
     def __len__(self) -> int:
         return len(self.parts[0]) if self.rows is None else self.rows.shape[0]
@@ -55,11 +55,11 @@ class Points:
 
     @property
     def all_told(self) -> int:
-        """How many points there are, counting those that were cut away: the size of the whole job."""
+        """The number of points before any were cut away: the size of the whole job."""
         return self.cut_from or len(self)
 
     def is_finite(self) -> bool:
-        """Whether no row or norm has overflowed."""
+        """Whether all rows and norms are finite, that is, nothing has overflowed."""
         if not all(part.is_finite() for part in self.parts):
             return False
         held = [self.rows.data if sp.issparse(self.rows) else self.rows, self.norms]
@@ -82,15 +82,16 @@ class Kernel(ABC):
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
-        cls.__hash__ = Kernel.__hash__  # type: ignore[method-assign]  # else @dataclass, which adds __eq__, removes it
+        # @dataclass adds __eq__ and then removes an inherited __hash__, but keeps one that the class itself has.
+        cls.__hash__ = Kernel.__hash__  # type: ignore[method-assign]
 
     def __hash__(self) -> int:
-        """By type and parameters. A kernel in a set or a dict must keep its parameters, like any key."""
+        """A hash of type and parameters. Do not change the parameters of a kernel that is in a set or a dict."""
         return hash((type(self), tuple(_frozen(getattr(self, f.name)) for f in fields(self))))  # type: ignore[arg-type]
 
     @property
     def quick(self) -> bool:
-        """Whether a tile takes little more than one product of matrices."""
+        """Whether a tile costs little more than one matrix product."""
         return False
 
     # --- what a kernel defines -------------------------------------------------------------------------
@@ -104,20 +105,20 @@ class Kernel(ABC):
         return self
 
     def with_names(self, names: Sequence[Any]) -> Kernel:
-        """This kernel with names of columns, as `on(["age"])` has them, turned into their numbers."""
+        """This kernel with column names, as in `on(["age"])`, replaced by column numbers."""
         return self
 
     def rounding(self, points: Points) -> float:
-        """How far rounding may move an entry of a tile from k(x, y), beyond a few units in the last place."""
+        """A bound on the rounding error of a tile's entries, beyond a few units in the last place."""
         return 0.0
 
     @abstractmethod
     def points(self, X: Any, dtype: Any = None, like: Points | None = None) -> Points:
-        """The rows of X, prepared for tiles in `dtype`; `like` are the points that they will be compared with."""
+        """The rows of X, prepared for tiles in `dtype`. `like` holds the points that they will be compared with."""
 
     @abstractmethod
     def tile(self, A: Points, B: Points | None = None, out: Any = None) -> Any:
-        """The matrix k(a, b), (m, n); without B the symmetric k(a, a'). `out` may be written to and returned."""
+        """The matrix k(a, b), (m, n); without B the symmetric matrix k(a, a'). May write to `out` and return it."""
 
     @abstractmethod
     def diagonal(self, A: Points) -> Any:
@@ -149,7 +150,7 @@ class Kernel(ABC):
         return params
 
     def set_params(self, **params: Any) -> Kernel:
-        """Set parameters by name, inner ones as `left__gamma`; an unknown name is a ValueError."""
+        """Set parameters by name, inner ones as `left__gamma`. An unknown name raises ValueError."""
         known = [field.name for field in fields(self)]  # type: ignore[arg-type]
         for name, value in params.items():
             head, _, rest = name.partition("__")
@@ -184,11 +185,11 @@ class Kernel(ABC):
         return Power(self, exponent)
 
     def on(self, columns: Any) -> Kernel:
-        """This kernel on some columns only: k(x[columns], y[columns]). Columns of a data frame may be named."""
+        """This kernel on some columns only: k(x[columns], y[columns]). Give numbers, or names for a data frame."""
         return OnColumns(self, columns)
 
     def weighted(self, weights: Any) -> Kernel:
-        """This kernel of rows whose columns are multiplied by weights: k(w∘x, w∘y)."""
+        """This kernel after each column is multiplied by its weight: k(w∘x, w∘y)."""
         return WeightedColumns(self, tuple(np.asarray(weights, np.float64).ravel().tolist()))
 
     def normalized(self) -> Kernel:
@@ -197,7 +198,7 @@ class Kernel(ABC):
 
 
 def _frozen(value: Any) -> Any:
-    """Something hashable that is equal for equal values; the type of a value that has nothing better."""
+    """A hashable stand-in that is equal for equal values: for an unhashable value of unknown kind, its type."""
     if isinstance(value, list | tuple):
         return tuple(map(_frozen, value))
     if isinstance(value, dict):
@@ -212,7 +213,7 @@ def _frozen(value: Any) -> Any:
 
 
 def simple_kernels(kernel: Kernel) -> list[Kernel]:
-    """The simple kernels that a kernel is made of; a simple kernel is its only part."""
+    """The simple kernels that a composite is made of, however deep; for a simple kernel, the kernel itself."""
     if not isinstance(kernel, Composite):
         return [kernel]
     return [simple for inner in kernel.inner_kernels() for simple in simple_kernels(inner)]
@@ -239,7 +240,7 @@ def _count(X: Any) -> int:
 
 
 class Composite(Kernel):
-    """A kernel made of one or two kernels (abstract): its points are theirs, side by side."""
+    """A kernel made of one or two inner kernels (abstract). Its points hold theirs, side by side."""
 
     def inner_kernels(self) -> tuple[Kernel, ...]:
         return tuple(v for f in fields(self) if isinstance(v := getattr(self, f.name), Kernel))  # type: ignore[arg-type]
@@ -349,7 +350,7 @@ class Scaled(Composite):
 
 @dataclass(repr=False)
 class Power(Composite):
-    """k(x, y)^exponent, the exponent a positive whole number: a kernel again, by Schur's product theorem."""
+    """k(x, y)^exponent for a positive whole exponent, which is a kernel by Schur's product theorem."""
 
     _saved = SavedRecord("kernel.Power", {"kernel": KERNEL, "exponent": finite})
 
@@ -373,7 +374,7 @@ class Power(Composite):
 
 @dataclass(repr=False)
 class Normalized(Composite):
-    """k(x, y) / √(k(x, x) k(y, y)); a point of length zero stays at zero."""
+    """k(x, y) / √(k(x, x) k(y, y)); zero for a point with k(x, x) = 0."""
 
     _saved = SavedRecord("kernel.Normalized", {"kernel": KERNEL})
 
@@ -402,7 +403,7 @@ class Normalized(Composite):
 
 @dataclass(repr=False)
 class OnColumns(Composite):
-    """k(x[columns], y[columns]): columns are a slice, whole numbers, a mask, or names of columns of a data frame."""
+    """k(x[columns], y[columns]). The columns are a slice, whole numbers, a mask, or names in a data frame."""
 
     _saved = SavedRecord("kernel.OnColumns", {"kernel": KERNEL, "columns": anything})
 
@@ -417,13 +418,15 @@ class OnColumns(Composite):
             index = np.flatnonzero(index)
         if index.dtype.kind in "UO":
             raise ValueError(
-                f"columns={self.columns!r} are names, but the columns of the data have none. Fit to a data frame, or "
-                "give the numbers of the columns."
+                f"columns={self.columns!r} are names, but the columns of the data have no names. Fit a data frame, or "
+                "give column numbers."
             )
         if index.dtype.kind not in "iu" or index.size == 0:
-            raise ValueError(f"columns={self.columns!r}: give a slice, whole numbers or a mask of the columns to use.")
+            raise ValueError(
+                f"columns={self.columns!r} must be a slice, whole numbers, a mask or names that select some columns."
+            )
         if index.max() >= X.shape[1] or index.min() < -X.shape[1]:
-            raise ValueError(f"columns={self.columns!r}: the data has only {X.shape[1]} columns.")
+            raise ValueError(f"columns={self.columns!r} is out of range: the data has only {X.shape[1]} columns.")
         if is_foreign(X):
             xp = namespace(X)
             return xp.take(X, xp.asarray(index % X.shape[1], device=X.device), axis=1)
@@ -462,7 +465,7 @@ class OnColumns(Composite):
 
 @dataclass(repr=False)
 class WeightedColumns(Composite):
-    """k(w∘x, w∘y): a weight per column, as widths that differ from column to column give it."""
+    """k(w∘x, w∘y), with one weight per column. Widths that differ by column are bound to such weights."""
 
     _saved = SavedRecord("kernel.WeightedColumns", {"kernel": KERNEL, "weights": per_column})
 
@@ -471,9 +474,11 @@ class WeightedColumns(Composite):
 
     def _weigh(self, X: Any) -> Any:
         if len(self.weights) != X.shape[1]:
-            raise ValueError(f"There are {len(self.weights)} widths or weights of columns, but {X.shape[1]} columns.")
+            raise ValueError(
+                f"The kernel has widths or weights for {len(self.weights)} columns, but the data has {X.shape[1]}."
+            )
         if sp.issparse(X):
-            # Not as a product with a diagonal matrix: SciPy leaves its columns in another order.
+            # A product with a diagonal matrix would leave the column indices of each row unsorted.
             weights = np.asarray(self.weights, X.dtype)
             return sp.csr_array((X.data * weights[X.indices], X.indices, X.indptr), shape=X.shape)
         return X * namespace(X).asarray(list(self.weights), dtype=X.dtype, **placement(X))
@@ -499,7 +504,7 @@ class WeightedColumns(Composite):
 
 @dataclass(repr=False)
 class Constant(Kernel):
-    """k(x, y) = value ≥ 0. Centring removes it; it matters in products and for uncentred use."""
+    """k(x, y) = value ≥ 0. Centring removes a constant, so it matters only in products and without centring."""
 
     _saved = SavedRecord("kernel.Constant", {"value": finite})
 

@@ -1,4 +1,4 @@
-"""−½d² for any metric d: centred, it is the matrix of inner products that classical scaling recovers from distances."""
+"""−½d² for any metric d. Centring turns it into the inner products that classical scaling recovers from distances."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ BOOLEAN = ("jaccard", "dice", "russellrao", "rogerstanimoto", "sokalmichener", "
 
 
 def bound_metric(metric: Any, params: dict[str, Any] | None, X: Any) -> tuple[Any, dict[str, Any]]:
-    """The metric and its parameters with all that they read off the data as numbers: those of all rows of X.
+    """The metric and its parameters, with everything that depends on the data computed once from all rows of X.
 
-    scikit-learn would read variances off each pair of blocks, and a kernel its width off the rows it is given.
+    Otherwise scikit-learn would compute variances anew for each pair of blocks, and a kernel its width.
     """
     params = dict(params or {})
     if isinstance(metric, Kernel):
@@ -36,9 +36,9 @@ def bound_metric(metric: Any, params: dict[str, Any] | None, X: Any) -> tuple[An
 
 @dataclass(repr=False)
 class HalfSquaredDistance(Kernel):
-    """k(x, y) = −½ d(x, y)², d a metric that scikit-learn knows by name or a function of two rows.
+    """k(x, y) = −½ d(x, y)², where d is the name of a metric in scikit-learn or a function of two rows.
 
-    Not positive semidefinite itself: HKH is, exactly when the points with these distances fit into a Euclidean space.
+    K is not positive semidefinite. HKH is, exactly when some points in a Euclidean space have these distances.
 
     >>> HalfSquaredDistance("manhattan")([[0.0, 0.0], [1.0, 2.0]]).tolist()
     [[-0.0, -4.5], [-4.5, -0.0]]
@@ -54,7 +54,10 @@ class HalfSquaredDistance(Kernel):
 
     def points(self, X: Any, dtype: Any = None, like: Points | None = None) -> Points:
         if is_foreign(X):
-            raise TypeError(f"Distances by {self.metric!r} are computed on NumPy data, not on {type(X).__name__}.")
+            raise TypeError(
+                f"The metric {self.metric!r} is computed on NumPy data only, but the data is a {type(X).__name__}. "
+                "Convert it to a NumPy array."
+            )
         if sp.issparse(X):
             return Points(_with_small_indices(X.tocsr()))
         return Points(namespace(X).astype(X, dtype or X.dtype, copy=False))
@@ -81,7 +84,7 @@ class HalfSquaredDistance(Kernel):
 
 
 def _with_small_indices(X: Any) -> Any:
-    """scikit-learn's compiled distances read 32-bit indices only."""
+    """CSR rows with 32-bit indices if those suffice, because scikit-learn's compiled distances read no others."""
     if X.nnz >= 2**31 or X.indices.dtype == np.int32:
         return X
     return sp.csr_array((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)

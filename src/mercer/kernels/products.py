@@ -1,4 +1,4 @@
-"""Kernels of the inner product: linear, polynomial, sigmoid; and of the angle and the lengths besides."""
+"""Kernels of the inner product (linear, polynomial, sigmoid), some of which also read the lengths of the rows."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Linear(VectorKernel):
 
 @dataclass(repr=False)
 class LinearAbout(VectorKernel):
-    """k(x, y) = ⟨x − shift, y − shift⟩: what Linear is once centred, without its rounding far from the origin."""
+    """k(x, y) = ⟨x − shift, y − shift⟩. Centred, it equals Linear, but loses no digits far from the origin."""
 
     _saved = SavedRecord("kernel.LinearAbout", {"shift": floats("d")})
 
@@ -99,7 +99,7 @@ class Polynomial(_DotWithGamma):
     def feature_map(self, X: Any) -> np.ndarray:
         """The explicit Φ(x) with Φ(x)ᵀΦ(y) = k(x, y), (n, C(d + p, p)) or (n, C(d + p − 1, p)) for coef0 = 0.
 
-        One column for each way to write p = Σ kⱼ: √(p! / Πkⱼ!) Π zⱼ^kⱼ, z being √γ x and, where coef0 > 0, √coef0.
+        One column for each way to write p = Σ kⱼ: √(p! / Πkⱼ!) Π zⱼ^kⱼ, where z is √γ x and then √coef0 if coef0 > 0.
         """
         X = to_numpy(X.toarray() if sp.issparse(X) else X).astype(np.float64)
         p = self.degree
@@ -113,8 +113,8 @@ class Polynomial(_DotWithGamma):
         width = math.comb(Z.shape[1] + int(p) - 1, int(p))
         if 8 * width * len(Z) > available_bytes():
             raise ValueError(
-                f"The explicit map has {width:,} columns, {format_bytes(8 * width * len(Z))} in all: "
-                "use the kernel instead, which never forms them."
+                f"The explicit map has {width:,} columns, {format_bytes(8 * width * len(Z))} in all, and does not fit "
+                "into memory. Use the kernel instead, which never forms these columns."
             )
         return np.column_stack(
             [
@@ -125,14 +125,14 @@ class Polynomial(_DotWithGamma):
 
 
 def _multinomial(factors: tuple[int, ...]) -> int:
-    """In how many orders the factors can be multiplied: p! / Πkⱼ!."""
+    """The number of orders in which the factors can be multiplied, p! / Πkⱼ!."""
     counts = np.unique(factors, return_counts=True)[1]
     return math.factorial(len(factors)) // math.prod(math.factorial(int(c)) for c in counts)
 
 
 @dataclass(repr=False)
 class Sigmoid(_DotWithGamma):
-    """k(x, y) = tanh(γ⟨x, y⟩ + coef0); gamma=None is 1/d. Indefinite for most data: no inner product."""
+    """k(x, y) = tanh(γ⟨x, y⟩ + coef0); gamma=None is 1/d. For most data it is indefinite, so not an inner product."""
 
     _saved = SavedRecord("kernel.Sigmoid", {"gamma": WIDTH, "coef0": finite})
 
@@ -146,14 +146,14 @@ class Sigmoid(_DotWithGamma):
         return self.gamma * (1 - self.profile(t, xp) ** 2)
 
     def diagonal(self, A: Points) -> Any:
-        """tanh hides an infinite ‖x‖², and with it products ⟨x, y⟩ that are no numbers: here it shows."""
+        """k(x, x), or infinity if ‖x‖² overflows: tanh would hide it, and products ⟨x, y⟩ may then be NaN."""
         xp = namespace(A.norms)
         return xp.where(xp.isfinite(A.norms), super().diagonal(A), A.norms)
 
 
 @dataclass(repr=False)
 class Cosine(VectorKernel):
-    """k(x, y) = ⟨x, y⟩ / (‖x‖ ‖y‖); a zero row has k = 0 with everything."""
+    """k(x, y) = ⟨x, y⟩ / (‖x‖ ‖y‖), and 0 if x or y is zero."""
 
     _saved = SavedRecord("kernel.Cosine")
 
@@ -169,7 +169,7 @@ class Cosine(VectorKernel):
 
 @dataclass(repr=False)
 class ArcCosine(VectorKernel):
-    """k(x, y) = ‖x‖ⁿ‖y‖ⁿ Jₙ(θ)/π, θ the angle between x and y: an infinitely wide layer of steps or ramps.
+    """k(x, y) = ‖x‖ⁿ‖y‖ⁿ Jₙ(θ)/π, θ the angle between x and y: an infinitely wide layer of step or ramp units.
 
     J₀ = π − θ, J₁ = sin θ + (π − θ) cos θ, J₂ = 3 sin θ cos θ + (π − θ)(1 + 2 cos² θ).
     """
@@ -198,10 +198,10 @@ class ArcCosine(VectorKernel):
 
     @property
     def smooth(self) -> bool:
-        return self.order in (1, 2)  # steps have a kink where the angle is zero
+        return self.order in (1, 2)  # order 0 has a kink where the angle is zero
 
     def slope(self, t: Any, xp: Any, aa: Any, bb: Any) -> Any:
-        """From dJ₁/d cos θ = π − θ and dJ₂/d cos θ = 4 (sin θ + (π − θ) cos θ)."""
+        """∂k/∂⟨x, y⟩ and ∂k/∂‖x‖², by dJ₁/d cos θ = π − θ and dJ₂/d cos θ = 4 (sin θ + (π − θ) cos θ)."""
         cos, sin, rest = self._angle(t, xp, aa, bb)
         if self.order == 1:
             return rest / math.pi, xp.sqrt(bb) * _inverse_sqrt(aa, xp) * sin / (2 * math.pi)
@@ -212,7 +212,7 @@ class ArcCosine(VectorKernel):
 
 @dataclass(repr=False)
 class Tanimoto(VectorKernel):
-    """k(x, y) = ⟨x, y⟩ / (‖x‖² + ‖y‖² − ⟨x, y⟩): shared over total, for fingerprints and sets; k(0, 0) = 1."""
+    """k(x, y) = ⟨x, y⟩ / (‖x‖² + ‖y‖² − ⟨x, y⟩): shared over total bits, for fingerprints and sets; k(0, 0) = 1."""
 
     _saved = SavedRecord("kernel.Tanimoto")
 

@@ -1,4 +1,4 @@
-"""From a name, a function or an object to the Kernel that it stands for."""
+"""Turn a name, a function or a foreign kernel object into a Kernel."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mercer.kernels.histograms import AdditiveChi2, Chi2, Hamming, Intersection
 from mercer.kernels.kernel import Kernel
 from mercer.kernels.products import ArcCosine, Cosine, Linear, Polynomial, Sigmoid, Tanimoto
 
-# scikit-learn's names first, then our own. Each uses those of gamma, degree and coef0 that its kernel has.
+# scikit-learn's names first, then Mercer's own. A kernel ignores gamma, degree or coef0 if it has no such parameter.
 _NAMES: dict[str, Callable[[Any, float, float], Kernel]] = {
     "linear": lambda gamma, degree, coef0: Linear(),
     "poly": lambda gamma, degree, coef0: Polynomial(degree, gamma, coef0),
@@ -41,7 +41,7 @@ LENGTH_NAMES = ("matern", "rational_quadratic")  # kernels whose width is a leng
 
 
 def _length(gamma: Any) -> Any:
-    """The length ℓ with γ = 1/(2ℓ²), as in the Gaussian that both families tend to; "median" and "scale" stay words."""
+    """The length ℓ with γ = 1/(2ℓ²), as in the Gaussian that is the limit of both families; rules pass unchanged."""
     if gamma is None:
         return 1.0
     if isinstance(gamma, str):
@@ -49,7 +49,7 @@ def _length(gamma: Any) -> Any:
     if np.ndim(gamma) and np.all(np.asarray(gamma) > 0):
         return tuple((1 / np.sqrt(2 * np.asarray(gamma, np.float64))).tolist())
     if np.ndim(gamma) or not 0 < gamma < math.inf:
-        raise ValueError(f"gamma={gamma!r} must be positive and finite: for this kernel it is 1/(2 length_scale²).")
+        raise ValueError(f"gamma={gamma!r} must be positive and finite: this kernel uses it as 1/(2 length_scale²).")
     return 1 / math.sqrt(2 * gamma)
 
 
@@ -63,9 +63,9 @@ def resolve_kernel(
     """The Kernel that `kernel` stands for.
 
     kernel : a Kernel, one of `KERNEL_NAMES`, a kernel of sklearn.gaussian_process, or a function of two rows or of
-        two matrices, which is called with `params`. Names take gamma, degree and coef0; objects have their own.
-    gamma : for "matern" and "rational_quadratic" a number stands for length_scale = 1/√(2γ), "median" and "scale" for
-        those lengths, and None for 1
+        two matrices, which is called with `params`. gamma, degree and coef0 apply to names only.
+    gamma : "matern" and "rational_quadratic" turn a number into length_scale = 1/√(2γ), pass "median" and "scale" on
+        as length_scale, and use length_scale = 1 for None
 
     >>> resolve_kernel("rbf", gamma=0.5)
     RBF(gamma=0.5)
@@ -81,5 +81,5 @@ def resolve_kernel(
     if callable(kernel):
         return FunctionKernel(kernel, params=params or {})
     raise TypeError(
-        f"A kernel is a name, a Kernel, a function or a Gaussian-process kernel, not {type(kernel).__name__}."
+        f"A kernel must be a name, a Kernel, a function or a Gaussian-process kernel, not {type(kernel).__name__}."
     )

@@ -1,4 +1,4 @@
-"""Kernel matrices of the same rows, for many kernels: what several of them read off pairs of rows is computed once."""
+"""Matrices of many kernels on the same rows. Distances that several kernels read are computed only once."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from mercer.kernels.vector import VectorKernel
 
 
 class SharedReadings:
-    """The rows X, and the last reading of all their pairs (final).
+    """Rows X and the reading that was last taken from all pairs of them (final).
 
-    Five Gaussians of different widths read the same distances. Only the last reading is kept, n² numbers, so ask for
-    the kernels in the order of `by_reading`.
+    For example, Gaussians of different widths all read the same distances. Only the last reading is kept, n² numbers,
+    so ask for the kernels in the order of `by_reading`.
 
     >>> import numpy as np
     >>> from mercer.kernels import RBF
@@ -29,22 +29,25 @@ class SharedReadings:
         self._reading: Any = None
 
     def matrix(self, kernel: Kernel) -> Any:
-        """k of all pairs of rows, (n, n), a new array."""
+        """The matrix of k over all pairs of rows, (n, n), as a new array."""
         points = kernel.points(self.X, self.dtype)
         if not isinstance(kernel, VectorKernel) or not _is_shareable(kernel):
             return kernel.tile(points)
         key = kernel.reads, bool(getattr(points.context, "direct", False))
         if key != self._key:
-            self._reading = None  # so that two readings are never in memory at once
+            self._reading = None  # release the old reading first, so that two are never in memory at once
             self._reading, self._key = kernel.reading(points, points), key
         return kernel.matrix_of_reading(namespace(self._reading).asarray(self._reading, copy=True), points)
 
 
 def by_reading(kernels: Sequence[Kernel]) -> list[int]:
-    """The places of the kernels in an order in which those that share a reading follow each other."""
+    """The indices of the kernels, ordered so that kernels with the same reading follow each other."""
     return sorted(range(len(kernels)), key=lambda i: getattr(kernels[i], "reads", ""))
 
 
 def _is_shareable(kernel: VectorKernel) -> bool:
-    """Whether the reading depends on the rows alone. Products are as cheap as a copy, and some kernels shift rows."""
+    """Whether the reading depends on the rows alone and is worth keeping.
+
+    A kernel with `points` of its own may prepare other rows. A product of the rows costs no more than copying it.
+    """
     return type(kernel).points is VectorKernel.points and not kernel.reads.startswith("dot")

@@ -1,4 +1,4 @@
-"""Kernels of vectors: a profile, applied to a number that is read off each pair of rows."""
+"""Kernels of vectors: a profile applied to one number, such as a distance, that is read from each pair of rows."""
 
 from __future__ import annotations
 
@@ -14,29 +14,31 @@ from mercer.kernels.bandwidth import resolve_gamma
 from mercer.kernels.kernel import Kernel, Points
 
 _DISTANCES = ("sqeuclidean", "euclidean")
-# Rounding of K's entries, by bits of the dtype, above which distances are taken coordinate by coordinate: slower, but a
-# kernel matrix with larger errors would have visibly negative eigenvalues.
+# If rounding would move entries of K by more than this, distances are summed coordinate by coordinate. That is slower,
+# but larger errors would give K visibly negative eigenvalues. Key: bits of the dtype.
 _COARSE = {64: 1e-12, 32: 1e-4}
-_NEAR = 2e-6  # ‖x − y‖² relative to ‖x‖² + ‖y‖², below which its square root has lost half its digits
+# If ‖x − y‖² is below this share of ‖x‖² + ‖y‖², cancellation has cost its square root half its digits. Such distances
+# are computed again.
+_NEAR = 2e-6
 
 
 @dataclass(frozen=True)
 class _Frame:
-    """How distances are taken: `shift` is subtracted from rows; `direct` if the fast identity is too coarse."""
+    """How the distances of some points are computed."""
 
-    shift: Any
-    direct: bool
-    rounding: float  # the error that the fast identity may add to an entry of K
+    shift: Any  # subtracted from every row; None for CSR rows, which stay sparse
+    direct: bool  # sum over coordinates, because ‖x‖² + ‖y‖² − 2⟨x, y⟩ would lose too many digits
+    rounding: float  # the error that this identity may add to an entry of K; 0 if direct
 
 
 class VectorKernel(Kernel):
-    """A kernel k(x, y) = profile(t), t being what the kernel `reads` off two rows (abstract).
+    """A kernel k(x, y) = profile(t), where t is the quantity that the kernel `reads` from two rows (abstract).
 
     reads : "dot" ⟨x, y⟩, "sqeuclidean" ‖x − y‖², "euclidean" ‖x − y‖, "manhattan" ‖x − y‖₁,
         "chi2" Σ (x − y)²/(x + y), "intersection" Σ min(x, y), "matches" the share of equal entries, or
         "dot+norms": the profile is then called with ⟨x, y⟩, ‖x‖² and ‖y‖².
-    fused : the name of a sweep that a backend may have for distance and profile at once.
-    non_negative : whether entries below zero are refused.
+    fused : the name of a sweep that computes distance and profile together, for backends that have one.
+    non_negative : whether the kernel refuses entries below zero.
     """
 
     reads: ClassVar[str]
@@ -44,13 +46,14 @@ class VectorKernel(Kernel):
     non_negative: ClassVar[bool] = False
 
     def profile(self, t: Any, xp: Any, *norms: Any) -> Any:
-        """k as a function of what was read; by default k is what was read. `xp` is the array namespace of t."""
+        """k as a function of the reading t; by default k = t. `xp` is the array namespace of t."""
         return t
 
     def slope(self, t: Any, xp: Any, *norms: Any) -> Any:
-        """The profile's derivative dk/dt, for `mercer.kernels.gradients`; written where k has a gradient everywhere.
+        """The profile's derivative dk/dt, for `mercer.kernels.gradients`.
 
-        For "euclidean" it is (dk/dt)/t, which is finite at t = 0; for "dot+norms" the pair ∂k/∂⟨x, y⟩, ∂k/∂‖x‖².
+        A class defines it only if k has a gradient everywhere. For "euclidean" it is (dk/dt)/t, which is finite at
+        t = 0; for "dot+norms" the pair ∂k/∂⟨x, y⟩, ∂k/∂‖x‖².
         """
         raise NotImplementedError
 
@@ -64,7 +67,7 @@ class VectorKernel(Kernel):
         return type(self).slope is not VectorKernel.slope
 
     def sharpness(self) -> float:
-        """The largest change of the profile per unit of ‖x − y‖²; zero if rounding of distances does no harm."""
+        """The largest change of the profile per unit of ‖x − y‖²; zero if rounded distances do no harm."""
         return 0.0
 
     # --- points ----------------------------------------------------------------------------------------
@@ -72,7 +75,7 @@ class VectorKernel(Kernel):
     def points(self, X: Any, dtype: Any = None, like: Points | None = None) -> Points:
         xp = namespace(X)
         if self.non_negative and bool(xp.any((X.data if sp.issparse(X) else X) < 0)):
-            raise ValueError(f"{type(self).__name__} needs entries ≥ 0, but the data has negative ones.")
+            raise ValueError(f"{type(self).__name__} needs entries ≥ 0, but the data has negative entries.")
         dtype = dtype or X.dtype
         if self.reads in _DISTANCES:
             return self._framed(X, dtype, like)
@@ -81,7 +84,7 @@ class VectorKernel(Kernel):
         return Points(rows, norms)
 
     def _framed(self, X: Any, dtype: Any, like: Points | None) -> Points:
-        """Rows less their mean: far from the origin, distances by the dot-product identity lose digits."""
+        """Points about the mean row. Far from the origin, ‖x‖² + ‖y‖² − 2⟨x, y⟩ would lose digits."""
         shift = column_means(X) if like is None else like.context.shift
         if sp.issparse(X) and shift is not None:
             X = X.toarray()  # the rows to compare with are dense and shifted, so these must be too
@@ -102,7 +105,7 @@ class VectorKernel(Kernel):
         Q = A if B is None else B
         backend, xp = backend_of(A.rows), namespace(A.rows)
         direct = self._is_direct(A, Q)
-        with np.errstate(under="ignore"):  # a kernel may underflow to zero for rows that are far apart
+        with np.errstate(under="ignore"):  # for rows that are far apart, a kernel may underflow to zero
             if self.fused in backend.FUSED and not direct:
                 rows = A.rows, A.norms, Q.rows, Q.norms
                 K = backend.FUSED[self.fused](*rows, *self.fused_parameters(), out, A.all_told * Q.all_told)
@@ -114,7 +117,7 @@ class VectorKernel(Kernel):
         return backend.set_diagonal(K, self.diagonal(A)) if B is None else K
 
     def matrix_of_reading(self, t: Any, A: Points) -> Any:
-        """k of all pairs of the points A from what was read off them, `reading(A, A)`. Overwrites t."""
+        """The matrix of k over all pairs of the points A, given t = `reading(A, A)`. Overwrites t."""
         backend = backend_of(A.rows)
         profile = self._profile_of(A, A, namespace(A.rows))
         with np.errstate(under="ignore"):
@@ -126,7 +129,7 @@ class VectorKernel(Kernel):
         return ()
 
     def reading(self, A: Points, B: Points) -> Any:
-        """What the kernel reads off each pair of rows, (m, n)."""
+        """The quantity that the kernel reads, for each pair of rows, (m, n)."""
         return self._read(backend_of(A.rows), A, B, self._is_direct(A, B), None)
 
     def _is_direct(self, A: Points, B: Points) -> bool:
@@ -149,14 +152,14 @@ class VectorKernel(Kernel):
         return namespace(D).sqrt(D)
 
     def _profile_of(self, A: Points, Q: Points, xp: Any) -> Callable[[Any, slice, slice], Any]:
-        """The profile as a function of what was read off the points I of A and J of Q."""
+        """The profile as a function of t, I and J, where t is the reading of the slices A[I] and Q[J]."""
         if self.reads == "dot+norms":
             return lambda t, I, J: self.profile(t, xp, A.norms[I][:, None], Q.norms[J][None, :])
         return lambda t, I, J: self.profile(t, xp)
 
     def diagonal(self, A: Points) -> Any:
         xp = namespace(A.rows)
-        # Callers look for infinity and NaN in the diagonal, and refuse them.
+        # No warnings here: callers check the diagonal for infinity and NaN, and refuse such data.
         with np.errstate(over="ignore", invalid="ignore"):
             if self.reads == "dot":
                 return self.profile(A.norms, xp)
@@ -165,7 +168,7 @@ class VectorKernel(Kernel):
             return self.profile(self._self_reading(A, xp), xp)
 
     def _self_reading(self, A: Points, xp: Any) -> Any:
-        """What is read off a row and itself: distance zero, every coordinate a match, the sum as intersection."""
+        """The reading of each row with itself: 0 for a distance, 1 for matches, the row's sum for an intersection."""
         if self.reads in _DISTANCES:
             return xp.zeros_like(A.norms)
         sums = A.rows.sum(axis=1) if sp.issparse(A.rows) else xp.sum(A.rows, axis=1)
@@ -178,7 +181,7 @@ class VectorKernel(Kernel):
         return resolve_gamma(gamma, X, self.pairwise, default)
 
     def pairwise(self, rows: Any) -> np.ndarray:
-        """What the kernel reads, between all pairs of a few rows, dense or CSR."""
+        """The quantity that the kernel reads, for all pairs of a few rows, dense or CSR. Used to choose widths."""
         A = VectorKernel.points(self, rows)
         return self._read(backend_of(rows), A, A, True, None)
 
@@ -199,7 +202,7 @@ def shifted(X: Any, shift: Any, dtype: Any) -> Any:
 
 
 def column_means(X: Any) -> Any:
-    """The mean row of dense X; None for CSR rows, which a shift would make dense."""
+    """The mean row of dense X, with 0 in place of a mean that overflows; None for CSR rows, which must stay sparse."""
     if sp.issparse(X):
         return None
     xp = namespace(X)

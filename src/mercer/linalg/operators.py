@@ -95,6 +95,10 @@ class Operator(ABC):
         """The matrix, (n, n)."""
         return self.rows(self.xp.arange(self.n, **self.placement()))
 
+    def spend(self) -> Array:
+        """The matrix, (n, n), in memory that the caller may overwrite. The operator itself may be of no use then."""
+        return self.xp.asarray(self.to_dense(), copy=True)
+
     def placement(self) -> dict[str, Any]:
         """The keyword arguments that make `xp`'s constructors put a new array where this operator's products are."""
         return {}
@@ -179,6 +183,7 @@ class Centered(Operator):
         self._sums: Array = None
         self._diagonal: Array = None  # A's, once computed
         self._matrix: Array = None  # HAH itself, if it was formed
+        self._spent = False  # given away: sums and diagonal are still known, and there are no more products
         self.entry_error = 0.0  # how far an entry of A may be from the kernel's value, if that is known
         self.largest: float | None = None  # an entry's magnitude, at most, where the diagonal does not say
 
@@ -204,6 +209,8 @@ class Centered(Operator):
         return V - self.xp.mean(V, axis=0, keepdims=True)
 
     def matmat(self, V: Array) -> Array:
+        if self._spent:
+            raise RuntimeError("The matrix was given away by `spend`: there are no more products with it.")
         self.count(V)
         if self._matrix is not None:
             return self.A.product(V)
@@ -267,6 +274,12 @@ class Centered(Operator):
         means = self.xp.mean(A, axis=0)
         self._sums = means * self.n if self._sums is None else self._sums
         return A - means[None, :] - means[:, None] + self.xp.mean(means)
+
+    def spend(self) -> Array:
+        if self._matrix is None:
+            return self.to_dense()  # formed for this call
+        matrix, self._matrix, self._spent = self._matrix, None, True
+        return matrix
 
     def ladder(self, tol: float) -> list[Operator]:
         steps = self.A.ladder(tol)

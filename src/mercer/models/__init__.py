@@ -1,8 +1,9 @@
 """Model files: a fitted estimator as data.
 
-`fields` is what a class declares of itself, and the checks that follow. `values` turns values into JSON and arrays, and
-back; `container` is the file that holds them; `sklearn_classes` knows estimators of scikit-learn inside a model.
-`model_file` puts these together, and `registry` lists the classes that a file may name.
+`fields` is the vocabulary in which a class declares what it stores, and the checks that follow from it. `values` turns
+values into JSON and arrays, and back. `container` reads and writes the file that holds them. `sklearn_classes`
+describes estimators of scikit-learn inside a model. `model_file` puts these together, and `registry` lists the classes
+that a file may name.
 """
 
 from __future__ import annotations

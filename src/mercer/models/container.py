@@ -61,7 +61,7 @@ def write_container(path: str | os.PathLike[str], tensors: dict[str, np.ndarray]
     with replacing(path) as temporary:
         try:
             write_safetensors(temporary, tensors, metadata)
-        except OSError as error:  # the temporary file's name would say nothing to anyone
+        except OSError as error:  # name the file that the user asked for, not the temporary one
             raise OSError(error.errno, f"could not be written: {error.strerror}", str(path)) from error
 
 
@@ -88,7 +88,7 @@ def write_safetensors(path: Path, tensors: dict[str, np.ndarray], metadata: dict
 
 
 def read_container(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str, Any], str]:
-    """The arrays, the document, and what the checksum says: "" or what is wrong.
+    """The arrays, the document, and the verdict of the checksum: "" or a sentence that says what is wrong.
 
     The caller should look at the document's version first: a newer format may compute the checksum in another way.
     """
@@ -162,14 +162,14 @@ def _tensor(file: Any, name: str) -> np.ndarray:
 
 
 def _refuse_no_file(path: Path) -> None:
-    """OSError if there is no file, ModelFileError if it is not a plain one or would not fit into memory."""
+    """Raise OSError if there is no file, ModelFileError if it is not a plain file or would not fit into memory."""
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
         raise ModelFileError(f"{path} is not a plain file.")
     if status.st_size > available_bytes():
         raise ModelFileError(
-            f"{path} has {format_bytes(status.st_size)}, and {format_bytes(available_bytes())} of memory are free: "
-            "nothing was read."
+            f"{path} has {format_bytes(status.st_size)}, but only {format_bytes(available_bytes())} of memory is free. "
+            "Nothing was read."
         )
     with path.open("rb") as file:
         start = file.read(9)
@@ -178,7 +178,8 @@ def _refuse_no_file(path: Path) -> None:
         raise ModelFileError(f"{path} is not a model file: it looks like {what}.")
 
 
-_BRACKETS = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[{\]}]', re.DOTALL)  # possessive: nothing is kept to go back to
+# Possessive quantifiers, so that a hostile document cannot make the expression backtrack.
+_BRACKETS = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[{\]}]', re.DOTALL)
 
 
 def _refuse_deep(text: str) -> None:

@@ -1,4 +1,4 @@
-"""How a class declares what model files hold of it: one line per field, in the class itself.
+"""The vocabulary in which a class declares what model files store of it: one line per field, in the class itself.
 
     class Cells:
         _saved = SavedRecord("Cells", {"centres": floats("c", "d"), "order": permutation("n"), …})
@@ -28,7 +28,7 @@ import numpy as np
 import scipy.sparse as sp
 
 LARGEST = 2**62  # beyond it sums of sizes could overflow 64 bits
-FARTHEST = 1e12  # coordinates of a map beyond this have diverged
+FARTHEST = 1e12  # a map with larger coordinates has diverged
 
 
 class Mismatch(ValueError):
@@ -36,7 +36,7 @@ class Mismatch(ValueError):
 
 
 def require(holds: bool, message: str) -> None:
-    """Mismatch with this message, unless it holds."""
+    """Raise Mismatch with this message unless the condition holds."""
     if not holds:
         raise Mismatch(message)
 
@@ -313,10 +313,10 @@ def samples(rows: str, columns: str, *, infinite: bool = False) -> Check:
 class Line:
     """One line of a declaration; a plain check stands for `Line(check)`.
 
-    key : the field's name in files, where it differs from the attribute's
+    key : the field's name in files, if it differs from the attribute's
     needed : whether the field must be there
     stored : False for what a file leaves out
-    derive : how to compute a field that is not stored from the restored object; AttributeError means it has none
+    derive : computes a field that is not stored from the restored object; AttributeError means it has no such field
     """
 
     check: Check = anything
@@ -380,7 +380,7 @@ class Declaration:
         raise NotImplementedError
 
     def check(self, params: Parts, state: Parts, scope: Scope) -> None:
-        """Raise Mismatch where parts are missing, unknown, or not what the lines say."""
+        """Raise Mismatch if parts are missing, unknown, or not what the lines say."""
         raise NotImplementedError
 
     def put_together(self, params: Parts, state: Parts) -> Any:
@@ -388,7 +388,7 @@ class Declaration:
         raise NotImplementedError
 
     def verify(self, value: Any, params: Parts, state: Parts) -> None:
-        """Raise Mismatch, when saving, where an object made of these parts would not do what this one does."""
+        """Raise Mismatch, when saving, if an object rebuilt from these parts would behave differently from this one."""
 
     def keys(self) -> dict[str, str]:
         """The name in files of each attribute that is stored."""
@@ -401,7 +401,7 @@ _BY_CLASS: dict[type, Declaration] = {}
 
 
 def declaration_of(value: Any) -> Declaration | None:
-    """The declaration of an object's own class: a subclass has none, since it may keep and do anything."""
+    """The declaration of an object's own class. A subclass does not inherit it, since it may hold and do anything."""
     return _BY_CLASS.get(type(value))
 
 
@@ -413,8 +413,8 @@ class SavedRecord(Declaration):
     that are annotated as str, int, float or bool, or as one of these or None; those with a default may be missing in
     older files.
 
-    parts : the constructor's arguments of an object, where they are not attributes
-    build : makes an object from the parts, where the constructor does not
+    parts : returns the constructor's arguments of an object, if they are not its attributes
+    build : makes an object from the parts, if the constructor cannot
     """
 
     _: KW_ONLY
@@ -489,7 +489,7 @@ class SavedEstimator(Declaration):
 
 
 def refuse_unknown(cls: type, params: Parts) -> None:
-    """Mismatch if the constructor of a class does not have these parameters."""
+    """Raise Mismatch if the constructor of a class does not have these parameters."""
     unknown = set(params) - set(inspect.signature(cls).parameters)
     require(not unknown, f"{_first(unknown)} is not one of its parameters")
 

@@ -128,7 +128,7 @@ def _refusal(value: Any, place: str = "") -> str:
 
 
 def _origin(document: dict[str, Any]) -> str:
-    """Which versions wrote a file, where they differ from those that read it."""
+    """The versions of packages that wrote a file, as far as they differ from those that read it."""
     wrote, read = [], []
     for key, name in (("mercer", "Mercer"), ("sklearn", "scikit-learn")):
         if key in document and document[key] != _version(key):

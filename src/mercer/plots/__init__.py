@@ -5,7 +5,7 @@ Displays work as scikit-learn's do: a class method computes, `plot` draws, and t
     EmbeddingDisplay   points by two of their coordinates, coloured by label
     ScreeDisplay       eigenvalues, each with the bound on its error
     ContourDisplay     level sets of the first eigenfunctions over two-dimensional data
-    PreimageDisplay    images, and what is left of them in a few components
+    PreimageDisplay    images, and the same images rebuilt from a few components
     NeighborsDisplay   residual variance and shortcuts against the number of neighbours
     ShortcutsDisplay   the shortcuts of a graph of neighbours over the data
     ShepardDisplay     distances in a map against distances in the data
@@ -14,7 +14,7 @@ Displays work as scikit-learn's do: a class method computes, `plot` draws, and t
     ContributionsDisplay  how much each variable moves each component
 
 Figures are made without pyplot: no window opens and no global state changes. `display.figure_.savefig("map.png")`
-writes one; a notebook shows a display that ends a cell; `ax=` draws into axes of your own.
+writes a file, a notebook shows a display at the end of a cell, and `ax=` draws into your own axes.
 """
 
 from mercer.plots.contour_display import ContourDisplay

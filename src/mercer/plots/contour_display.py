@@ -53,7 +53,7 @@ class ContourDisplay(Display):
         grid = np.column_stack([axis.ravel() for axis in np.meshgrid(xs, ys)]).astype(points.dtype)
         scores = to_numpy(estimator.transform(_as_array_of(X, grid)))
         if not len(components):
-            raise ValueError("components is empty: name the ones to draw, such as components=(0, 1).")
+            raise ValueError("components is empty. Give the components to draw, such as components=(0, 1).")
         if max(components) >= scores.shape[1]:
             raise ValueError(
                 f"There are only {scores.shape[1]} components, so there is no component {max(components)}."
@@ -65,7 +65,7 @@ class ContourDisplay(Display):
         return display.plot(ax=ax, levels=levels)
 
     def plot(self, *, ax: Axes | Sequence[Axes] | None = None, levels: int = 12) -> ContourDisplay:
-        """Draw; `ax` are as many axes as there are functions."""
+        """Draw one panel per function; `ax` holds as many axes as there are functions."""
         if ax is None:
             ax = new_figure(len(self.values), width=3.2, height=3.3)[1]
         self.axes_ = [ax] if isinstance(ax, Axes) else list(ax)

@@ -27,8 +27,8 @@ class ContributionsDisplay(Display):
         self.shares, self.names, self.components = to_numpy(shares), list(names), list(components)
         if self.shares.shape != (len(self.components), len(self.names)):
             raise ValueError(
-                f"shares have shape {self.shares.shape}; {len(self.components)} components and {len(self.names)} "
-                "variables were named."
+                f"shares have shape {self.shares.shape}, but there are names for {len(self.components)} components and "
+                f"{len(self.names)} variables."
             )
 
     @classmethod

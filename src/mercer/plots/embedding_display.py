@@ -14,21 +14,21 @@ from mercer.plots.label_placement import spread_apart, those_that_fit
 from mercer.plots.style import FEW, INK, Display, palette, readable
 from mercer.quality.inputs import without_label
 
-_MANY_POINTS = 20_000  # above this, points are drawn as one picture: a vector graphic would take seconds to open
-_MOST_NAMES = 30  # class names that a reader can still find
-_FEW_NAMES = 6  # entries of a legend that fit inside the axes
+_MANY_POINTS = 20_000  # above this, points are drawn as one bitmap: a vector graphic would take seconds to open
+_MOST_NAMES = 30  # in a map with more class names than this, readers no longer find the one they look for
+_FEW_NAMES = 6  # a legend with more entries than this does not fit inside the axes
 
 
 class EmbeddingDisplay(Display):
     """Points by two of their coordinates, coloured by label.
 
     coordinates : (n, 2)
-    labels : (n,) classes, or numbers on a scale (floats), or None; points without one (None, NaN) are grey
+    labels : (n,) classes, or numbers on a scale (floats), or None; points without a label (None, NaN) are grey
     names : of the two axes
 
-    Of many classes only the largest are named, at most 30 and no more than leave the points to be seen; long names are
-    shortened, and names that would cover each other are moved apart. Many points are drawn smaller, and as one picture
-    within a vector graphic.
+    If there are many classes, only the largest are named: at most 30, and only as many as leave the points visible.
+    Long names are shortened, and names that would cover each other are moved apart. Many points are drawn smaller, and
+    as one bitmap within a vector graphic.
 
     Attributes after `plot`: ax_, figure_, points_ (the scatter), unknown_ (that of the points without a label, or
     None), texts_ (class names at the medians of the classes), legend_, colorbar_.
@@ -60,7 +60,7 @@ class EmbeddingDisplay(Display):
         size: float | None = None,
         key: str | None = "medians",
     ) -> EmbeddingDisplay:
-        """Draw `estimator.transform(X)`; the axes say which share of the variance they carry."""
+        """Draw `estimator.transform(X)`. The axes are labelled with the share of variance of each component."""
         names = component_names(estimator, components)
         return cls.from_coordinates(
             estimator.transform(X), y, components=components, names=names, ax=ax, size=size, key=key
@@ -157,7 +157,7 @@ class EmbeddingDisplay(Display):
         if len(handles) > _FEW_NAMES:
             columns = -(-len(handles) // 16)
             place = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5), "ncols": columns}
-            if self._own:  # room beside the map, not out of it
+            if self._own:  # widen the figure, so that the legend takes no room from the map
                 longest = max(len(handle.get_label()) for handle in handles)
                 width, height = self.figure_.get_size_inches()
                 self.figure_.set_size_inches(width + columns * (0.45 + 0.075 * longest), height)
@@ -179,7 +179,7 @@ def _size(n: int) -> float:
 
 
 def _known(labels: np.ndarray) -> np.ndarray:
-    """Which labels are neither None nor NaN, nor infinite."""
+    """Whether each label is present: not None, NaN or infinite."""
     if np.issubdtype(labels.dtype, np.floating):
         return np.isfinite(labels)
     return ~without_label(labels)

@@ -1,4 +1,4 @@
-"""Class names in a map: those for which there is room, moved apart if they would cover each other."""
+"""Choosing which class names fit into a map, and moving apart those that would cover each other."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ROOM = 2.0  # pixels between two boxes
 
 
 def those_that_fit(texts: list[Any], counts: np.ndarray) -> list[Any]:
-    """Names of the largest classes, until they would cover too much of the axes; the others are removed."""
+    """Keep the names of the largest classes until they would cover too much of the axes, and remove the others."""
     if len(texts) < 2:
         return texts
     areas, room = _extents(texts)[:, 2:].prod(axis=1), _COVERED * float(np.prod(texts[0].axes.bbox.size))
@@ -45,7 +45,7 @@ def spread_apart(texts: list[Any]) -> None:
 
 def _extents(texts: list[Any]) -> np.ndarray:
     """Left, bottom, width and height of the boxes around texts, in pixels, (m, 4)."""
-    ax, figure = texts[0].axes, texts[0].figure.get_figure(root=True)
+    ax, figure = texts[0].axes, texts[0].figure.figure  # of a subfigure: the whole one
     if not hasattr(figure.canvas, "get_renderer"):
         FigureCanvasAgg(figure)
     ax.autoscale_view()
@@ -59,7 +59,7 @@ def _extents(texts: list[Any]) -> np.ndarray:
 def settled(centres: np.ndarray, halves: np.ndarray, inside: np.ndarray | None = None) -> np.ndarray:
     """Centres of boxes, (m, 2), moved until none overlaps another, or a number of rounds is over.
 
-    inside : the corners between which boxes are to stay; one that is larger is centred
+    inside : two corners between which the boxes must stay; a box that is too large is centred
 
     >>> settled(np.array([[0.0, 0.0], [0.0, 1.0]]), np.array([[5.0, 1.0], [5.0, 1.0]])).tolist()
     [[0.0, -0.5], [0.0, 1.5]]

@@ -1,4 +1,4 @@
-"""Pictures of a diagnosis of neighbours: the numbers against k, and the data with its shortcuts."""
+"""Pictures of a neighbours diagnosis: its numbers against k, and the data with its shortcuts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WRONG = "#B2182B"
 
 
 class NeighborsDisplay(Display):
-    """Residual variance and connected parts, and shortcuts with the distances that use them, against neighbours.
+    """Residual variance, connected parts and shortcuts against the number of neighbours.
 
     n_neighbors, residual_variance, components, n_shortcuts, share : (c,)
     recommended : the number to mark
@@ -41,11 +41,11 @@ class NeighborsDisplay(Display):
         return cls(found.n_neighbors, found.residual_variance, *counts, found.share, found.recommended).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> NeighborsDisplay:
-        """Draw into two axes, or a figure of its own."""
+        """Draw into two axes, or into a new figure."""
         self.axes_ = list(new_figure(2, width=4.6, height=3.4)[1] if ax is None else ax)
         if len(self.axes_) != 2:
             raise ValueError(
-                f"Two axes are needed, for residual variance and for shortcuts; {len(self.axes_)} were given."
+                f"This display needs two axes, for residual variance and for shortcuts, but got {len(self.axes_)}."
             )
         self.figure_ = self.axes_[0].figure
         self.texts_: list[Any] = []
@@ -134,14 +134,14 @@ class ShortcutsDisplay(Display):
         self.i, self.j, self.share = np.asarray(i), np.asarray(j), np.asarray(share)
         if self.coordinates.ndim != 2 or self.coordinates.shape[1] != 2:
             raise ValueError(
-                f"Shortcuts are drawn in the plane: two coordinates are needed, not {self.coordinates.shape}."
+                f"Shortcuts are drawn in the plane: coordinates must have shape (n, 2), not {self.coordinates.shape}."
             )
 
     def plot(self, *, ax: Axes | None = None, size: float = 6) -> ShortcutsDisplay:
         """Draw."""
         ax = self._on(ax)
         map_ = EmbeddingDisplay(self.coordinates, self.labels).plot(ax=ax, size=size, key=None)
-        if map_.colorbar_ is not None:  # the eye is to follow the lines
+        if map_.colorbar_ is not None:  # a colour scale would draw attention away from the lines
             map_.colorbar_.remove()
         self.points_ = map_.points_
         self.points_.set_zorder(1)

@@ -1,4 +1,4 @@
-"""Images, and what a few components keep of them."""
+"""Images next to their reconstructions from a few components."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class PreimageDisplay(Display):
 
     images : (m, height, width), or (m, height, width, 3) for colours, by the name of the row
 
-    Attributes after `plot`: ax_, figure_, image_ (all of them in one), limits_ (the numbers that are black and white).
+    Attributes after `plot`: ax_, figure_, image_ (all images in one), limits_ (the values drawn as black and white).
 
     >>> display = PreimageDisplay({"before": np.zeros((3, 4, 5)), "after": np.ones((3, 4, 5))}).plot()
     >>> [text.get_text() for text in display.ax_.get_yticklabels()]
@@ -33,7 +33,9 @@ class PreimageDisplay(Display):
             raise ValueError("There is nothing to draw: give at least one row of images.")
         shapes = {row.shape for row in self.images.values()}
         if len(shapes) != 1:
-            raise ValueError(f"All rows need as many images of one size; they have shapes {sorted(shapes)}.")
+            raise ValueError(
+                f"All rows must have the same number of images of the same size, but they have shapes {sorted(shapes)}."
+            )
         (shape,) = shapes
         if not (len(shape) == 3 or (len(shape) == 4 and shape[3] in (3, 4))) or 0 in shape:
             raise ValueError(f"Images have shape (m, height, width) or (m, height, width, 3), not {shape}.")
@@ -60,18 +62,20 @@ class PreimageDisplay(Display):
             raise TypeError(f"{type(estimator).__name__} has no inverse_transform. Use a KernelPCA or a PCA.")
         shape = _square(X.shape[1]) if shape is None else tuple(shape)
         if np.prod(shape) != X.shape[1]:
-            raise ValueError(f"Images of shape {tuple(shape)} have {np.prod(shape)} numbers, and X has {X.shape[1]}.")
+            raise ValueError(
+                f"Images of shape {tuple(shape)} have {np.prod(shape)} pixels, but the rows of X have {X.shape[1]}."
+            )
         rows = {"original": X}
         if noisy is not None:
             rows["noisy"] = to_numpy(noisy)
             if rows["noisy"].shape != X.shape:
-                raise ValueError(f"noisy has shape {rows['noisy'].shape}, and X {X.shape}.")
+                raise ValueError(f"noisy has shape {rows['noisy'].shape}, but X has shape {X.shape}.")
         back = to_numpy(estimator.inverse_transform(estimator.transform(rows.get("noisy", X))))
         rows["pre-image"] = back
         return cls({name: row.reshape(-1, *shape) for name, row in rows.items()}).plot(ax=ax, cmap=cmap)
 
     def plot(self, *, ax: Axes | None = None, cmap: str = "gray") -> PreimageDisplay:
-        """Draw; grey runs over the numbers of the first row, so that what is beyond them shows as black or white."""
+        """Draw. The grey scale spans the values of the first row; values beyond them appear black or white."""
         rows = list(self.images.values())
         m, height, width = rows[0].shape[:3]
         if ax is None:
@@ -110,5 +114,5 @@ def _unit(mosaic: np.ndarray, low: float, high: float) -> np.ndarray:
 def _square(pixels: int) -> tuple[int, int]:
     side = round(pixels**0.5)
     if side * side != pixels:
-        raise ValueError(f"{pixels} pixels make no square: give shape=(height, width).")
+        raise ValueError(f"{pixels} pixels do not form a square. Give shape=(height, width).")
     return side, side

@@ -14,7 +14,7 @@ from mercer.quality.score import Score
 
 _MARKERS = "osD^vP*X<>"
 _LEGEND_LINE = 0.2  # inches
-_SPREAD = 0.62  # of the height of a line that the marks of several maps share
+_SPREAD = 0.62  # the share of a line's height over which the marks of several maps are spread
 
 
 class QualityDisplay(Display):
@@ -54,11 +54,12 @@ class QualityDisplay(Display):
         return cls({name: report.scores for name, report in reports.items()}).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> QualityDisplay:
-        """Draw into as many axes as there are kinds of scores, or a figure of its own."""
+        """Draw into one axes per kind of score, or into a new figure."""
         self.axes_ = self._new_axes() if ax is None else [ax] if isinstance(ax, Axes) else list(ax)
         if len(self.axes_) != len(self.lines_):
             raise ValueError(
-                f"{len(self.lines_)} axes are needed, for scores best at 1 and best at 0; {len(self.axes_)} were given."
+                f"This display needs {len(self.lines_)} axes, one for each kind of score (best at 1, best at 0), but "
+                f"got {len(self.axes_)}."
             )
         self.figure_ = self.axes_[0].figure
         self.bars_: list[dict[str, Any]] = []
@@ -70,7 +71,7 @@ class QualityDisplay(Display):
             width, height = self.figure_.get_size_inches()
             columns = int(10 * width) // max(len(label) + 6 for label in labels)  # by letters, six for a mark
             columns = max(1, min(len(labels), columns))
-            if ax is None:  # lines of the legend are not to take from the scores
+            if ax is None:  # make the figure taller, so that the legend takes no room from the scores
                 self.figure_.set_size_inches(width, height + _LEGEND_LINE * (-(-len(labels) // columns) - 1))
             self.legend_ = self.figure_.legend(
                 handles, labels, loc="outside upper center", ncols=columns, frameon=False, fontsize=9

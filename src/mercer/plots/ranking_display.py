@@ -51,7 +51,7 @@ class RankingDisplay(Display):
         return display.plot(ax=ax)
 
     def plot(self, *, ax: Axes | None = None) -> RankingDisplay:
-        """Draw; a figure of its own is as tall as the list is long."""
+        """Draw. The height of a new figure grows with the number of kernels."""
         if ax is None:
             ax = new_figure(width=6.4, height=1.1 + 0.27 * len(self.names))[1][0]
         self.ax_, self.figure_ = tidy(ax), ax.figure

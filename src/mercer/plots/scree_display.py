@@ -25,7 +25,9 @@ class ScreeDisplay(Display):
     def __init__(self, eigenvalues: Any, errors: Any, residuals: Any = None, *, name: str = "eigenvalue") -> None:
         self.eigenvalues, self.errors = to_numpy(eigenvalues), to_numpy(errors)
         if self.eigenvalues.shape != self.errors.shape:
-            raise ValueError(f"{self.eigenvalues.shape} eigenvalues and {self.errors.shape} errors do not match.")
+            raise ValueError(
+                f"eigenvalues have shape {self.eigenvalues.shape} and errors {self.errors.shape}; both must be (k,)."
+            )
         self.residuals = None if residuals is None else to_numpy(residuals)
         self.name = name
 
@@ -56,7 +58,7 @@ class ScreeDisplay(Display):
         positive = self.eigenvalues[self.eigenvalues > 0]
         if log and positive.size:
             ax.set_yscale("log", nonpositive="clip")
-            if (self.errors >= self.eigenvalues).any():  # bars that reach zero would stretch the scale for ever
+            if (self.errors >= self.eigenvalues).any():  # a bar that reaches zero has no lower end on a log scale
                 ax.set_ylim(bottom=positive.min() / 3)
         self._label(self.name)
         return self

@@ -14,7 +14,7 @@ from mercer.quality.pairs import Pairs, all_pairs
 from mercer.quality.sampling import SamplingPlan
 from mercer.quality.score import Score
 
-_PAIRS = 100_000  # enough that no bin of the histogram looks noisy
+_PAIRS = 100_000  # enough pairs that no bin of the histogram looks noisy
 _BINS = 80  # per axis of the histogram: cells a few pixels wide
 _LINE_BINS = 24  # for the medians: wide enough that most bins hold thousands of pairs
 _LEAST = 0.005  # share of all pairs that a bin needs for its median to be drawn
@@ -25,7 +25,7 @@ class ShepardDisplay(Display):
     """Pairs of rows by their distance in the data and in the map, as a histogram, with the median for each distance.
 
     data, points : (m,) distances of pairs in the data and in the map
-    correlation, residual : the scores that the title tells, `Score`s, or None
+    correlation, residual : the `Score`s that the title shows, or None
 
     Attributes after `plot`: ax_, figure_, image_ (the histogram), line_ (medians), colorbar_.
 
@@ -48,7 +48,7 @@ class ShepardDisplay(Display):
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, **options: Any) -> ShepardDisplay:
-        """Draw the map that a fitted estimator has of X: its transform, or the embedding that it keeps of X."""
+        """Draw a fitted estimator's map of X: its transform of X, or the embedding that it keeps."""
         Y = estimator.transform(X) if hasattr(estimator, "transform") else estimator.embedding_
         return cls.from_coordinates(X, Y, **options)
 

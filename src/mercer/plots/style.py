@@ -1,4 +1,4 @@
-"""What displays share: colours that everyone can tell apart, figures without pyplot, quiet axes."""
+"""Shared by all displays: colours that everyone can tell apart, figures without pyplot, plain axes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-# Told apart with every common kind of colour blindness: Okabe and Ito's up to five, Tol's "muted" up to ten.
+# These colours can be told apart with every common kind of colour blindness: Okabe and Ito's for up to five classes,
+# Tol's "muted" for up to ten.
 FEW = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9")
 MANY = (
     "#332288", "#CC6677", "#117733", "#88CCEE", "#882255",
@@ -21,7 +22,7 @@ INK, FAINT = "#222222", "#8A8A8A"
 
 
 def palette(count: int) -> list[str]:
-    """`count` colours: from the two lists above, and evenly spread over viridis when there are more.
+    """`count` colours from the two lists above; if they are too short, colours evenly spread over viridis.
 
     >>> palette(2)
     ['#0072B2', '#E69F00']

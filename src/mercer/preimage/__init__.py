@@ -1,11 +1,11 @@
-"""From coordinates back to data: rows whose features are near the point of feature space that the scores name.
+"""From scores back to data: rows whose features are near the point of feature space that the scores describe.
 
     Ridge         regression of the rows on their scores: any kernel, smooth, the fastest per row
     FixedPoint    the nearest φ(x), by an iteration that never gets worse (Mika et al. 1998)
     LocalMDS      the x at the right distances from its neighbours (Kwok & Tsang 2004)
     SklearnRidge  scikit-learn's regression, digit for digit
 
-Scores z name the point P(z) = μ + Σⱼ zⱼ wⱼ, which is hardly ever the φ(x) of any x. Each method defines which x to
+Scores z describe the point P(z) = μ + Σⱼ zⱼ wⱼ, which is hardly ever φ(x) for any x. Each method defines which x to
 return instead.
 """
 

@@ -17,7 +17,8 @@ from mercer.kernels.kernel import Points
 from mercer.kernels.vector import VectorKernel
 from mercer.preimage.target import FittedComponents
 
-# Share of the data's spread below which distances count as this: the slope of a kernel with a cusp grows without bound.
+# Distances below this share of the data's spread are raised to it when slopes are computed, because the slope of a
+# kernel with a cusp grows without bound. The share is too small to matter elsewhere.
 _CLOSE = 1e-4
 
 
@@ -27,7 +28,7 @@ class AnchorFrame:
 
     kernel: VectorKernel
     points: Points
-    shift: np.ndarray | None
+    shift: np.ndarray | None  # (d,), subtracted from the user's rows; None if the kernel does not shift them
     spread: float  # root mean square distance of the anchors from their mean
 
     @classmethod
@@ -48,7 +49,7 @@ class AnchorFrame:
         return U if self.shift is None else U + self.shift
 
     def at(self, U: np.ndarray) -> Points:
-        """Rows in the frame, ready to be compared with the anchors."""
+        """Points for rows in the frame, which the kernel can compare with the anchors."""
         return Points(U, np.einsum("ij,ij->i", U, U), context=self.points.context)
 
     def values_and_slopes(self, new: Points) -> tuple[np.ndarray, np.ndarray]:
@@ -74,6 +75,7 @@ class AnchorFrame:
 
 def differences(kernel: VectorKernel, t: np.ndarray) -> np.ndarray:
     """The derivative of a profile by central differences, for kernels without a `slope`."""
+    # About ∛ε of t: there the rounding of a central difference and its truncation are equally large.
     step = 6e-6 * np.maximum(np.abs(t), np.abs(t).mean() + 1e-300)
     low = t - step if kernel.reads == "dot" else np.maximum(t - step, 0.0)
     return (kernel.profile(t + step, np) - kernel.profile(low, np)) / (t + step - low)

@@ -25,8 +25,12 @@ from mercer.preimage.ridge import Ridge
 from mercer.preimage.secant_pairs import MEMORY, SecantPairs
 from mercer.preimage.target import TILE_ENTRIES, FeatureNeighbors, FittedComponents, runs_of
 
-_POSITIVE = 0.05  # share of Σ|u_l| below which Σu_l is too small to divide by: the weighted mean would leap away
-_ENOUGH = 0.1  # share of the decrease promised by the gradient that a step must achieve (Armijo's condition)
+# If Σu_l is below this share of Σ|u_l|, the search divides by Σ|u_l| instead: dividing by almost nothing would throw
+# the weighted mean far from the data.
+_POSITIVE = 0.05
+# A step must achieve this share of the decrease that the gradient promises (Armijo's condition). It is small enough to
+# accept most steps of the fixed point, and large enough that the error keeps falling.
+_ENOUGH = 0.1
 _ROUNDING = float(np.finfo(np.float64).eps)
 
 
@@ -37,9 +41,9 @@ class FixedPoint(Method):
 
         x = Σ u_l a_l / Σ u_l,    u_l = −c_l κ'(‖x − a_l‖²),    c = 1/n + Σⱼ αⱼ zⱼ,
 
-    and for k = κ(⟨x, y⟩) where x = Σ c_l κ'(⟨x, a_l⟩) a_l / κ'(‖x‖²), which for a linear kernel is PCA's answer at
-    once. Weights may be negative, so the plain iteration can divide by zero; and in a flat valley it creeps. Here the
-    step to the weighted mean is the first guess of a limited-memory BFGS method, which learns the curvature of
+    and for k = κ(⟨x, y⟩) where x = Σ c_l κ'(⟨x, a_l⟩) a_l / κ'(‖x‖²). For a linear kernel the first step already gives
+    PCA's answer. Weights may be negative, so the plain iteration can divide by zero, and in a flat valley it creeps.
+    Here the step to the weighted mean is the first guess of a limited-memory BFGS method, which learns the curvature of
     ‖φ(x) − P‖² from the steps it has taken. A step that does not lower the error is halved.
 
     A row is done when both the step of the fixed point and the step that the curvature suggests are within `tol`, or
@@ -107,7 +111,7 @@ class FixedPointAnswer:
 
 @dataclass(frozen=True)
 class FixedPointMap(PreImage):
-    """The search, ready for scores. `solve` returns the number of steps and the errors as well."""
+    """A map from scores to pre-images. `solve` also returns the number of steps and the errors."""
 
     _saved = SavedRecord(
         "preimage.FixedPointMap",
@@ -134,8 +138,8 @@ class FixedPointMap(PreImage):
         missed = int(np.sum(~converged))
         if missed:
             warn(
-                f"The fixed point was not reached for {missed} of {len(Z)} rows after {self.max_iter} steps. The rows "
-                "returned are no worse than the training rows they started from. Raise max_iter or tol of FixedPoint.",
+                f"FixedPoint did not converge for {missed} of {len(Z)} rows in {self.max_iter} steps. The rows that it "
+                "returns are no worse than the training rows it started from. Raise max_iter or tol of FixedPoint.",
                 NotConvergedWarning,
             )
         return rows
@@ -150,7 +154,7 @@ class FixedPointMap(PreImage):
     def _search(
         self, wide: np.ndarray, tile_entries: int = TILE_ENTRIES
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """The rows found, where they began, the number of steps of each, and whether each converged."""
+        """For each row of scores: the pre-image, its starting point, the number of steps, and whether it converged."""
         m, d = len(wide), self.fitted.X.shape[1]
         frame = AnchorFrame.of(self.fitted)
         starts = self._starts(frame, wide)
@@ -166,7 +170,7 @@ class FixedPointMap(PreImage):
         return rows, starts, n_iter, converged
 
     def _starts(self, frame: AnchorFrame, Z: np.ndarray) -> np.ndarray:
-        """The training sample nearest in feature space, or the answer of the regression if that is nearer."""
+        """The nearest training sample in feature space, or the answer of the regression if that is nearer."""
         places = self.neighbors(Z, 1)[0][:, 0]
         U = frame.inward(self.fitted.X[places])
         if self.ridge is None:
@@ -179,11 +183,11 @@ class FixedPointMap(PreImage):
 
 
 class _Search:
-    """Rows on their way to a minimum, all at once; rows that are done are no longer computed with.
+    """A search that moves many rows at once, each to its own minimum. Rows that are done cost nothing more.
 
-    The value is ½k(x, x) − Σ c_l k(x, a_l), which is ½‖φ(x) − P‖² less a constant; k(x, x) is left out where it is
-    constant. Each row moves along H · (−gradient), where H is a limited-memory BFGS matrix that starts from the fixed
-    point's own scale, so the first direction is the step of the fixed point.
+    The value of a row is ½k(x, x) − Σ c_l k(x, a_l), which is ½‖φ(x) − P‖² less a constant; k(x, x) is left out if the
+    kernel makes it constant. Each row moves along H · (−gradient), where H is a limited-memory BFGS matrix. H starts
+    from the fixed point's own scale, so that the first direction is the step of the fixed point.
     """
 
     def __init__(self, frame: AnchorFrame, C: np.ndarray, U: np.ndarray) -> None:
@@ -191,9 +195,9 @@ class _Search:
         self.frame, self.C, self.U = frame, C, U.copy()
         self.n_iter = np.zeros(m, np.int64)
         self.converged = np.zeros(m, bool)
-        self.finished = np.zeros(m, bool)  # nothing more can be gained
+        self.finished = np.zeros(m, bool)  # rows whose value no step can lower by more than rounding
         self.length = np.ones(m)  # of the next step, in units of the direction
-        self.longest = np.full(m, frame.spread)  # how far a row may move at once, unless the fixed point does
+        self.longest = np.full(m, frame.spread)  # a step may not be longer than this, or the fixed point's own step
         self.weight = np.abs(C).sum(axis=1) * float(np.max(frame.kernel.diagonal(frame.points)))
         self.farthest = float(np.sqrt(np.max(frame.points.norms, initial=0.0)))
         self.pairs = SecantPairs(m, U.shape[1])
@@ -212,12 +216,13 @@ class _Search:
         return self.finished | (np.maximum(_norms(self.here.step), _norms(self.direction)) <= least)
 
     def _advance(self, rows: np.ndarray) -> None:
-        """One evaluation for each of these rows: accept the step, or try a shorter one next time."""
+        """Try one step of each of these rows, and accept it or shorten the next one."""
         before, length = self.here.take(rows), self.length[rows]
         move = length[:, None] * self.direction[rows]
         promise = np.einsum("ij,ij->i", before.fall, move)
         after = self._look(self.U[rows] + move, rows)
-        # Below the rounding of the value only the gradient can tell progress, so it has to shrink by half each time.
+        # If the promised decrease is smaller than the rounding of the value, only the gradient can show progress. Such
+        # a step is accepted if it halves the gradient.
         unseen = promise <= before.noise
         seen_better = after.value <= before.value - _ENOUGH * promise
         still_better = (after.value <= before.value + before.noise) & (_norms(after.step) <= 0.5 * _norms(before.step))
@@ -230,13 +235,13 @@ class _Search:
         self.U[rows] += move
         self.here.put(rows, after)
         convex = self.pairs.add(rows, move, before.fall - after.fall)
-        # Where the slope did not flatten along the step there is no curvature to learn: go on, twice as far.
+        # If the slope did not flatten along the step, there is no curvature to learn: go on, twice as far.
         self.length[rows] = np.where(convex, 1.0, 2 * length)
         self.longest[rows] = np.maximum(self.longest[rows], 2 * _norms(move))
         self._turn(rows)
 
     def _shorten(self, rows: np.ndarray, unseen: np.ndarray) -> None:
-        """Halve the step; along a direction with nothing left to see, forget the curvature, and then give up."""
+        """Halve the step. If the decrease is below rounding, forget the curvature first, and the next time give up."""
         self.length[rows] *= 0.5
         hopeless, learnt = rows[unseen], self.pairs.known(rows[unseen])
         self.finished[hopeless[~learnt]] = True
@@ -245,7 +250,7 @@ class _Search:
         self._turn(hopeless[learnt])
 
     def _turn(self, rows: np.ndarray) -> None:
-        """Find the direction from where these rows are, and shorten the step to what may be tried at once."""
+        """Compute the new direction of these rows, and shorten the step to the longest that is allowed."""
         here = self.here.take(rows)
         direction = self.direction[rows] = self.pairs.times(rows, here.fall, here.scale)
         longest = np.maximum(self.longest[rows], _norms(here.step))
@@ -256,7 +261,7 @@ class _Search:
         """The value at U, its downward gradient, and the step to the weighted mean."""
         frame, C = self.frame, self.C if len(rows) == len(self.C) else self.C[rows]
         new = frame.at(U)
-        with np.errstate(over="ignore", invalid="ignore"):  # a step too far: no better, so it is halved
+        with np.errstate(over="ignore", invalid="ignore"):  # a step that overflows is not accepted, so it is halved
             K, slopes = frame.values_and_slopes(new)
             value = -np.einsum("ij,ij->i", C, K)
             weights = np.multiply(C, slopes, out=slopes)
@@ -273,19 +278,19 @@ class _Search:
             size = np.abs(weights).sum(axis=1)
             by = factor * np.where(own > _POSITIVE * size, own, size)
             scale = np.divide(1.0, by, out=np.zeros_like(by), where=by > 0)
-            # What rounding does to the value: in each term, and in each distance or product that a term is read off.
+            # The rounding of the value: that of each term, and that of the distance or product inside each term.
             noise = _ROUNDING * (magnitude + size * (np.sqrt(new.norms) + self.farthest) ** 2)
             return _Place(value, factor * pull, scale, noise)
 
 
 @dataclass
 class _Place:
-    """What is known of rows where they are."""
+    """The value of each row at its present place, and the quantities that its next step needs."""
 
     value: np.ndarray  # (m,)
     fall: np.ndarray  # (m, d), minus the gradient
-    scale: np.ndarray  # (m,), by which it becomes the step of the fixed point
-    noise: np.ndarray  # (m,), a bound of the rounding of the value
+    scale: np.ndarray  # (m,), scale · fall is the step of the fixed point
+    noise: np.ndarray  # (m,), a bound on the rounding of the value
 
     @property
     def step(self) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What a method of going back from scores to rows is, and the checks that all methods share."""
+"""The interface of methods that go back from scores to rows, and the checks that they share."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class InverseRequest:
     alpha : a penalty, or "loo"
     limit : the number of bytes that may be used; a fit that needs more is refused
     low_rank : whether to work on a low-rank factor, however few samples there are
-    limit_given : whether the user set the limit. A limit read off free memory differs from run to run, so it may
+    limit_given : whether the user set the limit. A limit taken from free memory differs from run to run, so it may
         refuse a fit but must not change how one is computed
     """
 
@@ -39,7 +39,7 @@ class InverseRequest:
 
 
 class PreImage(ABC):
-    """A fitted way back, from scores (m, k) to rows (m, d) (abstract)."""
+    """A fitted map from scores (m, k) back to rows (m, d) (abstract)."""
 
     @abstractmethod
     def __call__(self, Z: Any) -> Any:
@@ -47,14 +47,14 @@ class PreImage(ABC):
 
 
 class Method(BaseEstimator, ABC):
-    """A way back that is not fitted yet. Its parameters are reached as `inverse_method__…` (abstract)."""
+    """A method that has not been fitted yet (abstract). Its parameters are set as `inverse_method__…`."""
 
     def check(self, kernel: Kernel, X: Any, request: InverseRequest) -> None:
         """Raise an error, before any work, if this method cannot handle such a kernel or such samples."""
 
     @abstractmethod
     def fit(self, fitted: FittedComponents, request: InverseRequest) -> PreImage:
-        """Fit the way back of a fitted kernel PCA."""
+        """Fit the map from the scores of a fitted kernel PCA back to its rows."""
 
 
 def scores_like(X: Any, Z: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The way back by distances: from distances in feature space to distances in input space, and from these to a point."""
+"""Pre-images by distances: distances in feature space give distances in input space, and those locate a point."""
 
 from __future__ import annotations
 
@@ -25,31 +25,34 @@ from mercer.preimage.inverse_method import (
 )
 from mercer.preimage.target import TILE_ENTRIES, FeatureNeighbors, FittedComponents, runs_of
 
-_FLAT = 1e-4  # share of the largest eigenvalue of G below which a direction is left out: distances say nothing there
+# A direction whose eigenvalue is below this share of the largest eigenvalue of G is left out: the neighbours hardly
+# spread along it, so dividing by the eigenvalue would amplify the errors of the distances.
+_FLAT = 1e-4
 _HALVINGS = 60  # more than the 53 bits of a float64, so that bisection ends at neighbouring numbers
-_GRID = 1025  # points at which a profile is checked to be monotone
+_GRID = 1025  # points at which a profile is checked to be monotone; 1024 steps miss no turn of a smooth profile
 _EPS = float(np.finfo(np.float64).eps)
 
 
 class LocalMDS(Method):
     """The x at the right distances from the neighbours of P(z), by Kwok and Tsang's local scaling.
 
-    The inner products ⟨P, φ(xⱼ)⟩ with the nearest training samples are turned into distances dⱼ by the kernel's profile
-    (for a Gaussian d² = −log⟨P, φ(xⱼ)⟩/γ, P brought to length 1 first). With G the Gram matrix of the q neighbours
-    about their mean x̄, and gⱼ = Gⱼⱼ the squared distances from it,
+    The kernel's profile turns the inner products ⟨P, φ(xⱼ)⟩ with the nearest training samples into distances dⱼ (for a
+    Gaussian d² = −log⟨P, φ(xⱼ)⟩/γ, after P is scaled to length 1). With G the Gram matrix of the q neighbours about
+    their mean x̄, and gⱼ = Gⱼⱼ the squared distances from it,
 
         x = x̄ + Σⱼ βⱼ (xⱼ − x̄),    β = ½ G⁺ (g − d²),
 
-    is the point of their span whose squared distances fit best.
+    is the point in their span whose squared distances fit best.
 
     Parameters
     ----------
     n_neighbors : int
-        q. A few neighbours keep the answer near the data; more than d of them let it move in every direction.
+        The number q of neighbours. Few neighbours keep the answer near the data; more than d of them let it move in
+        every direction.
 
-    It accepts kernels of ‖x − y‖, and kernels of ⟨x, y⟩ whose profile is monotone over the data: an even power needs
-    data without negative entries. Cost per row: 2 n k flops for the neighbours, q²d + q³ for the point. The fit is one
-    pass over the training samples. (Kwok & Tsang 2004.)
+    The method accepts kernels of ‖x − y‖, and kernels of ⟨x, y⟩ whose profile is monotone over the data: an even power
+    needs data without negative entries. Cost per row: 2 n k flops for the neighbours, q²d + q³ for the point. The fit
+    takes one pass over the training samples. (Kwok & Tsang 2004.)
 
     >>> LocalMDS(n_neighbors=20)
     LocalMDS(n_neighbors=20)
@@ -86,7 +89,7 @@ class LocalMDS(Method):
 
 @dataclass(frozen=True)
 class LocalMDSMap(PreImage):
-    """The neighbours and the inverse of the profile, ready for scores."""
+    """A map from scores to pre-images: the neighbours, and the inverse of the profile."""
 
     _saved = SavedRecord(
         "preimage.LocalMDSMap",
@@ -106,7 +109,7 @@ class LocalMDSMap(PreImage):
     neighbors: FeatureNeighbors
     inverse: InverseProfile
     lengths: np.ndarray  # (n,), ‖xⱼ‖² in the kernel's frame; zero for kernels that do not need it
-    floor: float  # a squared distance in input space below which there is only the rounding of the scores
+    floor: float  # a squared distance in input space; anything smaller is rounding of the scores
     q: int
     n_jobs: int | None
 
@@ -151,7 +154,7 @@ def _squared_spread(X: Any) -> float:
 def point_at_distances(rows: np.ndarray, squares: np.ndarray, floor: float = 0.0) -> np.ndarray:
     """x̄ + ½ Σⱼ (G⁺(g − d²))ⱼ (xⱼ − x̄) for each batch of neighbours, rows (b, q, d) and d² (b, q).
 
-    Neighbours that are all copies of one row give x̄: they differ from it only by the rounding of their mean.
+    If all neighbours are copies of one row, the answer is x̄: they differ from it only by the rounding of their mean.
     """
     mean = rows.mean(axis=1, keepdims=True)
     rows = rows - mean
@@ -169,7 +172,7 @@ def point_at_distances(rows: np.ndarray, squares: np.ndarray, floor: float = 0.0
 class InverseProfile:
     """The t in [low, high] with profile(t) = v; a v that the profile does not reach gives the nearer end.
 
-    Found by bisection, so that any monotone profile will do, in 60 evaluations.
+    Bisection finds it for any monotone profile, in 60 evaluations.
     """
 
     _saved = SavedRecord("InverseProfile", {"kernel": bound_kernel, "low": finite, "high": finite})
@@ -198,7 +201,7 @@ class InverseProfile:
 
 
 def inverse_profile(kernel: VectorKernel, points: Points) -> InverseProfile:
-    """The inverse over all distances, or inner products, that rows as long as these can have."""
+    """The inverse profile over all distances or inner products that rows no longer than these can have."""
     largest = float(np.max(points.norms, initial=0.0))
     if kernel.reads == "dot":
         entries = points.rows.data if sp.issparse(points.rows) else points.rows

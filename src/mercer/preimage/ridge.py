@@ -1,4 +1,4 @@
-"""The way back as a regression: kernel ridge of the rows on their scores, with an intercept."""
+"""Pre-images by regression: kernel ridge of the rows on their scores, with an intercept."""
 
 from __future__ import annotations
 
@@ -33,33 +33,38 @@ from mercer.preimage.target import FittedComponents
 from mercer.preimage.widths import width_of
 from mercer.random_state import generator_from
 
-LOO_ROWS = 2048  # above this the eigendecomposition of n × n takes long, and a factor of that rank serves as well
-EXACT_ROWS = 8192  # without a memory_limit: above this n³/3 flops and 24 n² bytes are too much, and a factor is taken
-RANK = 1000  # of the factor, at most
-_LEAST_RANK = 50
-_DUAL_BYTES = 2**31  # for the dual coefficients of a linear way back, which it does not need, without a memory_limit
+# alpha="loo" needs an eigendecomposition. Above this many rows that of n × n takes long, and a factor serves as well.
+LOO_ROWS = 2048
+# Without a memory_limit: above this many rows n³/3 flops and 24 n² bytes are too much, and a factor is used.
+EXACT_ROWS = 8192
+RANK = 1000  # the largest rank of a factor; its n·r² flops are then affordable for any n
+_LEAST_RANK = 50  # a memory_limit that allows less is refused: a regression of lower rank would be too coarse to use
+# Without a memory_limit: the dual coefficients of a linear regression are kept up to this size. The map back does not
+# need them.
+_DUAL_BYTES = 2**31
 
 
 class Ridge(Method):
     """Kernel ridge regression of the rows on their scores, with an intercept and a width of its own.
 
-    x̂(z) = b + k(z, Z) B,  B = (HKH + αI)⁻¹HX,  b = x̄ − 1ᵀKB/n,  K the kernel matrix of the scores Z. The kernel is
-    Gaussian, and linear where that of the components is: the pre-image is then PCA's, shrunk by γ/(γ + α).
+    x̂(z) = b + k(z, Z) B,  B = (HKH + αI)⁻¹HX,  b = x̄ − 1ᵀKB/n,  where K is the kernel matrix of the scores Z. The
+    kernel k on scores is Gaussian. If the kernel of the components is linear, k is linear too, and the pre-image is
+    PCA's, shrunk by γ/(γ + α).
 
     Parameters
     ----------
     gamma : float, "loo" or "median"
-        Of the Gaussian exp(−γ‖z − z'‖²) on scores. "median" is 1/(the median of ‖z − z'‖²); "loo" the best of five
-        widths about it by leave-one-out on at most 512 rows.
+        γ of the Gaussian exp(−γ‖z − z'‖²) on scores. "median" means 1/(the median of ‖z − z'‖²). "loo" means the best
+        of five multiples of that, by the leave-one-out error on at most 512 rows.
 
-    The penalty is the estimator's `alpha`: a number, or "loo" for the largest whose leave-one-out error is within a
-    standard error of the least. That error is of rows like those of the fit. To take noise off new rows choose a
-    larger alpha, on rows with noise.
+    The penalty is the estimator's `alpha`: a number, or "loo" for the largest penalty whose leave-one-out error is
+    within a standard error of the least. That error holds for rows like those of the fit. To remove noise from new
+    rows, choose a larger alpha by trying it on noisy rows.
 
-    Cost: n² numbers and n³/3 flops for a number as penalty, some ten times that for "loo"; n·r numbers and n·r² flops
-    with a factor of rank r ≤ 1000. The factor is taken beyond 8192 rows (2048 for "loo"), for fits by "rpcholesky", and
-    where a `memory_limit` is given that n² numbers exceed; free memory that nobody limited refuses, and never chooses.
-    (Bakır, Weston & Schölkopf 2004.)
+    Cost: n² numbers and n³/3 flops if the penalty is a number, some ten times that for "loo"; n·r numbers and n·r²
+    flops with a factor of rank r ≤ 1000. A factor is used beyond 8192 rows (2048 for "loo"), for fits by "rpcholesky",
+    and if n² numbers exceed a `memory_limit` that the user gave. Free memory never decides between the two; it can only
+    refuse the fit. (Bakır, Weston & Schölkopf 2004.)
 
     >>> Ridge(gamma=0.5)
     Ridge(gamma=0.5)
@@ -89,13 +94,13 @@ class Ridge(Method):
 
 @dataclass(frozen=True)
 class RidgeMap(PreImage):
-    """x̂(z) = k(z, anchors) @ coefs − offset, with what was chosen on the way.
+    """x̂(z) = k(z, anchors) @ coefs − offset, and the choices that the fit made.
 
     kernel, alpha : of the regression
-    loo_error : the mean of ‖x − x̂‖² with x left out, where the penalty was chosen by it
-    rank : of the factor that stands in for the kernel matrix of the scores; None where that is formed
+    loo_error : the mean of ‖x − x̂‖² with x left out; None if the penalty was not chosen by it
+    rank : of the factor that replaces the kernel matrix of the scores; None if that matrix was formed
     factor_error : the share of the trace of that matrix that the factor leaves out
-    dual_coef : scikit-learn's (n, d) where the fit is exact, else the coefficients on the landmarks
+    dual_coef : scikit-learn's (n, d) if the fit is exact, otherwise the coefficients on the landmarks
     """
 
     _saved = SavedRecord(
@@ -123,19 +128,19 @@ def _is_linear(kernel: Kernel) -> bool:
 
 
 def _rank(n: int, d: int, request: InverseRequest) -> int | None:
-    """None for the exact regression, else the columns of a factor; MemoryLimitError where the limit allows neither.
+    """The rank of the factor to use, or None for the exact regression. MemoryLimitError if the limit allows neither.
 
-    Where a limit is given, the most that it allows is taken. Where none is, the choice is by the number of rows alone:
-    free memory changes from run to run, and the same data must give the same answer.
+    A limit that the user gave chooses the most accurate fit that it allows. Without one the number of rows alone
+    chooses: free memory changes from run to run, and the same data must give the same answer.
     """
     exact = 8 * (3 * n * n + 3 * n * d)
     fits = exact <= request.limit if request.limit_given else n <= EXACT_ROWS
     if fits and not request.low_rank and not (request.alpha == "loo" and n > LOO_ROWS):
         if exact > request.limit:
             raise MemoryLimitError(
-                f"fit_inverse_transform on {n} samples of {d} features needs {format_bytes(exact)}: more than the "
-                f"{format_bytes(request.limit)} that can be spared. Nothing was allocated. Try a memory_limit, under "
-                "which a factor of low rank is taken, or inverse_method='mds', which keeps nothing."
+                f"fit_inverse_transform on {n} samples of {d} features needs {format_bytes(exact)}, more than the "
+                f"{format_bytes(request.limit)} that can be spared. Nothing was allocated. Set a memory_limit, so that "
+                "a low-rank factor is used, or try inverse_method='mds', which needs no such matrix."
             )
         return None
     rank = min(n, RANK)
@@ -147,20 +152,20 @@ def _rank(n: int, d: int, request: InverseRequest) -> int | None:
             f"fit_inverse_transform on {n} samples of {d} features needs {format_bytes(exact)}, or "
             f"{format_bytes(_factor_bytes(n, d, least))} with a factor of rank {least}: more than "
             f"the limit of {format_bytes(request.limit)}. Nothing was allocated. Try a larger memory_limit, or "
-            "inverse_method='mds', which keeps nothing."
+            "inverse_method='mds', which needs no such matrix."
         )
     return rank
 
 
 def _factor_bytes(n: int, d: int, rank: int) -> int:
-    return 8 * (3 * n * rank + 4 * rank * rank + 3 * rank * d)  # F, U and one on the way; small matrices; weights
+    return 8 * (3 * n * rank + 4 * rank * rank + 3 * rank * d)  # F, U and a temporary; small matrices; weights
 
 
 # --- the three regressions -------------------------------------------------------------------------------
 
 
 def _exact(kernel: Kernel, fitted: FittedComponents, request: InverseRequest) -> RidgeMap:
-    """On the n × n matrix, in float64 whatever the data."""
+    """The regression on the n × n matrix, always in float64."""
     Z, X = fitted.Z, fitted.X
     xp = namespace(Z)
     points = kernel.points(Z, xp.float64)
@@ -180,9 +185,9 @@ def _exact(kernel: Kernel, fitted: FittedComponents, request: InverseRequest) ->
 
 
 def _on_factor(kernel: Kernel, fitted: FittedComponents, request: InverseRequest, rank: int) -> RidgeMap:
-    """On features F of the scores with FFᵀ ≈ K: the landmarks' scores are all that new ones are compared with.
+    """The regression on features F of the scores with FFᵀ ≈ K, which compares new scores with the landmarks only.
 
-    What K has below the smallest penalty makes no difference, so the factor may end there.
+    Eigenvalues of K below the smallest penalty make no difference, so the factor may stop there.
     """
     Z, bits = fitted.Z, _bits(fitted.Z)
     gram = Gram(kernel, Z, n_jobs=request.n_jobs)
@@ -194,7 +199,7 @@ def _on_factor(kernel: Kernel, fitted: FittedComponents, request: InverseRequest
 
 
 def _linear(fitted: FittedComponents, request: InverseRequest) -> RidgeMap:
-    """On the scores themselves: k × k instead of n × n."""
+    """The linear regression on the scores themselves, with a k × k matrix instead of n × n."""
     Z, X = fitted.Z, fitted.X
     xp, (n, k) = namespace(Z), Z.shape
     wide = xp.astype(Z, xp.float64)
@@ -211,7 +216,7 @@ def _linear(fitted: FittedComponents, request: InverseRequest) -> RidgeMap:
 def _primal(
     F: Any, X: Any, request: InverseRequest, bits: int
 ) -> tuple[np.ndarray, np.ndarray, float, float | None, RidgeSpectrum]:
-    """Weights and offset of x̂ = F(z) @ weights − offset."""
+    """Weights and offset of x̂ = F(z) @ weights − offset; then the penalty, its leave-one-out error, the spectrum."""
     small = factor_spectrum(F, n_jobs=request.n_jobs)
     U = small.vectors(F, F.shape[1])
     values = beside(small.values, F)
@@ -235,10 +240,11 @@ def _with_best_penalty(values: Any, U: Any, X: Any, bits: int) -> tuple[RidgeSpe
 
 
 def _solved(K: Any, X: Any, alpha: float) -> Any:
-    """(HKH + αI)⁻¹HX, (n, d), of the centred K, which is overwritten.
+    """(HKH + αI)⁻¹HX, (n, d), given the centred K, which is overwritten.
 
-    1 is an eigenvector of HKH to 0 and orthogonal to HX, so a multiple of 11ᵀ can be added: it changes no answer, and
-    leaves nothing singular but what is so for want of a penalty. There the answer of least norm is taken.
+    The vector 1 is an eigenvector of HKH with eigenvalue 0 and is orthogonal to HX. Adding a multiple of 11ᵀ therefore
+    leaves the answer unchanged, and makes the matrix regular if alpha is positive. Without a penalty it may still be
+    singular; the answer of least norm is then returned.
     """
     xp, n = namespace(K), K.shape[0]
     Y = dense_rows(X, slice(0, n), K) - column_mean(X, K)
@@ -248,7 +254,9 @@ def _solved(K: Any, X: Any, alpha: float) -> Any:
         return xp.linalg.solve(K, Y)
     if alpha > 0:
         diagonal = K.diagonal().copy()
-        try:  # LAPACK is given Kᵀ, which is in its own order, and fills the triangle that `_eigh` does not read
+        # K.T is in LAPACK's own order, so it is not copied. The factor overwrites the triangle that `_eigh` does not
+        # read, so K can still be decomposed if the factorisation fails.
+        try:
             return cho_solve(cho_factor(K.T, lower=True, overwrite_a=True, check_finite=False), Y, check_finite=False)
         except LinAlgError:  # alpha is within rounding of zero
             np.fill_diagonal(K, diagonal)
@@ -257,11 +265,11 @@ def _solved(K: Any, X: Any, alpha: float) -> Any:
 
 
 def _eigh(K: Any) -> tuple[Any, Any]:
-    """Eigenvalues and vectors of a positive semidefinite matrix, what is rounding at zero; K is overwritten."""
+    """Eigenvalues and eigenvectors of the positive semidefinite K, which is overwritten. Tiny values become 0."""
     if is_foreign(K):
         values, U = namespace(K).linalg.eigh(K)
     else:
-        # "evd" is the fastest for all pairs of a small matrix, but takes room for two more.
+        # "evd" is the fastest driver for all pairs of a small matrix, but it needs room for two more matrices.
         driver = "evd" if K.shape[0] <= LOO_ROWS else "evr"
         values, U = eigh(K, overwrite_a=True, check_finite=False, driver=driver)
     xp = namespace(values)

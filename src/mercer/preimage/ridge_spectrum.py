@@ -21,14 +21,14 @@ from mercer.linalg.inner import power_of_two
 
 PENALTIES = {64: 1e-10, 32: 1e-4}  # bits → smallest penalty tried, relative to λ₁: below it rounding is amplified
 _SKETCH = 64  # columns of the random projection that replaces wider targets while penalties are compared
-_RUN = 1024  # rows handled at a time, at most
-_ENTRIES = 2**18  # residuals handled at a time: they stay in the cache
-_FULL = 1e-10  # smallest 1 − h to divide by: below it a row is fitted by itself alone
+_RUN = 1024  # the most rows handled at a time
+_ENTRIES = 2**18  # residuals handled at a time, 2 MB of float64, so that they stay in the cache
+_FULL = 1e-10  # the smallest 1 − h to divide by: below it only the row itself determines its fitted value
 
 
 @dataclass(frozen=True)
 class RidgeSpectrum:
-    """HKH = UΛUᵀ (values in any order, U with orthonormal columns) and the coordinates of HX in it."""
+    """HKH = UΛUᵀ (values in any order, U with orthonormal columns) and the coordinates of HX in the basis U."""
 
     values: Any  # (r,)
     U: Any  # (n, r)
@@ -47,7 +47,7 @@ class RidgeSpectrum:
         return xp.where(alive, 1 / xp.where(alive, total, xp.ones_like(total)), xp.zeros_like(total))[:, None] * self.UX
 
     def penalties(self, bits: int) -> np.ndarray:
-        """Half-decades from the smallest that the precision allows to ten times the largest eigenvalue."""
+        """Penalties in half-decades, from the smallest that the precision allows to ten times λ₁."""
         top = float(namespace(self.values).max(self.values)) if self.values.shape[0] else 0.0
         low = np.log10(PENALTIES[bits])
         return (top if top > 0 else 1.0) * 10.0 ** np.arange(low, 1.01, 0.5)
@@ -60,7 +60,7 @@ class RidgeSpectrum:
         """That mean for each penalty, and its standard error, (a,) both. Cost: one product of n · r · a · d."""
         xp, (n, r), count = namespace(self.U), self.U.shape, len(alphas)
         d = self.UX.shape[1]
-        # Lengths are taken in units of this, because fourth powers of large data would overflow.
+        # Lengths are measured in this unit, because fourth powers of large data would overflow.
         unit = power_of_two(max(_largest(self.mean), _largest(self.UX)), 510)
         shrinkage = xp.stack([_shrinkage(self.values, float(alpha), xp) for alpha in alphas], axis=1)  # (r, a)
         weights = xp.reshape(shrinkage[:, :, None] * self.UX[:, None, :], (r, count * d))
@@ -80,7 +80,7 @@ class RidgeSpectrum:
 
 
 def ridge_spectrum(values: Any, U: Any, X: Any) -> RidgeSpectrum:
-    """The spectrum with UᵀHX, for X dense or CSR."""
+    """The RidgeSpectrum of these eigenpairs, with UᵀHX computed for X dense or CSR."""
     mean = column_mean(X, U)
     if sp.issparse(X):
         UX = np.asarray((X.T @ U).T)
@@ -93,12 +93,12 @@ def ridge_spectrum(values: Any, U: Any, X: Any) -> RidgeSpectrum:
 def best_penalty(values: Any, U: Any, X: Any, bits: int, step: int = 1) -> float:
     """The largest penalty whose leave-one-out error is within a standard error of the least.
 
-    step : try every penalty of the grid of half-decades, or every second one, and so on
+    step : 1 tries every penalty of the grid of half-decades, 2 every second one, and so on
 
-    A row left out lies among the others, where hardly any smoothing is needed; beyond the data the same regression
-    explodes, so the largest of the equally good penalties is safest. Targets with many columns are first multiplied by
-    a Gaussian matrix with 64 columns. That keeps the squared lengths of residuals on average, and their sum over the
-    rows nearly exactly.
+    A row left out lies among the others, where hardly any smoothing is needed. Beyond the data a regression with so
+    little smoothing explodes, so the largest of the equally good penalties is the safest. Targets with many columns are
+    first multiplied by a Gaussian matrix with 64 columns. That preserves the squared lengths of residuals on average,
+    and their sum over the rows nearly exactly.
     """
     Y = sketched(X, U)
     spectrum = ridge_spectrum(values, U, Y)

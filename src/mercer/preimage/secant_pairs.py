@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-MEMORY = 8  # pairs per row: more than the dimension of most valleys, and little beside a row of kernel values
-_CONVEX = 1e-10  # of ‖s‖ ‖y‖: below it rounding decides whether sᵀy is positive
+MEMORY = 8  # pairs per row: more than the dimension of most valleys, and small next to a row of kernel values
+_CONVEX = 1e-10  # a share of ‖s‖ ‖y‖: if sᵀy is below it, rounding decides the sign
 
 
 class SecantPairs:
-    """The last steps s of each of m rows, with the changes y of its gradient along them.
+    """The last few steps s of each of m rows, and the changes y of its gradient along them.
 
     They define a positive definite matrix H with H y = s for the latest pair (and nearly for the others), which stands
     in for the inverse of the Hessian. A pair with sᵀy ≤ 0, where the function is not convex, is left out.
@@ -24,7 +24,7 @@ class SecantPairs:
         self.count = np.zeros(m, np.int64)  # pairs that each row has seen; the last of them are kept
 
     def add(self, rows: np.ndarray, s: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Learn a step of each row; returns where it was convex, (len(rows),)."""
+        """Store a step of each row, and return whether the function was convex along it, (len(rows),)."""
         product = np.einsum("ij,ij->i", s, y)
         lengths = np.sqrt(np.einsum("ij,ij->i", s, s) * np.einsum("ij,ij->i", y, y))
         convex = product > _CONVEX * lengths
@@ -35,7 +35,7 @@ class SecantPairs:
         return convex
 
     def known(self, rows: np.ndarray) -> np.ndarray:
-        """Whether a row has learnt anything."""
+        """Whether each of these rows has stored a pair."""
         return self.count[rows] > 0
 
     def forget(self, rows: np.ndarray) -> None:

@@ -1,4 +1,4 @@
-"""scikit-learn's way back, kept for those who need its numbers."""
+"""scikit-learn's inverse transform, for users who need exactly its numbers."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from mercer.preimage.target import FittedComponents
 
 
 class SklearnRidge(Method):
-    """x̂(z) = k(z, Z) B, B = (K + αI)⁻¹X, with the kernel of the components, numbers and all, on the scores.
+    """x̂(z) = k(z, Z) B, B = (K + αI)⁻¹X, with the kernel of the components and its parameters applied to scores.
 
-    The width is that of the input space, though scores live on another scale, and no mean is restored, so every
-    pre-image is drawn towards the origin. Cost: n² numbers and n³/3 flops.
+    The kernel keeps the width of the input space, although scores live on another scale. There is no intercept, so
+    every pre-image is drawn towards the origin. Cost: n² numbers and n³/3 flops.
     """
 
     _saved = SavedEstimator("method.SklearnRidge", root=False)
@@ -30,13 +30,15 @@ class SklearnRidge(Method):
     def check(self, kernel: Kernel, X: Any, request: InverseRequest) -> None:
         refuse_without_rows(kernel)
         if request.alpha == "loo":
-            raise ValueError("inverse_method='sklearn' needs a number as alpha; 'loo' goes with 'ridge'.")
+            raise ValueError(
+                "inverse_method='sklearn' needs a number as alpha. 'loo' goes with inverse_method='ridge'."
+            )
         n, d = X.shape
         need = 8 * (2 * n * n + 2 * n * d)
         if need > request.limit:
             raise MemoryLimitError(
                 f"inverse_method='sklearn' on {n} samples needs {format_bytes(need)}, more than the limit of "
-                f"{format_bytes(request.limit)}. Nothing was allocated. Try inverse_method='ridge', which can do with "
+                f"{format_bytes(request.limit)}. Nothing was allocated. Try inverse_method='ridge', which can use "
                 "less, or a larger memory_limit."
             )
 
@@ -53,7 +55,7 @@ class SklearnRidge(Method):
                 B = solve(K, X, assume_a="pos", overwrite_a=True, check_finite=False)
         except LinAlgError as error:
             raise ValueError(
-                f"The ridge regression back to the data is singular with alpha={alpha}; give a larger alpha, or take "
+                f"The ridge regression back to the data is singular with alpha={alpha}. Give a larger alpha, or use "
                 "inverse_method='ridge'."
             ) from error
         expansion = KernelExpansion(fitted.kernel, Z, B, xp.zeros_like(B[0, :]), request.n_jobs)

@@ -1,4 +1,4 @@
-"""The point P of feature space that scores name, distances to it, and the training samples nearest to it.
+"""The point P of feature space that scores describe, distances to it, and the training samples nearest to it.
 
 With w_j the components, μ the mean of the features and z the scores, P(z) = μ + Σⱼ zⱼ wⱼ. A fit keeps w_j and μ as
 combinations of the features of its anchors a_l, so P = Σ_l c_l φ(a_l) with c = (mean coefficients) + coefs z. Let t be
@@ -27,7 +27,7 @@ TILE_ENTRIES = 2**21  # entries of the largest block computed at a time: 16 MB o
 
 @dataclass(frozen=True)
 class FittedComponents:
-    """The parts of a fitted kernel PCA that a way back needs.
+    """The parts of a fitted kernel PCA that a pre-image method needs.
 
     kernel : bound to the data
     X : the samples, (n, d), dense or CSR
@@ -58,7 +58,7 @@ class FittedComponents:
         return self.Z.shape[1]
 
     def truncated(self, k: int) -> FittedComponents:
-        """The same with the first k components alone, as if no more had been fitted."""
+        """The same with the first k components only, as if no more had been fitted."""
         if k >= self.k:
             return self
         old = self.expansion
@@ -95,7 +95,9 @@ class FittedComponents:
 
 @dataclass(frozen=True)
 class FeatureNeighbors:
-    """‖φ(xⱼ) − P(z)‖² = ‖zⱼ − z‖² + excess(xⱼ): neighbours by distances among scores alone.
+    """Neighbours of P(z) among the training samples, found with distances of scores alone.
+
+    ‖φ(xⱼ) − P(z)‖² = ‖zⱼ − z‖² + excess(xⱼ), and the excess does not depend on z.
 
     Cost of a call on m rows: 2 m n k flops, and one tile of distances per thread.
     """

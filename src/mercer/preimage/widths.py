@@ -1,4 +1,4 @@
-"""The width of the Gaussian on scores: what makes leave-one-out smallest on a sample of the rows."""
+"""The width of the Gaussian on scores that minimises the leave-one-out error on a sample of the rows."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from mercer.kernels.distances import RBF
 from mercer.preimage.ridge_spectrum import best_penalty, ridge_spectrum, sketched
 
 _SAMPLE = 512  # rows: enough to tell widths a factor of four apart
-_FACTORS = 4.0 ** np.arange(-3, 2)  # multiples of 1 / the median of ‖z − z'‖²
+_FACTORS = 4.0 ** np.arange(-3, 2)  # multiples of 1 / the median of ‖z − z'‖² to try
 
 
 def width_of(gamma: float | str, Z: Any, X: Any, alpha: float | str) -> float:
-    """The number that `gamma` means for scores Z of rows X: itself, or found by "median" or "loo"."""
+    """The number that `gamma` stands for, given scores Z of rows X: the number itself, or the rule's answer."""
     if not isinstance(gamma, str):
         return float(gamma)
     bound = RBF("median").bind(Z)
@@ -26,15 +26,15 @@ def width_of(gamma: float | str, Z: Any, X: Any, alpha: float | str) -> float:
 
 
 def _best_width(middle: float, Z: Any, X: Any, alpha: float | str) -> float:
-    """The factor of `middle` of least leave-one-out error, at the given penalty or each at its own."""
+    """The multiple of `middle` with the least leave-one-out error, at penalty alpha or each at its own best one."""
     n = Z.shape[0]
     bits = 32 if Z.dtype == namespace(Z).float32 else 64
     index = np.linspace(0, n - 1, min(n, _SAMPLE)).astype(np.int64)
     scores = to_numpy(rows_of(Z, index)).astype(np.float64)
     Y = _sample(X, index)
-    # A sample of s rows has eigenvalues s/n of the whole's, so the same smoothing takes s/n of the penalty.
+    # The eigenvalues of s sampled rows are s/n times those of all rows, so s/n of the penalty smooths as much.
     share = None if isinstance(alpha, str) else float(alpha) * len(index) / n
-    with backend_of(scores).one_thread():  # on matrices this small two threads mostly wait for each other
+    with backend_of(scores).one_thread():  # on matrices this small, two threads mostly wait for each other
         errors = [_error(RBF(factor * middle), scores, Y, share, bits) for factor in _FACTORS]
     return float(_FACTORS[int(np.argmin(errors))] * middle)
 
@@ -51,7 +51,7 @@ def _error(kernel: RBF, Z: np.ndarray, Y: np.ndarray, alpha: float | None, bits:
     K -= means
     K -= (means - means.mean())[:, None]
     values, U = eigh(K, overwrite_a=True, check_finite=False, driver="evd")  # the fastest for all pairs
-    # What is zero but for rounding takes no part in the regression, and on few scores it is most of the spectrum.
+    # Eigenvalues that are zero up to rounding contribute nothing, and with few scores most eigenvalues are.
     real = values > len(values) * np.finfo(np.float64).eps * values.max()
     values, U = values[real], U[:, real]
     spectrum = ridge_spectrum(values, U, Y)

@@ -1,6 +1,6 @@
 """How far two maps of the same rows agree: the shapes they draw, and the neighbours they show.
 
-Neither score knows the data. Two maps can agree and both be wrong, so read these beside the scores of each map.
+Neither score looks at the data. Two maps can agree and both be wrong, so read these next to the scores of each map.
 
     Procrustes disparity    min over s, R, t of ‖A₀ − s B R − t‖²,  A₀ = centred A / its norm
     neighbourhood overlap   Σᵢ |Uₖ(i) ∩ Vₖ(i)| / nk,  with Uₖ(i) and Vₖ(i) the k nearest points of i in the two maps

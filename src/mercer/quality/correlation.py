@@ -1,7 +1,7 @@
 """Correlations of two lists of numbers, with standard errors that assume no distribution.
 
-A correlation r of m independent pairs is a smooth function of means, so to first order r − ρ is the mean of m terms,
-one a pair (its influence), and the standard error is that of a mean: their standard deviation over √m.
+A correlation r of m independent pairs is a smooth function of means. So to first order r − ρ is the mean of m terms,
+one per pair (its influence), and the standard error is that of a mean: the standard deviation of the terms over √m.
 
     Pearson    ψᵢ = aᵢbᵢ − ½ r (aᵢ² + bᵢ²), a and b standardised
     Spearman   the same with ranks for a and b, and two more terms, for the ranks are means themselves: how much the
@@ -77,8 +77,11 @@ def _standardised(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 
 
 def error_of(terms: np.ndarray) -> float:
-    """The standard error of a mean of influences; 1/m, not 0, where all are alike but for rounding, as in a sample of
-    a map that keeps every distance: one pair in m may well differ."""
+    """The standard error of a mean of influences.
+
+    If all terms are equal up to rounding, as in a sample of a map that keeps every distance, it is 1/m and not 0: one
+    pair in m may well differ.
+    """
     m = len(terms)
     if m < 2:
         return 1.0

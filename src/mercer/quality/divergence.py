@@ -8,12 +8,12 @@ pᵢⱼ f is one of p_{j|i} f:
     −Σ pᵢⱼ log wᵢⱼ = meanᵢ Σⱼ p_{j|i} log(1 + s²d²ᵢⱼ)
      Σ pᵢⱼ log pᵢⱼ = meanᵢ Σⱼ p_{j|i} [log p_{j|i} + log(1 + p_{i|j}/p_{j|i})] − log 2n
 
-So a sample of rows will do: Σⱼ p_{j|i} log p_{j|i} is −log perplexity, the last logarithm is taken at one j drawn with
-probability p_{j|i}, and the neighbours of nobody but the rows drawn and these j are needed. Z is over all pairs of the
-map, on a grid.
+So a sample of rows is enough. Σⱼ p_{j|i} log p_{j|i} equals −log perplexity, and the last logarithm is evaluated at one
+j drawn with probability p_{j|i}. Only the sampled rows and these j need their neighbours. Z is a sum over all pairs of
+the map, computed on a grid.
 
-The divergence depends on the scale s of the map, and only t-SNE chooses it: PCA's coordinates have the unit of the
-data. Maps are compared at their best scale, which is found by a search along s.
+The divergence depends on the scale s of the map, and only t-SNE chooses that scale: PCA's coordinates have the unit of
+the data. Maps are therefore compared at their best scale, which a search along s finds.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def kl_divergence(
     plan, Y = SamplingPlan.checked(sample, 1.0), checked_map(Y)
     if Y.shape[1] > MOST_COLUMNS:
         raise ValueError(
-            f"The map has {Y.shape[1]} columns; the divergence is of maps to look at, with 1 to {MOST_COLUMNS}. "
+            f"The map has {Y.shape[1]} columns, but the divergence is defined for maps with 1 to {MOST_COLUMNS}. "
             "Give the first columns."
         )
     data = data_index(X, metric)
@@ -98,7 +98,7 @@ def checked_perplexity(perplexity: Any) -> float:
 def divergence(
     data: BlockIndex, Y: np.ndarray, law: Perplexity, scale: Any, plan: SamplingPlan, random_state: Any
 ) -> Score:
-    """The score for an index of the data and a map that were checked."""
+    """The score, given an index of the data and a map that were already checked."""
     n, rng = data.n, generator_from(random_state)
     points, unit = _in_units(Y)
     if plan.is_exact(n):

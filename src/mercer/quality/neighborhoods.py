@@ -11,10 +11,10 @@ from i in the data and in the map (1 for the nearest):
 Each is a mean over rows of a term in [0, 1], so it can be estimated from some rows; the term of a row is exact, against
 all n rows.
 
-Ties. Of rows at the same distance those with the smaller index are taken as neighbours, in the data and in the map
-alike, so that a map that equals its data gets 1 whatever the ties. Rows at one distance share the best rank among them:
-nobody pays for an order that the data does not have. scikit-learn takes whatever order a sort leaves; without ties the
-two agree.
+Ties. Among rows at the same distance, those with the smaller index count as nearer, both in the data and in the map. So
+a map that equals its data scores 1, with or without ties. Rows at the same distance share the best of their ranks, so a
+map is not penalised for an order that the data does not have. scikit-learn keeps whatever order its sort leaves;
+without ties the two agree.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.graph.block_index import BlockIndex
+from mercer.progress import phase
 from mercer.quality.inputs import (
     checked_labels,
     checked_neighbors,
@@ -49,7 +50,7 @@ MEANINGS = {
 class Neighborhoods:
     """The terms of all these scores for the rows of one random order, each computed when it is asked for.
 
-    data, points : indices of the data and of the map; None where a score needs only one
+    data, points : indices of the data and of the map; one may be None if the scores do not need it
     order : (n,), in which rows are looked at
     """
 
@@ -75,7 +76,8 @@ class Neighborhoods:
         return sampled(lambda m: mean_of(terms.first(m), self.n), exact, self.n)
 
     def score(self, name: str, plan: SamplingPlan, note: str = "") -> Score:
-        found = self.mean(name, plan)
+        with phase(name.replace("_", " ")):
+            found = self.mean(name, plan)
         return Score(name, found.value, found.error, found.count, 1.0, MEANINGS[name], note=note)
 
     def _trust(self, start: int, stop: int) -> np.ndarray:
@@ -115,7 +117,7 @@ def shared(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def in_order(n: int, plan: SamplingPlan, random_state: Any) -> np.ndarray:
-    """The order in which rows are looked at: as they come where all are."""
+    """The order in which rows are examined: random for a sample, their own order if all are examined."""
     return np.arange(n) if plan.is_exact(n) else generator_from(random_state).permutation(n)
 
 

@@ -74,7 +74,7 @@ class Pairs:
 
 
 def draw_pairs(rng: np.random.Generator, n: int, m: int) -> tuple[np.ndarray, np.ndarray]:
-    """m pairs i ≠ j, each drawn from all alike."""
+    """m pairs i ≠ j, each drawn uniformly from all pairs."""
     i, j = rng.integers(0, n, m), rng.integers(0, n - 1, m)
     return i, j + (j >= i)
 
@@ -82,8 +82,8 @@ def draw_pairs(rng: np.random.Generator, n: int, m: int) -> tuple[np.ndarray, np
 def unexplained(x: np.ndarray, y: np.ndarray, n: int) -> Correlation:
     """1 − R² over the n × n matrix of distances, its diagonal of zeros included, from pairs off the diagonal.
 
-    Isomap's residual variance is over the whole matrix. Zeros with weight 1/n beside the pairs: with μ the mean over
-    pairs, moments about the origin shrink by 1 − 1/n.
+    Isomap's residual variance is over the whole matrix. The zeros of the diagonal are a share 1/n of its entries, so
+    moments about the origin are 1 − 1/n times those over the pairs.
     """
     weight = 1 - 1 / n
     sizes = [float(part.max(initial=0.0)) or 1.0 for part in (x, y)]
@@ -146,8 +146,8 @@ def shepard_correlation(
 ) -> Score:
     """The rank correlation between distances in the data and distances in the map, over pairs of rows.
 
-    1 where the map keeps the order of all distances, 0 where it knows nothing of them (and for a constant map). Large
-    distances are most of all pairs: the score is of how clusters lie, not of neighbours.
+    It is 1 if the map keeps the order of all distances, and about 0 if the map is unrelated to the data; a constant map
+    gets 0. Most pairs are far apart, so the score judges how clusters lie, not who the neighbours are.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def shepard_correlation(
 
 
 def all_pairs(plan: SamplingPlan, n: int) -> bool:
-    """Whether all pairs are taken."""
+    """Whether the plan examines all pairs of n rows."""
     return plan.is_exact(n, ALL_PAIRS_UP_TO) if plan.sample in (None, "auto") else plan.is_exact(n * (n - 1) // 2)
 
 
@@ -222,7 +222,7 @@ def triplets(data: BlockIndex, points: BlockIndex, plan: SamplingPlan, random_st
 
 
 def _random_triplets(data: BlockIndex, points: BlockIndex, rng: np.random.Generator, m: int) -> np.ndarray:
-    """Of m triplets, each drawn from all alike: 1 where the order is kept, ½ where one of the two is a tie."""
+    """For each of m uniformly drawn triplets: 1 if the map keeps the order, ½ if one of the two is a tie, else 0."""
     n = data.n
     i, j = draw_pairs(rng, n, m)
     low, high = np.minimum(i, j), np.maximum(i, j)

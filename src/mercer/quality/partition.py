@@ -15,8 +15,8 @@ from mercer.embedding.similarity import Student
 
 ACCURACY = 0.1  # of forces on the grid; their sum Z is a thousand times as accurate
 LARGEST = 2**23  # nodes of a grid: some 200 MB
-WIDEST = 1.0  # spacing of the nodes above which their sum is no longer accurate to 1e-4
-LOOK = 2500  # points that stand for all during the search for a scale, which needs log Z to 0.1 only
+WIDEST = 1.0  # if nodes are further apart than this, their sum is less accurate than 1e-4
+LOOK = 2500  # points that represent all others during the search for a scale, which needs log Z only to 0.1
 ROWS = 4000  # points compared with all others if a grid would be too large: a standard error of about 1 %
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from mercer.backends import to_numpy
 from mercer.embedding.weighting import Perplexity
 from mercer.graph.block_index import BlockIndex
+from mercer.progress import phase
 from mercer.quality.divergence import MOST_COLUMNS, checked_perplexity, divergence
 from mercer.quality.inputs import (
     checked_labels,
@@ -156,9 +157,12 @@ def report(
     scores = [near.score(name, plan) for name in ("trustworthiness", "continuity", "neighbor_recall")]
     if classes is not None:
         scores += _purities(near, metric, plan, seeds[0], notes)
-    scores.append(triplets(data, points, plan, seeds[1]))
-    scores += [pairs.shepard(plan), pairs.residual(plan)]
-    scores += _divergence(data, Y, perplexity, plan, seeds[3], notes)
+    with phase("triplets"):
+        scores.append(triplets(data, points, plan, seeds[1]))
+    with phase("pairs"):
+        scores += [pairs.shepard(plan), pairs.residual(plan)]
+    with phase("divergence"):
+        scores += _divergence(data, Y, perplexity, plan, seeds[3], notes)
     return QualityReport(scores, data.n, k, notes)
 
 

@@ -4,10 +4,12 @@ median_distance, median_gamma    the typical distance between rows, and the widt
 alignment, hsic                  how well a kernel agrees with a target; whether two things depend on each other
 select_kernel                    the best of some kernels by a criterion, as a table, a picture and a kernel to use
 diagnose_neighbors               how many neighbours for Isomap: components, shortcuts, residual variance
+landmark_rows                    rows that stand for all, for the landmarks of TSNE, SNE and Isomap
 parallel_analysis                how many components are more than independent variables would give
 ContributionsDisplay             how much each variable moves each component, as a picture
 """
 
+from mercer.linalg.landmark_rows import landmark_rows
 from mercer.plots import ContributionsDisplay, NeighborsDisplay, RankingDisplay, ShortcutsDisplay
 from mercer.selection.alignment import alignment
 from mercer.selection.candidates import default_candidates
@@ -40,6 +42,7 @@ __all__ = [
     "diagnose_neighbors",
     "distance_summary",
     "hsic",
+    "landmark_rows",
     "leave_one_out",
     "median_distance",
     "median_gamma",

@@ -30,7 +30,7 @@ def alignment(
 
         ⟨HKH, HTH⟩ / (‖HKH‖ ‖HTH‖),    T = 1[y = y'] for classes,  ⟨y, y'⟩ for numbers
 
-    Between 0 and 1 for positive semidefinite kernels; 1 where HKH is a multiple of HTH.
+    It lies between 0 and 1 for positive semidefinite kernels, and is 1 if HKH is a multiple of HTH.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def _cosine(products: CentredProducts, kernel: Kernel) -> float:
     lengths = np.sqrt(np.diagonal(products.inner))
     if not lengths[0] > 0:
         warn(
-            f"{kernel!r} does not vary on this data, so its alignment is taken as 0.",
+            f"{kernel!r} does not vary on this data, so its alignment is set to 0.",
             DegenerateDataWarning,
         )
         return 0.0

@@ -1,4 +1,4 @@
-"""The kernels to compare: those that the user names, or the default ones."""
+"""The kernels to compare: the user's own, or a default list."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mercer.kernels.kernel import Kernel
 from mercer.kernels.products import Linear, Polynomial
 from mercer.kernels.resolve import resolve_kernel
 
-WIDTHS = (1 / 16, 1 / 4, 1.0, 4.0, 16.0)  # of gamma, relative to the median heuristic
+WIDTHS = (1 / 16, 1 / 4, 1.0, 4.0, 16.0)  # multiples of the median gamma; each step halves the length of a Gaussian
 
 
 def default_candidates(X: Any) -> list[Kernel]:
@@ -49,7 +49,7 @@ def read_candidates(candidates: Any) -> list[Kernel]:
         )
     kernels = [_read(candidate) for candidate in candidates]
     if not kernels:
-        raise ValueError("candidates is empty: name at least one kernel, or leave it out for the default ones.")
+        raise ValueError("candidates is empty: name at least one kernel, or omit it to compare the default ones.")
     kinds = {kernel.accepts for kernel in kernels}
     if len(kinds) > 1:
         raise ValueError(f"The candidates take different kinds of samples: {', '.join(sorted(kinds))}.")

@@ -1,4 +1,4 @@
-"""The Hilbert–Schmidt independence criterion: whether two things depend on each other, in any way that kernels see."""
+"""The Hilbert–Schmidt independence criterion: whether two samples depend on each other, in any way kernels can see."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class HSIC:
     """The Hilbert–Schmidt independence criterion of two samples, and a test of independence with it.
 
     value : of the estimator asked for
-    p_value : the chance of as large a value where the two are independent; None where no test was asked for
+    p_value : the probability of a value this large if the two are independent; None if no test was asked for
     null_mean, null_std : of the biased value over all ways to pair the two samples anew
     n : the number of pairs
     """
@@ -136,8 +136,8 @@ def _refuse_large_pair(n: int, memory_limit: Any) -> None:
 def _unbiased(products: CentredProducts) -> float:
     """The unbiased estimator from centred matrices A = HKH, B = HLH, as scaled.
 
-    It does not change when aᵢ + aⱼ is added to Kᵢⱼ, so K may be taken centred; then its rows sum to zero, and without
-    the diagonal to −Aᵢᵢ, so that Σ' A = −tr A and every sum is one over the diagonals.
+    Adding aᵢ + aⱼ to Kᵢⱼ does not change it, so K may be replaced by A. Each row of A sums to zero, and to −Aᵢᵢ without
+    the diagonal. So Σ' A = −tr A, and every sum reduces to one over the diagonals.
     """
     a, b = products.diagonals
     n, crossed = len(a), float(a @ b)
@@ -163,7 +163,7 @@ def permutation_moments(products: CentredProducts) -> tuple[float, float]:
 
 
 def _gamma_tail(value: float, mean: float, deviation: float) -> float:
-    """P(G ≥ value) for the gamma distribution of this mean and deviation; 1 where nothing varies."""
+    """P(G ≥ value) for the gamma distribution with this mean and deviation; 1 if nothing varies."""
     if not (deviation > 0 and mean > 0):
         return 1.0
     return float(gamma_distribution.sf(value, (mean / deviation) ** 2, scale=deviation**2 / mean))

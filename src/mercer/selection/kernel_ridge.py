@@ -55,8 +55,8 @@ def leave_one_out(
     Parameters
     ----------
     kernel, X, y, target : as for `alignment`
-    penalties : λ relative to the largest eigenvalue of HKH; None is 28 values from 1e-8 to 10. The penalty with
-        the smallest squared error is taken, so r2 is slightly optimistic, by one parameter.
+    penalties : λ relative to the largest eigenvalue of HKH; None means 28 values from 1e-8 to 10. The penalty with
+        the smallest squared error wins, so r2 is slightly optimistic: one parameter was fitted.
     rank : None for K itself; a number of columns or "auto" for a low-rank factor
 
     Cost: n² entries and n³ flops (rank m: n m entries and n m² flops), and n m c for each penalty.

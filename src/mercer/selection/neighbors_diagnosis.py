@@ -31,7 +31,7 @@ COUNTS = range(4, 31, 2)
 _REFERENCE = 15  # fewest neighbours of the graph in which shortcuts are sought: a thinner graph has gaps
 _TOGETHER = 16  # sources whose distances are in memory at once: the lanes of one sweep
 _SOURCES = 200  # by default: enough for three digits of the residual variance
-# Beyond this many rows 200 sources lie too far apart to be followed side by side, and each costs a search of its own.
+# Beyond this many rows 200 sources lie too far apart for one sweep to follow several, so each costs a separate search.
 # A third of them then gives the same recommendations in a third of the time.
 _MANY_ROWS, _FEWER_SOURCES = 12_800, 64
 
@@ -50,31 +50,31 @@ def diagnose_neighbors(
     n_jobs: int | None = None,
     verbose: bool = False,
 ) -> NeighborsDiagnosis:
-    """What each number of neighbours does to Isomap's graph, which to take, and why.
+    """What each number of neighbours does to Isomap's graph, which number to use, and why.
 
         k is sound  ⇔  the graph of k neighbours is in one piece, and has no edge whose ends are more than `detour`
                        times its length apart along the rest of the data (`mercer.graph.shortcut_edges`)
 
-    The number recommended is the smallest sound one whose residual variance is close to the least of the sound ones.
-    Where none is sound, it is the lesser evil, and the reason says what is wrong with it and what to try.
+    The recommended number is the smallest sound one whose residual variance is close to the least of the sound ones.
+    If none is sound, it is the one that does the least harm, and the reason says what is wrong and what to try.
 
     Parameters
     ----------
     X : (n, d), dense or CSR; distances or a sparse graph of them for metric="precomputed"
-    n_neighbors : numbers to look at, each below n; those of the default that are not are left out
-    n_components : of the map whose residual variance is taken
+    n_neighbors : numbers to examine, each below n; default numbers that are too large are left out
+    n_components : of the map whose residual variance is computed
     metric, p, metric_params : as for Isomap
     detour : how many times its length the ends of an edge must be apart for it to be a shortcut
-    sources : points from which distances are taken, for the residual variance (landmarks) and for what hangs on
-        shortcuts; chosen by max–min, the same for every k, all rows where n is smaller. None is 200, and 64 beyond
-        12,800 rows
+    sources : number of points from which distances are computed, for the residual variance (as landmarks) and for the
+        use of shortcuts. They are chosen by max–min and are the same for every k; if n is smaller, they are all rows.
+        None means 200, or 64 beyond 12,800 rows
     random_state : of the first source; None is the seed 0
     n_jobs : threads; None means all cores
     verbose : say on standard error what is being done
 
     Cost: the neighbours once, for the largest k; a search for shortcuts, in which most edges need only a look at common
-    neighbours; and for each k `sources` shortest-path trees of O(nk), three times as many where it has shortcuts.
-    Memory: 4 · n · sources bytes and about 100 bytes an edge.
+    neighbours; and for each k `sources` shortest-path trees of O(nk), three times as many if its graph has shortcuts.
+    Memory: 4 · n · sources bytes and about 100 bytes per edge.
 
     References
     ----------
@@ -213,7 +213,7 @@ def _first(found: Any, k: int) -> sp.csr_array:
 
 
 def _first_at(indices: np.ndarray, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-    """The least k at which i and j are neighbours, either of the other."""
+    """The least k at which one of i and j is a neighbour of the other."""
     places = []
     for a, b in ((i, j), (j, i)):
         hit = indices[a] == b[:, None]
@@ -224,8 +224,8 @@ def _first_at(indices: np.ndarray, i: np.ndarray, j: np.ndarray) -> np.ndarray:
 def _ways(edges: EdgeList, cut: np.ndarray, sources: int, n_jobs: int | None) -> np.ndarray:
     """(s,) the distance between the ends of each shortcut along all other edges, relative to its length.
 
-    Exact for shortcuts at the `sources` vertices that have most; |d(s, i) − d(s, j)| over these s, which is never more,
-    for others.
+    It is exact for shortcuts that end at one of the `sources` vertices with the most shortcuts. For others it is the
+    lower bound |d(s, i) − d(s, j)| over these vertices s.
     """
     i, j = edges.i[cut], edges.j[cut]
     ways = np.zeros(len(cut))
@@ -245,7 +245,7 @@ def _ways(edges: EdgeList, cut: np.ndarray, sources: int, n_jobs: int | None) ->
 
 
 class _Judge:
-    """Components, residual variance and what hangs on shortcuts, for the graph of one k after the other."""
+    """Measures components, residual variance and the use of shortcuts, for one graph after the other."""
 
     def __init__(
         self,
@@ -287,7 +287,7 @@ class _Judge:
         return landmarks
 
     def _whole(self, graph: sp.csr_array, count: int, labels: np.ndarray) -> tuple[sp.csr_array, np.ndarray]:
-        """A connected graph: joined, or the largest part where rows of different parts have no distance."""
+        """A connected graph: the parts joined, or the largest part if rows of different parts have no distance."""
         rows = np.arange(graph.shape[0])
         if count > 1 and self.measurable:
             graph = join_components(self.index, graph, labels)[0]

@@ -1,4 +1,4 @@
-"""Which number of neighbours to take, and the reason in words."""
+"""The recommended number of neighbours, and the reason in words."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import numpy as np
 
 from mercer.selection.neighbors_result import NeighborsDiagnosis
 
-# A residual variance counts as close to the least if it is at most CLOSE[0] times that, plus CLOSE[1]: the noise of 200
-# landmarks is about a quarter.
+# A residual variance counts as close to the least if it is at most CLOSE[0] times the least plus CLOSE[1]. A quarter
+# more is about the noise of 200 landmarks.
 CLOSE = 1.25, 0.001
 JUMP = 3  # a residual variance this many times that of the chosen number is a sign of shortcuts
 POOR = 0.05  # from this residual variance on the map misses much of the distances, and the reason says so
@@ -35,7 +35,7 @@ def _sound(found: NeighborsDiagnosis) -> tuple[int, str]:
 
 
 def _jump(found: NeighborsDiagnosis, place: int) -> str:
-    """Where the map gets much worse with more neighbours and no edge stands out: shortcuts that noise hides."""
+    """A sentence if the map gets much worse with more neighbours though no edge stands out: noise hides shortcuts."""
     variance = found.residual_variance
     after = [at for at in range(place + 1, len(variance)) if found.sound[at] and variance[at] > JUMP * variance[place]]
     after = [at for at in after if variance[at] > variance[place] + 0.02]
@@ -48,7 +48,7 @@ def _jump(found: NeighborsDiagnosis, place: int) -> str:
 
 
 def _later(found: NeighborsDiagnosis, place: int) -> str:
-    """What comes after the number that was chosen."""
+    """A sentence about the first larger number of neighbours that has shortcuts."""
     short = np.flatnonzero(found.n_shortcuts)
     short = short[short > place]
     if not len(short):

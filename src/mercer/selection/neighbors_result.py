@@ -16,7 +16,7 @@ _FIELDS = [("i", "i8"), ("j", "i8"), ("length", "f8"), ("detour", "f8"), ("share
 
 
 def records(i: Any, j: Any, length: Any, detour: Any, share: Any, first: Any) -> np.recarray:
-    """One record per shortcut, those that carry most distance first."""
+    """One record per shortcut; the shortcut that carries the most distance comes first."""
     order = np.lexsort((j, i, -np.asarray(share)))
     columns = [np.asarray(column)[order] for column in (i, j, length, detour, share, first)]
     return np.rec.fromarrays(columns, dtype=_FIELDS)

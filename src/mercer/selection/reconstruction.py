@@ -66,13 +66,13 @@ def reconstruction_error(
     ----------
     kernel : a kernel of vectors; a width such as "median" is taken from the training rows of each fold
     X : (n, d), dense
-    n_components : the numbers to try; None is 1, 2, 4, … below d, at most 16. With d components a linear kernel loses
-        nothing and wins whatever the data, so numbers from d on say little.
+    n_components : the numbers to try; None means 1, 2, 4, … below d, at most 16. With d components a linear kernel
+        loses nothing and always wins, so numbers from d on say little.
     cv : how many folds, drawn with `random_state`
-    kernel_pca : parameters of KernelPCA besides, `inverse_method` among them. Where "alpha" is not, the penalty of the
-        way back is chosen by leaving one out of the training rows: what is large depends on the kernel.
+    kernel_pca : more parameters of KernelPCA, such as `inverse_method`. If "alpha" is not given, leave-one-out on the
+        training rows chooses the penalty of the inverse transform, because a good penalty depends on the kernel.
 
-    Cost: cv fits of KernelPCA, and cv · q of the way back. Folds run side by side, each in one thread.
+    Cost: cv fits of KernelPCA, and cv · q fits of the inverse transform. Folds run in parallel, each in one thread.
 
     References: M. A. Alam and K. Fukumizu, Hyperparameter selection in kernel principal component analysis (2014).
 

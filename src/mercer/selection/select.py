@@ -25,7 +25,7 @@ from mercer.selection.reconstruction import read_folds, reconstruction_error
 from mercer.selection.samples import column_names, read_samples, read_target, refuse_constant
 from mercer.spectral.parallel_analysis import ParallelAnalysis, parallel_analyses, refuse_one_column
 
-EXACT_UP_TO = 2000  # samples up to which rank="auto" is exact: below, a factor would not be faster
+EXACT_UP_TO = 2000  # up to this many samples rank="auto" is exact: a factor would not be faster
 
 
 @dataclass(frozen=True)

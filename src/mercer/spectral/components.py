@@ -34,10 +34,12 @@ from mercer.linalg.krylov import Goal, Monitor
 from mercer.linalg.lowrank import FactorSpectrum, factor_spectrum, spectrum_of_products
 from mercer.linalg.operators import Centered, Dense
 from mercer.planning import Plan
+from mercer.progress import in_phase
 from mercer.streams.streamed_features import StreamedFeatures
 
 # Up to this many samples one thread computes the matrix before a second would be awake. Key: the kernel is cheap.
 _ONE_TILE = {True: 512, False: 256}
+_BLOCK = 2**17  # entries worked on at a time where whole columns are many: they stay in the cache
 _TRUSTED = 0.01  # scores that are uncertain by less than this share of √γ need no warning
 # Residuals relative to their own γ that the solver is asked for: far below _TRUSTED, and seldom worth another pass.
 _OWN = {DOUBLE: 1e-6, SINGLE: 1e-3}
@@ -110,14 +112,23 @@ def _calm(X: Any, plan: Plan) -> AbstractContextManager[Any]:
 def _exact_components(
     kernel: Kernel, X: Any, plan: Plan, settings: Settings, replan: Callable[[int], Plan]
 ) -> Components:
-    return components_of(_operator(kernel, X, plan, settings), kernel, X, plan, settings, replan)
+    return components_of(_operator(kernel, X, plan, settings), kernel, X, plan, settings, replan, spend=True)
 
 
 def components_of(
-    A: Centered, kernel: Kernel, X: Any, plan: Plan, settings: Settings, replan: Callable[[int], Plan] | None = None
+    A: Centered,
+    kernel: Kernel,
+    X: Any,
+    plan: Plan,
+    settings: Settings,
+    replan: Callable[[int], Plan] | None = None,
+    spend: bool = False,
 ) -> Components:
-    """The top eigenpairs of a centred matrix, and the expansion in `kernel` over the samples X that it stands for."""
-    pairs, plan = _solve(A, plan, settings, replan)
+    """The top eigenpairs of a centred matrix, and the expansion in `kernel` over the samples X that it stands for.
+
+    spend : whether A is of no further use to the caller, so that LAPACK may work in its memory
+    """
+    pairs, plan = _solve(A, plan, settings, replan, spend)
     noise, subject = _noise(A), settings.subject or kernel
     converged = _judge(pairs, subject, settings, noise)
     values = _cleaned(pairs.values, subject, A.n, settings.dtype, noise)
@@ -301,10 +312,13 @@ def _warn_of_low_rank(values: np.ndarray, total: float, settings: Settings) -> N
         )
 
 
+@in_phase("eigenpairs")
 def _solve(
-    A: Centered, plan: Plan, settings: Settings, replan: Callable[[int], Plan] | None
+    A: Centered, plan: Plan, settings: Settings, replan: Callable[[int], Plan] | None, spend: bool
 ) -> tuple[Eigenpairs, Plan]:
     k, known = settings.k, None
+    if settings.share is not None and replan is not None and plan.solver == "dense":
+        k, plan = A.n, replan(A.n)  # LAPACK's reduction is most of its work, whatever the number of pairs
     goal = Goal(_own_share(settings), _ZERO_AT[settings.dtype], _noise(A))
     while True:
         pairs = top_eigenpairs(
@@ -319,6 +333,7 @@ def _solve(
             start=known,
             goal=goal,
             direct=settings.direct,
+            spend=spend,
         )
         if settings.share is None or replan is None:
             return pairs, plan
@@ -328,7 +343,7 @@ def _solve(
         k, known = _next_count(pairs.values, _centred(pairs, A).trace(), settings, A.n), pairs.vectors
         A.forget()
         plan = replan(k)
-        if plan.solver == "dense":  # LAPACK's reduction is most of its work, whatever the number of pairs
+        if plan.solver == "dense":
             k = A.n
 
 
@@ -367,10 +382,13 @@ def _centred(pairs: Eigenpairs, A: Centered) -> Centered:
 def _select(pairs: Eigenpairs, index: np.ndarray) -> Eigenpairs:
     if len(index) == len(pairs.values):
         return pairs
+    vectors, count = pairs.vectors, len(index)
+    # Nearly all of many columns are worth no copy: those that are left out stay in memory.
+    view = isinstance(vectors, np.ndarray) and 10 * count > 9 * vectors.shape[1] and index[-1] == count - 1
     return replace(
         pairs,
         values=pairs.values[index],
-        vectors=columns_of(pairs.vectors, index),
+        vectors=vectors[:, :count] if view else columns_of(vectors, index),
         residuals=pairs.residuals[index],
         errors=pairs.errors[index],
     )
@@ -471,9 +489,10 @@ def _judge(pairs: Eigenpairs, subject: str | Kernel, settings: Settings, noise: 
 
 
 def _with_fixed_signs(vectors: Any) -> tuple[Any, np.ndarray]:
-    """The vectors with their entry of largest magnitude positive, and the signs used."""
+    """The vectors, in place, with their entry of largest magnitude positive, and the signs used."""
     signs = column_signs(vectors)
-    return vectors * beside(signs, vectors), signs
+    vectors *= beside(signs, vectors)
+    return vectors, signs
 
 
 def _in_precision(values: Any, dtype: np.dtype[Any]) -> Any:
@@ -501,15 +520,23 @@ def _expansion(
     xp, n = A.xp, A.n
     inverse = np.where(values > 0, 1 / np.sqrt(np.where(values > 0, values, 1.0)), 0.0)
     k = vectors.shape[1]
-    alphas = xp.empty((n, k + 1), dtype=vectors.dtype, **placement(vectors))  # filled in place: it may be as large as K
-    alphas[:, :k] = vectors - xp.mean(vectors, axis=0)
-    alphas[:, :k] *= beside(inverse, vectors)
+    alphas = _like_columns(vectors, k + 1)  # filled a few columns at a time: it may be as large as K
+    means, factors, step = xp.mean(vectors, axis=0), beside(inverse, vectors), max(8, _BLOCK // n)
+    for cut in (slice(start, min(start + step, k)) for start in range(0, k, step)):
+        alphas[:, cut] = (vectors[:, cut] - means[cut]) * factors[cut]
     alphas[:, k] = 1.0 / n
     means = A.row_sums() / n  # what each sample has in common with the mean: K1/n
     # 1ᵀα = 0, so the mean of the means may be taken off first: fewer digits cancel in the sum.
     offset = (means - xp.mean(means)) @ xp.astype(alphas[:, :k], means.dtype, copy=False)
     offset = xp.concat([offset, xp.zeros((1,), dtype=offset.dtype, **placement(offset))])
     return _in_enough_precision(kernel, X, (alphas, offset), values, residuals, A, settings)
+
+
+def _like_columns(vectors: Any, count: int) -> Any:
+    """Room for `count` columns, laid out as the vectors are."""
+    if isinstance(vectors, np.ndarray) and vectors.strides[0] == vectors.itemsize:
+        return np.empty((vectors.shape[0], count), vectors.dtype, order="F")
+    return namespace(vectors).empty((vectors.shape[0], count), dtype=vectors.dtype, **placement(vectors))
 
 
 def _in_enough_precision(

@@ -29,6 +29,7 @@ from mercer.linalg.lowrank import rpcholesky
 from mercer.linalg.operators import Dense, Operator
 from mercer.linalg.solve import factor_preconditioner, shifted_solve
 from mercer.linalg.weighted import WeightedCentered
+from mercer.progress import in_phase
 from mercer.random_state import generator_from
 from mercer.spectral.scatter import (
     Classes,
@@ -196,6 +197,7 @@ def _penalty_sample(classes: Classes, settings: DiscriminantSettings) -> np.ndar
     return stratified_sample(classes.codes, _PENALTY_SAMPLE, generator_from(settings.random_state))
 
 
+@in_phase("choosing the penalty")
 def _sampled_penalty(
     kernel: Kernel, X: Any, classes: Classes, settings: DiscriminantSettings
 ) -> tuple[SampledPenalty, Verdict]:
@@ -386,6 +388,7 @@ def gram_of(kernel: Kernel, X: Any, **options: Any) -> Operator:
     return K
 
 
+@in_phase("Cholesky factor")
 def _by_cholesky(Kw: np.ndarray, classes: Classes, mu: float) -> Solved:
     """One factor, in the memory of K_w; the room is on the diagonal of its inverse, in the same memory.
 

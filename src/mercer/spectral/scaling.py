@@ -24,6 +24,7 @@ from mercer.graph.geodesics import Geodesics, compiled_paths
 from mercer.kernels.discrete import Precomputed
 from mercer.linalg.eigen import SMALL, choose_solver, default_tol
 from mercer.linalg.inner import power_of_two
+from mercer.linalg.landmark_rows import checked_landmarks
 from mercer.linalg.operators import Centered
 from mercer.linalg.tiled import Packed
 from mercer.memory import available_bytes
@@ -202,12 +203,7 @@ def landmark_count(landmarks: Any, n: int, rows: int, n_components: int) -> int 
     if isinstance(landmarks, Integral):
         count = min(int(landmarks), n)
     else:
-        given = np.asarray(landmarks)
-        if given.ndim != 1 or not np.issubdtype(given.dtype, np.integer):
-            raise TypeError("landmarks must be a number, or the numbers of rows: whole numbers.")
-        if len(np.unique(given)) < len(given) or given.min() < 0 or given.max() >= rows:
-            raise ValueError(f"landmarks must be different row numbers from 0 to {rows - 1}.")
-        count = len(given)
+        count = len(checked_landmarks(landmarks, rows))
     if count <= n_components and count < n:
         raise ValueError(
             f"{count} landmarks span {count - 1} coordinates at most, and n_components={n_components} are asked for. "

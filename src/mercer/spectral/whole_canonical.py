@@ -24,6 +24,7 @@ from scipy.linalg import cholesky
 from scipy.linalg.lapack import dpotrs
 
 from mercer.exceptions import NotConvergedWarning, warn
+from mercer.progress import in_phase
 
 LEAST_REG = 1e-4  # below, the search loses orthogonality after its first restart, and factors are surer
 _EPS = float(np.finfo(np.float64).eps)
@@ -62,6 +63,7 @@ class Smoother:
         if not self.negative:
             self.negative = max(0.0, -self._least(rng)) / self.trace
 
+    @in_phase("Cholesky factor")
     def _factored(self, K: np.ndarray) -> np.ndarray | None:
         try:  # LAPACK is given Kᵀ = K in its own order, so that nothing is copied
             return cholesky(K.T, lower=True, overwrite_a=True, check_finite=False)
@@ -160,6 +162,7 @@ def whole_pairs(
     )
 
 
+@in_phase("canonical pairs")
 def _search(first: Smoother, second: Smoother, k: int, rng: np.random.Generator, steps: int, report) -> tuple:
     """(a, steps taken): about k leading eigenvectors of R₂R₁, (n, ≤ k), by block Lanczos with thick restarts.
 

@@ -6,6 +6,7 @@ often as needed and in any order, so that a pass can be repeated, resumed, or de
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Protocol, runtime_checkable
@@ -104,13 +105,13 @@ def _refuse_not_finite(
     if not len(wrong):
         return
     row, column = cell(int(wrong[0]))
-    value = values[wrong[0]]
+    what = "missing (NaN)" if np.isnan(values[wrong[0]]) else "infinite"
     name = repr(source.feature_names[column]) if source.feature_names else str(column)
     first = sum(source.lengths[:i])
     more = f", and {len(wrong) - 1} more values are missing or infinite" if len(wrong) > 1 else ""
     raise ValueError(
-        f"{place}: row {row}, which is row {first + row} of all, is {'NaN' if np.isnan(value) else 'infinite'} "
-        f"in column {name}{more}. Leave such rows out, or fill them first."
+        f"{place}: row {row}, which is row {first + row} of all, is {what} in column "
+        f"{name}{more}. Leave such rows out, or fill them first."
     )
 
 
@@ -118,13 +119,13 @@ def _line_of(indptr: np.ndarray, at: int) -> int:
     return int(np.searchsorted(indptr, at, side="right")) - 1
 
 
-def bounded_rows(n_features: int, dtype: np.dtype, chunk_rows: int | None = None, *, size: int = CHUNK_BYTES) -> int:
-    """Rows of a chunk: what was asked for, or as many dense rows as take `size` bytes, at least one."""
+def bounded_rows(row_bytes: float, chunk_rows: int | None = None, *, size: int = CHUNK_BYTES) -> int:
+    """Rows of a chunk: what was asked for, or as many as take `size` bytes, at least one."""
     if chunk_rows is not None:
         if isinstance(chunk_rows, bool) or int(chunk_rows) != chunk_rows or chunk_rows < 1:
             raise ValueError(f"chunk_rows={chunk_rows!r}: a chunk has a whole number of rows, at least 1.")
         return int(chunk_rows)
-    return max(1, size // max(1, n_features * dtype.itemsize))
+    return max(1, int(size // max(1, row_bytes)))
 
 
 def even_cuts(n: int, rows: int) -> list[int]:
@@ -137,26 +138,105 @@ def even_cuts(n: int, rows: int) -> list[int]:
     return [n * k // parts for k in range(parts + 1)]
 
 
-class ArraySource:
+class MatrixRows(ABC):
+    """A matrix that can be sliced by rows, cut into chunks of nearly equal length.
+
+    A subclass gives `read(start, stop)`, and `where`, what errors call the matrix.
+
+    unit : rows that are stored together, so that a cut elsewhere would read some of them twice
+    row_bytes : bytes of a row, for the length of a chunk; those of a dense row by default
+    """
+
+    where = ""
+
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        dtype: Any,
+        *,
+        chunk_rows: int | None = None,
+        feature_names: Sequence[str] | None = None,
+        columns: Sequence[Any] | None = None,
+        unit: int = 1,
+        row_bytes: float | None = None,
+    ):
+        if len(shape) != 2:
+            raise ValueError(f"Rows are cut from a matrix, but {self.where or 'the array'} has shape {tuple(shape)}.")
+        n, width = (int(size) for size in shape)
+        names = _names(feature_names, width)
+        self.places = None if columns is None else places_of(columns, names, width, self.where or "The array")
+        self.n_features = width if self.places is None else len(self.places)
+        self.dtype = float_type(dtype, self.where or "The array")
+        self.feature_names = names if names is None or self.places is None else [names[j] for j in self.places]
+        rows = bounded_rows(row_bytes or width * self.dtype.itemsize, chunk_rows)
+        if unit > 1 and chunk_rows is None and rows >= unit:
+            rows -= rows % unit
+            self.cuts = [*range(0, n, rows), n] if n else [0, 0]
+        else:
+            self.cuts = even_cuts(n, rows)
+        self.lengths = [stop - start for start, stop in pairwise(self.cuts)]
+
+    @abstractmethod
+    def read(self, start: int, stop: int) -> Any:
+        """Rows start to stop with all columns of the matrix, dense or sparse, of any numeric type."""
+
+    def chunk(self, i: int) -> Rows:
+        rows = self.read(self.cuts[i], self.cuts[i + 1])
+        return checked_chunk(rows if self.places is None else rows[:, self.places], self, i, self.where)
+
+
+def places_of(columns: Sequence[Any], names: list[str] | None, width: int, where: str) -> list[int]:
+    """The places of columns that are given by name or by number. ValueError if one does not exist or comes twice."""
+    if isinstance(columns, str):
+        columns = [columns]
+    known = {} if names is None else {name: j for j, name in enumerate(names)}
+    places = []
+    for column in columns:
+        if isinstance(column, str) and column in known:
+            places.append(known[column])
+        elif not isinstance(column, str | bool) and 0 <= int(column) == column < width:
+            places.append(int(column))
+        else:
+            has = (
+                f"the names {', '.join(map(repr, names[:10]))}{', …' if len(names) > 10 else ''}"
+                if names
+                else "no names"
+            )
+            raise ValueError(f"columns: {where} has no column {column!r}. Its {width} columns have {has}.")
+    if not places or len(set(places)) < len(places):
+        raise ValueError(f"columns={list(columns)!r}: give at least one column, and each of them once.")
+    return places
+
+
+class ArraySource(MatrixRows):
     """One array, memory map or sparse matrix, cut into chunks of rows. Only what is asked for is copied."""
 
-    def __init__(self, X: Any, *, chunk_rows: int | None = None, feature_names: Sequence[str] | None = None):
-        if not sparse.issparse(X):
-            X = X if hasattr(X, "shape") and hasattr(X, "dtype") else np.asarray(X)
-        if X.ndim != 2:
-            raise ValueError(f"Rows are cut from a matrix, but the array has shape {X.shape}.")
+    def __init__(
+        self,
+        X: Any,
+        *,
+        chunk_rows: int | None = None,
+        feature_names: Sequence[str] | None = None,
+        columns: Sequence[Any] | None = None,
+    ):
         if sparse.issparse(X):
             refuse_not_numeric(X, "The matrix")  # before any slice follows its indices
             X = sparse.csr_array(X)
+        elif not (hasattr(X, "shape") and hasattr(X, "dtype")):
+            X = np.asarray(X)
+        size = stored_row_bytes(X.shape[0], X.nnz, X.dtype) if sparse.issparse(X) else None
+        super().__init__(
+            X.shape, X.dtype, chunk_rows=chunk_rows, feature_names=feature_names, columns=columns, row_bytes=size
+        )
         self.array = X
-        self.n_features = int(X.shape[1])
-        self.dtype = float_type(X.dtype, "The array")
-        self.feature_names = _names(feature_names, self.n_features)
-        self.cuts = even_cuts(int(X.shape[0]), bounded_rows(self.n_features, self.dtype, chunk_rows))
-        self.lengths = [stop - start for start, stop in pairwise(self.cuts)]
 
-    def chunk(self, i: int) -> Rows:
-        return checked_chunk(self.array[self.cuts[i] : self.cuts[i + 1]], self, i)
+    def read(self, start: int, stop: int) -> Any:
+        return self.array[start:stop]
+
+
+def stored_row_bytes(n: int, nnz: int, dtype: np.dtype) -> float:
+    """Bytes of a row of a sparse matrix on average: its values with their columns, and its place in indptr."""
+    return 8 + nnz / max(1, n) * (dtype.itemsize + 4)
 
 
 class ListSource:

@@ -102,21 +102,22 @@ def _check_heap(path: Path, file: BinaryIO, place: int, end: int) -> None:
 
 def _read_names(path: Path) -> tuple[list[str], np.ndarray, dict[str, np.ndarray], list[str]]:
     """Names of the features, names of the rows, columns of obs, and the names of columns that cannot be shown."""
-    with _opened(path) as file:
-        features = _index(path, _member(path, file, "var")).tolist()
-        obs = _member(path, file, "obs")
-        ids = _index(path, obs)
+    with opened(path) as file:
+        features = index_names(path, member(path, file, "var")).tolist()
+        obs = member(path, file, "obs")
+        ids = index_names(path, obs)
         return features, ids, *_columns(path, obs, len(ids))
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[h5py.File]:
+def opened(path: Path) -> Iterator[h5py.File]:
+    """An HDF5 file for reading; every error of the library is a TableError."""
     with readable(path, ".h5ad"), h5py.File(path, "r", locking=False) as file:
         yield file
 
 
-def _member(path: Path, group: h5py.Group, name: str) -> Any:
-    """A group or dataset, if it lies in the file itself and fits in memory."""
+def member(path: Path, group: h5py.Group, name: str, *, whole: bool = True) -> Any:
+    """A group or dataset, if it lies in the file itself and, where all of it is to be read, fits in memory."""
     link = group.get(name, getlink=True)
     if link is None:
         raise TableError(f"{path} has no {group.name.rstrip('/')}/{name}. Is it a .h5ad file?")
@@ -126,13 +127,14 @@ def _member(path: Path, group: h5py.Group, name: str) -> Any:
     if isinstance(found, h5py.Dataset):
         if found.is_virtual or found.external:
             raise TableError(f"{path}: the values of {name} are in another file, which is not read.")
-        check_room(path, found.size or 0, 1, max(1, found.dtype.itemsize))
+        if whole:
+            check_room(path, found.size or 0, 1, max(1, found.dtype.itemsize))
     return found
 
 
 def _values(path: Path, group: h5py.Group, name: str) -> np.ndarray:
     """A whole dataset; text as str objects."""
-    found = _member(path, group, name)
+    found = member(path, group, name)
     if not isinstance(found, h5py.Dataset):
         raise TableError(f"{path}: {name} is a group, but should hold values.")
     if h5py.check_string_dtype(found.dtype) is not None:
@@ -142,7 +144,7 @@ def _values(path: Path, group: h5py.Group, name: str) -> np.ndarray:
     return np.asarray(found[()])
 
 
-def _attribute(path: Path, part: h5py.Group | h5py.Dataset, name: str) -> Any:
+def attribute(path: Path, part: h5py.Group | h5py.Dataset, name: str) -> Any:
     """An attribute that holds numbers or text; None if no attribute has that name."""
     if name not in part.attrs:
         return None
@@ -153,9 +155,9 @@ def _attribute(path: Path, part: h5py.Group | h5py.Dataset, name: str) -> Any:
     return part.attrs[name]
 
 
-def _word(path: Path, part: h5py.Group | h5py.Dataset, name: str, default: str) -> str:
+def word(path: Path, part: h5py.Group | h5py.Dataset, name: str, default: str) -> str:
     """An attribute that is a single text."""
-    value = _attribute(path, part, name)
+    value = attribute(path, part, name)
     return default if value is None else _text(value)
 
 
@@ -163,20 +165,20 @@ def _text(value: Any) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
-def _index(path: Path, group: Any) -> np.ndarray:
+def index_names(path: Path, group: Any) -> np.ndarray:
     """The names of the rows of obs or var."""
     if not isinstance(group, h5py.Group):
         raise TableError(f"{path} was written by anndata before 0.7. Read it with a later version, and write it again.")
-    name = _word(path, group, "_index", "_index")
+    name = word(path, group, "_index", "_index")
     name = name if name in group else "index"
     return np.array([str(value) for value in _values(path, group, name).ravel().tolist()], object)
 
 
 def _columns(path: Path, obs: h5py.Group, rows: int) -> tuple[dict[str, np.ndarray], list[str]]:
     """The columns of obs, and the names of those that cannot be shown."""
-    order = _attribute(path, obs, "column-order")
+    order = attribute(path, obs, "column-order")
     names = [_text(name) for name in order] if order is not None else list(obs)
-    index = _word(path, obs, "_index", "_index")
+    index = word(path, obs, "_index", "_index")
     found, left = {}, []
     for name in names:
         if name in (index, "_index", "__categories") or name not in obs:
@@ -190,9 +192,9 @@ def _columns(path: Path, obs: h5py.Group, rows: int) -> tuple[dict[str, np.ndarr
 
 
 def _column(path: Path, obs: h5py.Group, name: str) -> np.ndarray | None:
-    part = _member(path, obs, name)
+    part = member(path, obs, name)
     if isinstance(part, h5py.Group):
-        kind = _word(path, part, "encoding-type", "")
+        kind = word(path, part, "encoding-type", "")
         if kind == "categorical":
             return _decoded(_values(path, part, "codes"), _values(path, part, "categories"))
         if kind.startswith("nullable"):
@@ -201,8 +203,8 @@ def _column(path: Path, obs: h5py.Group, name: str) -> np.ndarray | None:
     if part.dtype.kind not in "biufSO":
         return None
     values = _values(path, obs, name)
-    if "__categories" in obs and name in _member(path, obs, "__categories"):  # how anndata wrote them before 0.8
-        return _decoded(values, _values(path, _member(path, obs, "__categories"), name))
+    if "__categories" in obs and name in member(path, obs, "__categories"):  # how anndata wrote them before 0.8
+        return _decoded(values, _values(path, member(path, obs, "__categories"), name))
     return values
 
 
@@ -232,8 +234,8 @@ def _masked(values: np.ndarray, mask: np.ndarray) -> np.ndarray | None:
 
 def _matrix(path: Path, n: int, d: int) -> Matrix:
     """X: an array, or a csr_array."""
-    with _opened(path) as file:
-        part = _member(path, file, "X")
+    with opened(path) as file:
+        part = member(path, file, "X")
         found = _sparse(path, part) if isinstance(part, h5py.Group) else _dense(path, part)
         if found.shape != (n, d):
             raise TableError(f"{path}: X has shape {found.shape}, but obs has {n} names and var has {d}.")
@@ -241,12 +243,12 @@ def _matrix(path: Path, n: int, d: int) -> Matrix:
 
 
 def _sparse(path: Path, group: h5py.Group) -> Matrix:
-    old = _word(path, group, "h5sparse_format", "")
-    kind = _word(path, group, "encoding-type", old).removesuffix("_matrix")
+    old = word(path, group, "h5sparse_format", "")
+    kind = word(path, group, "encoding-type", old).removesuffix("_matrix")
     if kind not in ("csr", "csc"):
         raise TableError(f"{path}: X is stored as {kind!r}. Known are arrays, csr_matrix and csc_matrix.")
-    shape = _attribute(path, group, "shape")
-    shape = _attribute(path, group, "h5sparse_shape") if shape is None else shape
+    shape = attribute(path, group, "shape")
+    shape = attribute(path, group, "h5sparse_shape") if shape is None else shape
     if shape is None:
         raise TableError(f"{path}: the sparse X has no shape.")
     data, indices, indptr = (_values(path, group, name) for name in ("data", "indices", "indptr"))

@@ -1,6 +1,6 @@
-"""Inputs without a name that tells their format: stdin, and `<(command)` in a shell.
+"""Inputs that can be read only once: stdin, `<(command)` in a shell, and named pipes (mkfifo).
 
-A table is read more than once and a pipe only once, so its bytes are copied to a temporary file. The copy lasts as long
+A table is read more than once, so the bytes of a pipe are copied to a temporary file. The copy lasts as long
 as the process, and every later read of the same pipe gets it. The first bytes tell the format.
 """
 
@@ -33,15 +33,13 @@ _copies: dict[Any, tuple[Any, Any]] = {}  # which pipe → its owner, which must
 
 
 def is_pipe(path: str | Path) -> bool:
-    """Whether a path is stdin or a pipe that a shell made, which has a writer. Others could keep a reader waiting.
+    """Whether a path is stdin or a pipe. As for `cat`, one that nobody writes to keeps its reader waiting.
 
     >>> is_pipe("-"), is_pipe("table.csv")
     (True, False)
     """
     if str(path) == "-":
         return True
-    if not str(path).startswith(("/dev/fd/", "/proc/self/fd/", "/dev/stdin")):
-        return False
     try:
         mode = os.stat(path).st_mode
     except (OSError, ValueError):

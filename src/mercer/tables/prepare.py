@@ -32,7 +32,7 @@ from mercer.tables.source import Matrix, Raw, TableError, check_room, counted, l
 MOST_CATEGORIES = 1000  # one-hot columns per column of text: more is a name or an id rather than a category
 _BLOCK = 1 << 20  # numbers that scikit-learn sees at once: its medians and quartiles copy them several times
 _UNIT = 2.0**600  # divides columns whose squares overflow: exactly, and the largest float64 becomes 10¹²⁷
-_IMPUTE = 'impute="mean", "median", "zero" or "drop" (the last removes their rows)'
+_IMPUTE = 'impute="mean", "median", "zero" or "drop"'
 
 
 def fit(
@@ -53,7 +53,7 @@ def fit(
     found = screen(raw)
     _refuse_infinite(raw, found, path, f"leave it empty and use {_IMPUTE}")
     if start.impute is None:
-        _refuse_missing(raw, found, path, f"Use {_IMPUTE}, or leave out the columns (drop={{}})")
+        _refuse_missing(raw, found, path, f"Use {_IMPUTE}, or drop={{}}")
     fills = _fit_fills(raw, found, start.impute, path)
     rules = tuple(Rule(name, _fit_categories(name, raw, start.encode), fills.get(name)) for name in order)
     preparation = replace(start, rules=rules)
@@ -291,8 +291,8 @@ def _refuse_missing(raw: Raw, findings: Findings, path: str, way_out: str) -> No
     total = sum(count for count, _ in found.values())
     raise TableError(
         f"{path}: {counted(total, 'value')} {'is' if total == 1 else 'are'} missing "
-        f"in {len(found)} of {len(raw.texts) + len(raw.numbers)} columns: {listed(found)} "
-        f"(the first in row {raw.first + row + 1} of {shortened(name)!r}). {way_out.format(_argument(name))}."
+        f"in {len(found)} of {len(raw.texts) + len(raw.numbers)} columns: {listed(found, 2)} "
+        f"(the first in row {raw.first + row + 1} of {shortened(name, 20)!r}). {way_out.format(_argument(name))}."
     )
 
 
@@ -316,10 +316,9 @@ def _refuse_text(raw: Raw, path: str) -> None:
             f"(drop={_argument(name)})."
         )
     raise TableError(
-        f"{path}: {len(raw.texts)} of {len(raw.texts) + len(raw.numbers)} columns {held} text, not numbers: "
-        f"{listed(raw.texts)} (row {raw.first + row + 1} of {shortened(name)!r} is {shortened(values[row])!r}). "
-        'Use encode="onehot", "ordinal" or "drop", '
-        f"make one the `label` or the `id`, or leave them out (drop={_argument(name)})."
+        f"{path}: {len(raw.texts)} of {len(raw.texts) + len(raw.numbers)} columns {held} text: {listed(raw.texts, 2)} "
+        f"(row {raw.first + row + 1}: {shortened(values[row], 12)!r}). "
+        f'Set encode="onehot", a `label` or an `id`, or drop={_argument(name)}.'
     )
 
 

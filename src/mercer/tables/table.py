@@ -258,7 +258,7 @@ def open_source(path: str | Path, preparation: Preparation | None = None, choice
     if not path.exists():
         raise TableError(f"{path}: there is no such file.")
     if not path.is_file():
-        raise TableError(f"{path} is not a regular file, and a table is read more than once. Pipe it in and use -.")
+        raise TableError(f"{path} is a device, which holds no table.")
     if not os.access(path, os.R_OK):
         raise TableError(f"{path}: you do not have permission to read it.")
     return _open_file(path, suffix or content_suffix(path), choice)

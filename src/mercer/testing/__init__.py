@@ -50,7 +50,7 @@ _EPS = float(np.finfo(np.float64).eps)
 
 
 def _close(what: str, actual: Any, expected: Any, tol: float) -> None:
-    """Equal shapes, nothing that is not finite, and a difference of at most tol · max |expected|."""
+    """Assert equal shapes, finite entries, and a difference of at most tol · max |expected|."""
     actual, expected = _array(actual), _array(expected)
     assert actual.shape == expected.shape, f"{what}: shape {actual.shape}, expected {expected.shape}."
     assert np.all(np.isfinite(actual)), f"{what}: NaN or infinity."
@@ -78,10 +78,10 @@ def check_kernel(kernel: Kernel, X: Any, *, psd: bool = True, other_types: bool 
         symmetric matrix for one that takes indices
     psd : whether the matrix must be positive semidefinite, as an inner product's is
     other_types : whether to try CSR rows and array-API arrays as well; the kernel may refuse with a TypeError
-    tol : how far two ways to the same entry may differ, relative to the largest entry; where a row meets itself,
-        1e-7 is allowed, since distances and angles near zero are known to half the digits only
+    tol : how far two ways to compute an entry may differ, relative to the largest entry. Entries of a row with itself
+        may differ by 1e-7, since distances and angles near zero are known to half the digits only
 
-    A kernel that has a gradient (`mercer.kernels.gradients`) is held to finite differences of its values as well.
+    If the kernel has a gradient (`mercer.kernels.gradients`), it is compared with finite differences of its values.
     """
     assert len(X) >= 12, f"Give at least 12 rows to check a kernel on, not {len(X)}."
     bound = kernel.bind(X)
@@ -120,7 +120,7 @@ def _check_parameters(kernel: Kernel, X: Any, K: np.ndarray, tol: float) -> None
 
 
 def _entries(what: str, got: Any, K: np.ndarray, I: Any, J: Any, tol: float) -> None:
-    """`got` holds the entries of K at rows I and columns J, to tol · max |K|."""
+    """Assert that `got` holds the entries of K at rows I and columns J, to tol · max |K|."""
     places = np.arange(len(K))
     rows, columns = places[I], places[J]
     expected, got = K[np.ix_(rows, columns)], _array(got)
@@ -307,7 +307,7 @@ def check_solver(
     solver : one of `mercer.linalg.eigen.SOLVERS`, or a function (matrix, k) -> Eigenpairs
     tol : the residual that it must reach, relative to the largest eigenvalue
     which : "algebraic" for the largest values, "magnitude" for a solver that finds the largest magnitudes
-    repeated : whether it finds a repeated eigenvalue as often as it occurs, which a method of single vectors may not
+    repeated : whether it finds a repeated eigenvalue as often as it occurs; a method with one start vector may not
     """
     solve = solver if callable(solver) else _by_name(solver)
     for name, M in _matrices(n, k).items():
@@ -421,7 +421,7 @@ def _check_tiles(
 
 
 def _check_jobs(backend: ModuleType) -> None:
-    """Each job once, each slot in its own order, and an error in a job comes out."""
+    """Assert that each job runs once, each slot runs its jobs in order, and an error in a job reaches the caller."""
     for n_jobs in (None, 1, 2):
         slots = backend.workers(n_jobs)
         assert slots >= 1, f"workers({n_jobs}): {slots}."

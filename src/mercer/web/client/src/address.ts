@@ -8,7 +8,7 @@ export interface State {
   filters: FilterState[];
   search: string;
   pinned: number;
-  selected: number[] | null;
+  selected: ArrayLike<number> | null; // rows, ascending
   names: string | null;
   contours: boolean;
   table: boolean;
@@ -18,7 +18,8 @@ export interface State {
   theme: "light" | "dark" | null;
 }
 
-export const MOST_SELECTED = 400; // rows that an address holds: mail programs cut longer ones
+const MOST_ROWS = 20_000_000; // more points than a page can hold
+const MOST_LETTERS = 200_000; // of a selection: browsers keep addresses of two million
 
 const whole = (text: string | undefined, least = 0): number | null => {
   const value = Number(text);
@@ -38,7 +39,8 @@ export function written(state: State): string {
   }
   if (state.search) out.set("search", state.search);
   if (state.pinned >= 0) out.set("row", String(state.pinned));
-  if (state.selected && state.selected.length <= MOST_SELECTED) out.set("rows", differences(state.selected));
+  const rows = state.selected && writtenRows(state.selected);
+  if (rows && rows.length <= MOST_LETTERS) out.set("rows", rows);
   if (state.names !== null) out.set("names", state.names);
   if (state.contours) out.set("lines", "1");
   if (state.table) out.set("table", "1");
@@ -75,7 +77,7 @@ export function read(hash: string): State {
     }),
     search: given.get("search") ?? "",
     pinned: whole(given.get("row") ?? undefined) ?? -1,
-    selected: given.has("rows") ? sums(given.get("rows")!) : null,
+    selected: given.has("rows") ? readRows(given.get("rows")!) : null,
     names: given.get("names"),
     contours: flag("lines"),
     table: flag("table"),
@@ -86,10 +88,56 @@ export function read(hash: string): State {
   };
 }
 
-/** Ascending rows by the steps between them, to the base 36. */
-const differences = (rows: number[]): string => rows.map((row, k) => (row - (k ? rows[k - 1]! : 0)).toString(36)).join(".");
+const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"; // six bits each
 
-function sums(text: string): number[] {
+/** Ascending rows, as runs or as bits, whichever is shorter. */
+export function writtenRows(rows: ArrayLike<number>): string {
+  const letters = Math.ceil(((rows[rows.length - 1] ?? -1) + 1) / 6);
+  return runsOf(rows, letters + 1) ?? bitsOf(rows, letters);
+}
+
+/** Runs of rows: the step from the end of the one before, and after a dash how many rows more, to the base 36; null if longer than `most`. */
+function runsOf(rows: ArrayLike<number>, most: number): string | null {
+  const parts: string[] = [];
+  let length = 0, end = 0;
+  for (let k = 0; k < rows.length; ) {
+    let last = k;
+    while (last + 1 < rows.length && rows[last + 1] === rows[last]! + 1) last++;
+    const more = last - k;
+    parts.push((rows[k]! - end).toString(36) + (more ? `-${more.toString(36)}` : ""));
+    length += parts[parts.length - 1]!.length + 1;
+    if (length > most + 1) return null; // a dot fewer than parts
+    end = rows[last]!;
+    k = last + 1;
+  }
+  return parts.join(".");
+}
+
+/** A star, then a letter for every six rows. */
+function bitsOf(rows: ArrayLike<number>, letters: number): string {
+  const sixes = new Uint8Array(letters);
+  for (let k = 0; k < rows.length; k++) sixes[Math.floor(rows[k]! / 6)]! |= 1 << rows[k]! % 6;
+  return `*${Array.from(sixes, (six) => LETTERS[six]).join("")}`;
+}
+
+export function readRows(text: string): number[] {
+  const rows: number[] = [];
+  if (text.startsWith("*")) {
+    for (let k = 1; k < text.length; k++) {
+      const six = LETTERS.indexOf(text[k]!);
+      for (let bit = 0; bit < 6; bit++) if (six >= 0 && six & (1 << bit)) rows.push(6 * (k - 1) + bit);
+    }
+    return rows;
+  }
   let row = 0;
-  return text.split(".").filter((part) => /^[0-9a-z]+$/.test(part)).map((part) => (row += parseInt(part, 36)));
+  for (const part of text.split(".")) {
+    const found = /^([0-9a-z]{1,6})(?:-([0-9a-z]{1,6}))?$/.exec(part);
+    if (!found) continue;
+    row += parseInt(found[1]!, 36);
+    rows.push(row);
+    // A forged address may claim more rows than any page has.
+    for (let more = Math.min(MOST_ROWS - rows.length, parseInt(found[2] ?? "0", 36)); more > 0; more--) rows.push(++row);
+    if (rows.length >= MOST_ROWS) break;
+  }
+  return rows;
 }

@@ -57,7 +57,7 @@ export function paint(canvas: HTMLCanvasElement, scene: Scene, view: View, size:
   const [r, g, b] = scene.ground.paper;
   new Uint32Array(picture.data.buffer).fill(((255 << 24) | (b << 16) | (g << 8) | r) >>> 0);
   const place = { scale: view.scale * ratio, x: width / 2 - view.x * view.scale * ratio, y: height / 2 + view.y * view.scale * ratio };
-  if (style.dimming) stampAll(picture, scene, place, DIMMED, 0.85 * style.size * ratio, 0.6 * style.opacity);
+  if (style.dimmed) stampAll(picture, scene, place, DIMMED, style.dimmed.size * ratio, style.dimmed.opacity);
   stampAll(picture, scene, place, SHOWN, style.size * ratio, style.opacity);
   context.putImageData(picture, 0, 0);
 }

@@ -13,7 +13,7 @@ import { type Store, rowsIn } from "./store";
 
 const ROW = 34; // pixels
 const TALLEST = 8_000_000; // pixels: browsers make no element that is much taller. The bar of a longer table moves in larger steps
-const MOST_COLUMNS = 40; // a wider table would be slow to scroll; the download has all
+const MOST_COLUMNS = 40; // a wider table would be slow to scroll; a search chooses others, and the download has all
 
 export class Drawer {
   readonly element = h("section", { class: "drawer", hidden: true, "aria-label": "Table of rows" });
@@ -23,6 +23,7 @@ export class Drawer {
   private readonly body = h("tbody");
   private rows: Uint32Array = new Uint32Array(0);
   private first = -1;
+  private columns: Column[];
 
   constructor(private readonly store: Store, private readonly panels: () => Panel[], private readonly announce: (text: string) => void) {
     const save = h("button", { type: "button", class: "button primary", onclick: () => this.download() }, icon("save"), "Download CSV");
@@ -31,7 +32,8 @@ export class Drawer {
       store.table = false;
       store.select(null);
     });
-    this.element.append(h("header", {}, this.count, this.shares, h("div", { class: "actions" }, zoom, save, clear)), this.scroller);
+    this.columns = store.columns.slice(0, MOST_COLUMNS);
+    this.element.append(h("header", {}, this.count, this.shares, this.columnSearch(), h("div", { class: "actions" }, zoom, save, clear)), this.scroller);
     this.scroller.addEventListener("scroll", () => this.fill());
     this.scroller.addEventListener("pointerleave", () => store.hover(-1, this));
     new ResizeObserver(() => this.fill(true)).observe(this.scroller);
@@ -63,13 +65,27 @@ export class Drawer {
     this.showTable();
   }
 
+  /** A field that chooses which columns of many the table shows: those whose names have all the words. */
+  private columnSearch(): HTMLElement | null {
+    const { columns } = this.store;
+    if (columns.length <= MOST_COLUMNS) return null;
+    const input = h("input", { type: "search", class: "columns-wanted", placeholder: `Find among ${formatCount(columns.length)} columns`, "aria-label": "Columns in the table: find by name" });
+    input.addEventListener("input", () => {
+      const words = input.value.trim().toLowerCase().split(/\s+/);
+      const fits = columns.filter((column) => words.every((word) => column.name.toLowerCase().includes(word)));
+      this.columns = fits.slice(0, MOST_COLUMNS);
+      this.showTable();
+      this.announce(`${formatCount(this.columns.length)} of ${formatCount(fits.length)} columns shown`);
+    });
+    return input;
+  }
+
   private showTable(): void {
-    const { store } = this;
-    const columns = store.columns.slice(0, MOST_COLUMNS);
+    const { store, columns } = this;
     const heads = [...(store.hasImages ? [h("td")] : []), this.head(store.ids ? store.ids.name || "id" : "row", store.ids), ...columns.map((column) => this.head(column.name, column))];
     const table = h("table", { "aria-rowcount": String(this.rows.length + 1) }, h("thead", {}, h("tr", {}, ...heads)), this.body);
     const left = store.columns.length - columns.length;
-    const more = left > 0 ? h("p", { class: "hint" }, `${formatCount(left)} more columns are in the download and on the card of a row.`) : null;
+    const more = left > 0 ? h("p", { class: "hint" }, `${formatCount(columns.length)} of ${formatCount(store.columns.length)} columns are shown. Find others by name, above; all are in the download and on the card of a row.`) : null;
     this.scroller.replaceChildren(table, ...(more ? [more] : []));
     this.scroller.scrollTop = 0;
     this.fill(true);
@@ -96,7 +112,7 @@ export class Drawer {
   }
 
   private get width(): number {
-    return Number(this.store.hasImages) + 1 + Math.min(MOST_COLUMNS, this.store.columns.length);
+    return Number(this.store.hasImages) + 1 + this.columns.length;
   }
 
   /** A bar of the classes in the selection. */
@@ -148,7 +164,7 @@ export class Drawer {
   private line(row: number, k: number): HTMLElement {
     const { store } = this;
     const image = store.hasImages ? h("td", { class: "thumb" }, picture(store, row, 26)) : null;
-    const cells = store.columns.slice(0, MOST_COLUMNS).map((column) => {
+    const cells = this.columns.map((column) => {
       const value = column.shown(row);
       const cell = h("td", { class: value === null ? "missing" : column.numbers ? "number" : "", dir: column.numbers ? "ltr" : "auto" });
       if (column === store.colouring.column) {

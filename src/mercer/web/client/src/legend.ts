@@ -34,7 +34,7 @@ export class Legend {
     this.part = !column ? null : column.codes ? new ClassFilter(store, column, true, this.announce) : new RangeFilter(store, column, true);
     const hints: string[] = [];
     if (column?.map && MEANINGS[column.name]) hints.push(MEANINGS[column.name]!);
-    if (column?.map && store.near?.sampled) hints.push(`${formatCount(store.near.sampled)} of ${formatCount(store.rows)} rows were scored, chosen at random; the others are grey.`);
+    if (column?.map && store.near?.sampled) hints.push(`${formatCount(store.near.sampled)} of ${formatCount(store.rows)} rows scored, chosen at random; the others are small and grey.`);
     this.element.replaceChildren(this.part?.element ?? h("p", { class: "quiet" }, "All points have one colour."), ...hints.map((hint) => h("p", { class: "hint" }, hint)));
   }
 }

@@ -1,6 +1,6 @@
 // Keeps what is chosen in the address, and chooses what an address says.
 
-import { MOST_SELECTED, type FilterState, type State, read, written } from "./address";
+import { type FilterState, type State, read, written } from "./address";
 import type { Column } from "./columns";
 import type { Panel } from "./panel";
 import { type Change, type Filter, type Naming, type Store, autoOpacity, autoSize } from "./store";
@@ -53,7 +53,7 @@ export class Memory {
       }),
       search: store.matches?.query ?? "",
       pinned: store.pinned,
-      selected: store.selected && store.selected.length <= MOST_SELECTED ? Array.from(store.selected) : null,
+      selected: store.selected,
       names: store.naming === this.first.naming ? null : store.naming,
       contours: store.contours,
       table: store.table,
@@ -81,8 +81,8 @@ export class Memory {
     if (state.sort) store.sorting = { column: (state.sort[0] < 0 ? store.ids : store.columns[state.sort[0]]) ?? null, down: state.sort[1] };
     store.table = state.table;
     store.emit("table");
-    const rows = state.selected?.filter((row) => row < store.rows);
-    store.select(rows?.length ? store.combined(rows, "replace") : null);
+    const rows = Array.from(state.selected ?? []).filter((row) => row < store.rows);
+    store.select(rows.length ? store.combined(rows, "replace") : null);
     store.search(state.search);
     store.pin(state.pinned < store.rows ? state.pinned : -1, host.panels()[0]);
   }

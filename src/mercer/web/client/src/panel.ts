@@ -9,8 +9,8 @@ import { Marks } from "./marks";
 import { paint } from "./canvas";
 import type { Axis } from "./columns";
 import type { Pen } from "./pen";
-import type { Renderer, Scene, Style } from "./renderer";
-import type { MapData, Store } from "./store";
+import type { Look, Renderer, Scene, Style } from "./renderer";
+import { type MapData, type Store, autoOpacity, autoSize } from "./store";
 import { shorten } from "./text";
 import { type Box, PADDING, type Size, type View, between, fit, fromScreenX, fromScreenY, toScreenX, toScreenY, zoomed } from "./view";
 
@@ -218,11 +218,16 @@ export class Panel {
     const { store } = this;
     const room = Math.min(1.25, Math.max(0.7, Math.sqrt((this.size.width * this.size.height) / 400_000)));
     const near = Math.max(0.5, this.closeness);
-    return {
-      size: store.size * room * Math.min(5, near ** 0.35) * (store.dimming ? 1.15 : 1), // what stands out is larger, too
-      opacity: Math.min(Math.max(store.opacity, 0.92), store.opacity * Math.min(4, Math.max(1, near ** 0.35))),
-      dimming: store.dimming,
-    };
+    const look = (size: number, opacity: number): Look => ({
+      size: size * room * Math.min(5, near ** 0.35),
+      opacity: Math.min(Math.max(opacity, 0.92), opacity * Math.min(4, Math.max(1, near ** 0.35))),
+    });
+    const plain = look(store.size, store.opacity);
+    if (!store.dimming) return { ...plain, dimmed: null };
+    // What stands out is larger, too. Few rows that were scored are as large as if they were the only ones.
+    const { scored, rows } = store;
+    const bright = scored === null ? look(1.15 * store.size, store.opacity) : look((store.size * autoSize(scored)) / autoSize(rows), (store.opacity * autoOpacity(scored)) / autoOpacity(rows));
+    return { ...bright, opacity: Math.min(1, bright.opacity), dimmed: { size: (scored === null ? 0.98 : 1) * plain.size, opacity: 0.6 * plain.opacity } };
   }
 
   scene(): Scene {

@@ -53,8 +53,9 @@ function drawPoints(pen: SvgPen, store: Store, panel: Panel): void {
     pen.drawImage(panel.picture(RATIO, false), 0, 0, panel.size.width, panel.size.height);
     return;
   }
-  for (const state of style.dimming ? [DIMMED, SHOWN] : [SHOWN]) {
-    const radius = (state === DIMMED ? 0.85 : 1) * (style.size / 2), opacity = (state === DIMMED ? 0.6 : 1) * style.opacity;
+  for (const [state, look] of [[DIMMED, style.dimmed], [SHOWN, style]] as const) {
+    if (!look) continue;
+    const radius = look.size / 2, { opacity } = look;
     let colour = -1, places: [number, number][] = []; // runs of one colour share a group; the order of drawing stays
     const flush = (): void => {
       if (places.length) pen.discs(places, radius, css(colour < 0 ? store.ground.dimmed : store.colours[colour]!), opacity);

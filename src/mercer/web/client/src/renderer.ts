@@ -15,7 +15,9 @@ export interface Scene {
   ground: Ground;
 }
 
-export interface Style { size: number; opacity: number; dimming: boolean } // size in CSS pixels
+export interface Look { size: number; opacity: number } // size in CSS pixels
+/** dimmed: how points look that others stand out from, null where none are dimmed. */
+export interface Style extends Look { dimmed: Look | null }
 
 export interface Renderer {
   readonly kind: "webgl" | "canvas";

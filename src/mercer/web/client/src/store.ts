@@ -223,7 +223,18 @@ export class Store {
 
   /** Whether some points are paler than others. */
   get dimming(): boolean {
+    return this.highlights || this.scored !== null;
+  }
+
+  /** Whether a selection, a search or the legend lets some points stand out. */
+  private get highlights(): boolean {
     return this.selectedMask !== null || (this.matches !== null && this.matches.count > 0) || this.spotlight >= 0;
+  }
+
+  /** How many rows have the score that points are coloured by, where it was computed for some only and they stand out for it. */
+  get scored(): number | null {
+    const sampled = this.colouring.column?.map ? (this.near?.sampled ?? null) : null;
+    return sampled !== null && sampled < this.rows && !this.highlights ? sampled : null;
   }
 
   private recolour(): void {
@@ -233,6 +244,7 @@ export class Store {
   private restate(): void {
     const { states, visible, selectedMask, spotlight } = this;
     const found = this.matches?.count ? this.matches.mask : null;
+    const scores = this.scored === null ? null : this.colouring.column!.numbers;
     const codes = this.colouring.codes;
     this.shown = 0;
     let hidden = 0;
@@ -243,7 +255,7 @@ export class Store {
         continue;
       }
       this.shown++;
-      const bright = (!selectedMask || selectedMask[i]) && (!found || found[i]) && (spotlight < 0 || codes[i] === spotlight);
+      const bright = (!selectedMask || selectedMask[i]) && (!found || found[i]) && (spotlight < 0 || codes[i] === spotlight) && !(scores && Number.isNaN(scores[i]!));
       states[i] = bright ? SHOWN : DIMMED;
     }
     if (this.matches) this.matches.hidden = hidden;

@@ -162,7 +162,7 @@ export class WebGLRenderer implements Renderer {
       gl.uniform1f(uniforms.opacity!, opacity);
       gl.drawArrays(gl.POINTS, 0, scene.order.length);
     };
-    if (style.dimming) pass(DIMMED, 0.85 * style.size, 0.6 * style.opacity);
+    if (style.dimmed) pass(DIMMED, style.dimmed.size, style.dimmed.opacity);
     pass(SHOWN, style.size, style.opacity);
   }
 }

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type State, read, written } from "../src/address";
+import { type State, read, readRows, written, writtenRows } from "../src/address";
 import { barsOf, binsOf, calendarEdges } from "../src/bins";
 import { Column } from "../src/columns";
 import { DISTINCT, LIGHT, classColours } from "../src/colours";
@@ -157,4 +157,15 @@ test("text in an SVG stays text", () => {
   const pen = new SvgPen(10, 10, (text) => text.length);
   pen.fillText('<script>"&\u0001', 1, 2);
   assert.ok(pen.toString().includes(">&lt;script&gt;&quot;&amp;\ufffd</text>"));
+});
+
+test("an address holds any selection: runs of rows, or a bit for each row", () => {
+  const every = (step: number, below: number): number[] => Array.from({ length: Math.ceil(below / step) }, (_, k) => k * step);
+  const scattered = every(1, 100_000).filter((row) => (row * 2654435761) % 7 < 2);
+  for (const rows of [[], [0], [5], [0, 1, 2, 7], every(1, 50_000), every(3, 9_000), scattered]) assert.deepEqual(readRows(writtenRows(rows)), rows);
+  assert.ok(writtenRows(every(1, 1_000_000)).length < 10);
+  assert.ok(writtenRows(scattered).length < 100_000 / 6 + 2);
+  assert.deepEqual(readRows("3.1.2i"), [3, 4, 94]); // as addresses were written before
+  assert.ok(readRows("0-zzzzzz").length <= 20_000_000);
+  for (const nonsense of ["*$%", "-", "..", "a-", "-5", "1-2-3"]) assert.ok(readRows(nonsense).length <= 1);
 });
