@@ -1,4 +1,4 @@
-"""A pass adds chunks in the order of their numbers, reads ahead, tells its progress, and needs memory for two chunks."""
+"""A pass adds chunks in the order of their numbers, reads ahead, tells its progress, and holds two chunks at most."""
 
 import tracemalloc
 
@@ -44,9 +44,7 @@ def test_progress_counts_chunks_and_tells_the_time_left():
 
 def test_views_that_are_cut_elsewhere_are_refused():
     with pytest.raises(ValueError, match="cut both in the same places"):
-        total_statistics(
-            ChunkWork((ShiftedRows(np.zeros(3)),) * 2), [ArraySource(X, chunk_rows=n) for n in (50, 100)]
-        )
+        total_statistics(ChunkWork((ShiftedRows(np.zeros(3)),) * 2), [ArraySource(X, chunk_rows=n) for n in (50, 100)])
 
 
 def test_arrays_are_no_sources():

@@ -69,7 +69,7 @@ def kernel_components(rank, shard):
     return model.eigenvalues_, model.eigenvalue_error_, model.transform(X[:5])
 
 
-@pytest.mark.parametrize("cut", [100, 699, 700])
+@pytest.mark.parametrize("cut", [100, 700])
 def test_pca_of_uneven_shards_is_that_of_all_rows(cut, tmp_path):
     """The last cut leaves the second process without a row."""
     said = run(components, [X[:cut], X[cut:]], tmp_path)

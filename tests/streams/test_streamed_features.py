@@ -111,7 +111,7 @@ def test_auto_adds_drawn_landmarks_until_the_tolerance_is_met():
 def test_next_landmarks_leave_out_less_and_are_what_was_drawn():
     X = RNG.standard_normal((300, 2))
     features = features_of(RBF(1.0), X[:5], X)
-    F, diagonal, squares = features(X)
+    _, diagonal, squares = features(X)
     drawn = draw_rows(X, np.maximum(diagonal - squares, 0), 20, 0, (0, 0, 0, 0))
     grown, places = next_landmarks(features, np.arange(5), drawn, X, (0, 0))
     assert np.array_equal(grown.expansion.anchors, X[places]) and set(places[5:]) <= set(drawn.places)
@@ -131,7 +131,7 @@ def test_the_sample_grows_with_the_rank_not_with_the_rows():
 
 
 def test_an_indefinite_kernel_is_refused():
-    with pytest.raises(ValueError, match="positive semidefinite|k\\(x, x\\) > 0"):
+    with pytest.raises(ValueError, match=r"positive semidefinite|k\(x, x\) > 0"):
         mercer.KernelPCA(2, kernel="sigmoid", gamma=1.0, coef0=-1.0, rank=20).fit(
             ArraySource(RNG.standard_normal((300, 3)), chunk_rows=100)
         )

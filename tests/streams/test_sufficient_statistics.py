@@ -1,6 +1,7 @@
 """Statistics merge as sums do, and their draws have the law of randomly pivoted Cholesky's first pivot."""
 
 import pickle
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ SHIFT = X[:10].mean(axis=0)
 
 def parts(*cuts):
     edges = [0, *cuts, len(X)]
-    return [SufficientStatistics.of(X[a:b], SHIFT) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    return [SufficientStatistics.of(X[a:b], SHIFT) for a, b in pairwise(edges)]
 
 
 def test_merging_is_associative_to_rounding_and_gives_mean_and_scatter():
@@ -53,7 +54,7 @@ def test_the_first_clock_over_chunks_draws_in_proportion_over_all_rows():
     rows = np.arange(9.0)[:, None]
     edges = [0, 2, 2, 6, 9]  # one chunk is empty
     drawn = None
-    for i, (a, z) in enumerate(zip(edges[:-1], edges[1:], strict=True)):
+    for i, (a, z) in enumerate(pairwise(edges)):
         part = draw_rows(rows[a:z], left[a:z], b, a, (seed_number(0), 0, 0, i))
         drawn = part if drawn is None else drawn.merge(part)
     counts, expected = np.bincount(drawn.places, minlength=9), b * left / left.sum()

@@ -356,6 +356,7 @@ class KernelPCA(KernelEstimator):
         plan = self._source_plan(source)
         plan.refuse()
         rank = self._source_rank(source)
+        assert rank is not None  # the plan refuses a source without a rank
         if self.verbose:
             _say(str(plan))
         places, sample = self._bind_source(source, rank)

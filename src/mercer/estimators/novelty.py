@@ -25,8 +25,8 @@ from mercer.footprints import left_out_rows
 from mercer.kernels.discrete import Precomputed
 from mercer.models.fields import INPUT, SavedEstimator, finite, floats, instance_of
 from mercer.planning import Footprint, Plan
-from mercer.streams.local_driver import is_row_source
 from mercer.spectral.leave_one_out import LIMITS
+from mercer.streams.local_driver import is_row_source
 
 AUTO_CONTAMINATION = 0.05
 EXACT_ROWS = 2000  # up to this many rows the default subspace is exact, which takes a second or two

@@ -38,7 +38,7 @@ _RESTARTS = 300  # of ARPACK: clusters of eigenvalues that need more, the block 
 _BLOCK = 2**20  # entries that are worked on at a time where a whole matrix would only cost memory
 _PROBES = 48  # random vectors that bound the residuals of many pairs: see `_probed`
 MANY = 6 * _PROBES  # pairs from which on probes take at most half of the time of the product with every vector
-# Of χ² with _PROBES degrees of freedom, the quantile that a column falls below once in 1e14: 7.3, where 48 is the mean.
+# The quantile of χ² with _PROBES degrees of freedom that a column falls below once in 1e14: 5.74; the mean is 48.
 _LEAST_SEEN = 2 * float(gammaincinv(_PROBES / 2, 1e-14))
 DENSE_BELOW = 400  # n at which LAPACK on the whole matrix is still as fast as a block method
 
@@ -177,7 +177,7 @@ def _dense(A: Operator, k: int, rng: np.random.Generator, spend: bool = False) -
 def _every(A: Operator, k: int, rng: np.random.Generator, spend: bool) -> _Found:
     """The top k by divide and conquer on all pairs, in the memory of A if that may be spent.
 
-    It takes a tenth to a quarter less time than SciPy's default, and two matrices of workspace.
+    It took 3 to 26 % less time than SciPy's default at 1,000 to 5,000 rows, and takes two matrices of workspace.
     """
     n = A.n
     spend = spend and k > MANY  # fewer pairs are certified by a product with A

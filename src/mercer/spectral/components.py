@@ -246,8 +246,8 @@ def streamed_components(
         float(spectrum.mean @ spectrum.mean),
         0,
         needed_bytes,
-        f"rank {len(spectrum.values)} over {len(features.places)} landmarks, tr(K − FFᵀ) = {features.error:.3g} over all "
-        f"{sums.n:,} rows",
+        f"rank {len(spectrum.values)} over {len(features.places)} landmarks, tr(K − FFᵀ) = {features.error:.3g} over "
+        f"all {sums.n:,} rows",
         True,
         features.places,
         streamed_rows=sums.n,

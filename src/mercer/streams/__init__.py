@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mercer.streams.checkpoints import checkpoints
+    from mercer.streams.checkpoint_file import checkpoints
     from mercer.streams.chunk_statistics import ChunkWork
     from mercer.streams.opening import open_rows
     from mercer.streams.row_maps import LandmarkFeatures, ShiftedRows
@@ -40,7 +40,7 @@ __all__ = [
 _HOMES = {
     "open_rows": "opening",
     "write_rows": "row_writer",
-    "checkpoints": "checkpoints",
+    "checkpoints": "checkpoint_file",
     "ChunkWork": "chunk_statistics",
     "LandmarkFeatures": "row_maps",
     "ShiftedRows": "row_maps",

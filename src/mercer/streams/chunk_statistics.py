@@ -50,7 +50,7 @@ class ChunkWork:
         size = run_rows(sum(each.columns for each in self.maps))
         runs = [slice(start, min(start + size, sums.n)) for start in range(0, sums.n, size)]
         with cpu.one_thread():
-            cpu.for_each(list(enumerate(runs)), lambda job, _: sums.add(*job, views), self.n_jobs)
+            cpu.for_each(list(enumerate(runs)), lambda job, _: sums.add(job[0], job[1], views), self.n_jobs)
         sums.refuse_infinite(number, first)
         drawn = tuple(
             draw_rows(rows, left, self.draws, first, (*self.key, v, number))
@@ -122,8 +122,8 @@ class _Sums:
         ):
             return
         raise ValueError(
-            f"The values of chunk {number}, which starts with row {first} of all, are too large or not numbers: sums of "
-            "their squares, or the kernel, overflow. Scale the data."
+            f"The values of chunk {number}, which starts with row {first} of all, are too large or not numbers: sums "
+            "of their squares, or the kernel, overflow. Scale the data."
         )
 
     def statistics(self, draws: tuple[Draws | None, ...]) -> SufficientStatistics:

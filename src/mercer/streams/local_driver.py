@@ -1,8 +1,8 @@
 """A pass over all rows on this machine: chunks in order, the next one read while the last is computed.
 
 Memory holds two chunks, the sums and a run of features per thread, however many chunks there are. A source that knows
-better, because its chunks live on other machines, has a method `sum_chunks(work, sources)`; it must merge by the numbers
-of the chunks, and then has the same bits.
+better, because its chunks live on other machines, has a method `sum_chunks(work, sources)`. If it merges by the numbers
+of the chunks, it has the same bits.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 from mercer.models.container import digest
 from mercer.progress import counted, tell
-from mercer.streams.checkpoints import open_checkpoint
+from mercer.streams.checkpoint_file import open_checkpoint
 from mercer.streams.chunk_statistics import ChunkWork
 from mercer.streams.row_maps import LandmarkFeatures, RowMap
 from mercer.streams.row_source import RowSource, row_starts

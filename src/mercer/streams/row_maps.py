@@ -20,8 +20,11 @@ Mapped = tuple[Any, np.ndarray | None, np.ndarray | None]  # f − shift, k(x, x
 class RowMap(Protocol):
     """A map into `columns` numbers about `shift`; `slack` is how far rounding moves ‖f‖² relative to k(x, x)."""
 
-    shift: np.ndarray
-    slack: float
+    @property
+    def shift(self) -> np.ndarray: ...
+
+    @property
+    def slack(self) -> float: ...
 
     @property
     def columns(self) -> int: ...

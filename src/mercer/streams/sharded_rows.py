@@ -15,7 +15,7 @@ import numpy as np
 
 from mercer.streams.chunk_statistics import ChunkWork
 from mercer.streams.local_driver import read_ahead
-from mercer.streams.row_source import RowSource, Rows, row_starts
+from mercer.streams.row_source import Rows, RowSource, row_starts
 from mercer.streams.sufficient_statistics import SufficientStatistics
 
 
@@ -32,9 +32,7 @@ class ShardedRows:
         from mercer.backends.process_group import ProcessGroup  # loaded late: it imports torch
 
         self.shard, self.group = rows, ProcessGroup(group)
-        told = self.group.everyone(
-            (list(rows.lengths), rows.n_features, np.dtype(rows.dtype).name, rows.feature_names)
-        )
+        told = self.group.everyone((list(rows.lengths), rows.n_features, np.dtype(rows.dtype).name, rows.feature_names))
         for rank, (_, *facts) in enumerate(told):
             if facts != list(told[0][1:]):
                 raise ValueError(
@@ -79,6 +77,4 @@ class ShardedRows:
             draws = tuple(
                 b if a is None else a if b is None else a.merge(b) for a, b in zip(draws, theirs, strict=True)
             )
-        return replace(
-            mine, n=int(added.pop("n")[0]), largest=self.group.largest(mine.largest), draws=draws, **added
-        )
+        return replace(mine, n=int(added.pop("n")[0]), largest=self.group.largest(mine.largest), draws=draws, **added)

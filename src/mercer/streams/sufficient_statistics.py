@@ -118,7 +118,8 @@ class SufficientStatistics:
     def of(cls, rows: np.ndarray, shift: np.ndarray) -> SufficientStatistics:
         """Of a few rows that are their own map."""
         F = np.asarray(rows, np.float64) - shift
-        return cls(len(F), shift, F.sum(axis=0), F.T @ F, *(np.zeros(1) for _ in range(4)), (None,))
+        zero = np.zeros(1)
+        return cls(len(F), shift, F.sum(axis=0), F.T @ F, zero, zero, zero, zero, (None,))
 
     def merge(self, other: SufficientStatistics) -> SufficientStatistics:
         """The statistics of the rows of both. ValueError if they are about different shifts."""
@@ -163,10 +164,11 @@ class SufficientStatistics:
         n, views = (int(value) for value in arrays["n"])
         draws: list[Draws | None] = []
         for v in range(views):
-            parts = {name.rpartition(".")[2]: part for name, part in arrays.items() if name.startswith(f"draws.{v}.")}
-            draws.append(Draws(parts["clocks"], parts["places"], _rows(parts)) if parts else None)
+            found = {name.rpartition(".")[2]: part for name, part in arrays.items() if name.startswith(f"draws.{v}.")}
+            draws.append(Draws(found["clocks"], found["places"], _rows(found)) if found else None)
         names = ("shift", "sums", "products", "trace", "left", "negative", "largest")
-        return cls(n, *(arrays[name] for name in names), tuple(draws))
+        parts: dict[str, Any] = {name: arrays[name] for name in names}
+        return cls(n=n, draws=tuple(draws), **parts)
 
 
 def _parts(rows: Any) -> dict[str, np.ndarray]:

@@ -1,9 +1,9 @@
 """Checkpoints of a pass over rows: `with checkpoints("fit.part"): model.fit(source)`.
 
-A context, not a parameter of an estimator: it serves every estimator, also one inside another, and a path on one machine
-does not become part of a model. The file holds arrays and a JSON document, never code. It is replaced as a whole, so
-that whenever a fit is killed the last checkpoint is complete. Statistics are stored with all their bits, and chunks are
-added in order, so a resumed fit ends with the bits of one that was never interrupted.
+A context, not a parameter of an estimator: it serves every estimator, also one inside another, and a path on one
+machine does not become part of a model. The file holds arrays and a JSON document, never code. It is replaced as a
+whole, so that whenever a fit is killed the last checkpoint is complete. Statistics are stored with all their bits, and
+chunks are added in order, so a resumed fit ends with the bits of one that was never interrupted.
 """
 
 from __future__ import annotations
