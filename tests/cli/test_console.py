@@ -68,7 +68,7 @@ def test_time_left_is_the_rest_at_the_speed_so_far():
     line = ProgressLine("Isomap", None)
     line.phase("shortest paths", 0, 100, "")
     line.phase("shortest paths", 20, 100, "")
-    assert line.left(line.started + 10) == 40  # 20 in 10 seconds, 80 to go
+    assert round(line.left(line.started + 10), 6) == 40  # 20 in 10 seconds, 80 to go; the clock has digits of its own
     assert line.text(line.started + 10) == "Isomap: shortest paths 20%, 40 s left"
     line.phase("pass 1 over all pairs", 0, 8, "residual 1e-03")
     assert line.left(line.started + 10) is None  # a new phase has no speed yet
@@ -76,4 +76,4 @@ def test_time_left_is_the_rest_at_the_speed_so_far():
     assert steps.text(0.0) == "t-SNE"  # drawn before the first step
     steps.step(600, "KL 1.5")  # a resumed map begins here
     steps.step(700, "KL 1.4")
-    assert round(steps.left(steps.started + 5), 9) == 15
+    assert round(steps.left(steps.started + 5), 6) == 15
