@@ -15,11 +15,11 @@ NOT_TESTED = {"ruff", "mypy", "import-linter", "playwright"}
 
 
 def pins(pyproject: dict) -> list[str]:
-    """`name==version` for each requirement `name>=version` of the package and of its tests."""
+    """`name==version` for each requirement of the package and of its tests, whose bounds are `>=` and perhaps `,<`."""
     project = pyproject["project"]
     found = []
     for requirement in [*project["dependencies"], *project["optional-dependencies"]["test"]]:
-        match = re.fullmatch(r"([A-Za-z0-9_.-]+)>=([0-9.]+)", requirement)
+        match = re.fullmatch(r"([A-Za-z0-9_.-]+)>=([0-9.]+)(?:,<[0-9.]+)?", requirement)
         if match is None:
             raise SystemExit(f"pyproject.toml: {requirement!r} has no plain lower bound such as 'numpy>=2.0'.")
         if match[1] not in NOT_TESTED:

@@ -39,7 +39,7 @@ def _opened(path: Path, key: str | None) -> Any:
     except ImportError:
         raise ImportError(f"{path} is read with zarr, which is not installed: pip install zarr.") from None
     with readable(path, "zarr"):
-        found = zarr.open(str(path), mode="r")
+        found: Any = zarr.open(str(path), mode="r")
         return found[key] if key else found
 
 
