@@ -19,7 +19,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 from mercer.cli.main import main
 main(prog_name="mercer")
 """
-SOURCES = os.path.dirname(os.path.dirname(mercer.__file__))  # absolute: the processes run in other folders
+HOME = os.path.dirname(os.path.dirname(mercer.__file__))  # absolute: the processes run in other folders
+SOURCES = os.pathsep.join(filter(None, [HOME, os.environ.get("PYTHONPATH")]))
 PLAIN = os.environ | {"NO_COLOR": "1", "COLUMNS": "80", "PYTHONPATH": SOURCES}
 
 
