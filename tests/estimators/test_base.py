@@ -5,6 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import sklearn
+from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.validation import validate_data
 
 from mercer import PCA, TSNE, KernelPCA
@@ -93,3 +94,22 @@ def test_containers_are_refused_with_the_part_to_pass():
     for estimator in (PCA(2), KernelPCA(2), TSNE(perplexity=2)):
         with pytest.raises(TypeError, match=r"AnnData.*X_pca"):
             estimator.fit(AnnData())
+
+
+@pytest.mark.parametrize(("name", "good", "bad"), [("n_components", 1, 1.0), ("fit_inverse_transform", False, 0)])
+def test_accepted_parameters_are_remembered_with_their_types(name, good, bad):
+    """Values that are equal to accepted ones, but of a type that is refused, are refused each time."""
+    assert good == bad
+    for _ in range(2):
+        KernelPCA(**{name: good}).fit(X)
+        with pytest.raises(InvalidParameterError, match=name):
+            KernelPCA(**{name: bad}).fit(X)
+
+
+def test_parameters_that_may_change_are_checked_in_every_fit():
+    """An array is accepted once, then spoiled: remembering it would let the bad values pass."""
+    widths = np.ones(3)
+    model = KernelPCA(1, kernel="rbf", gamma=widths).fit(X)
+    widths[1] = np.nan
+    with pytest.raises(ValueError):
+        model.fit(X)

@@ -25,6 +25,10 @@ from mercer.streams.row_source import RowSource
 
 FLOATS = (np.float64, np.float32)
 
+_PLAIN = {int, float, str, bool, type(None)}
+_REMEMBERED = 1000  # combinations of parameters: more than a search over a grid usually tries, in less than 1 MB
+_accepted: set[tuple[Any, ...]] = set()
+
 
 class Saved:
     """An estimator that can be saved (abstract). Its class declares the fields of its model files in `_saved`."""
@@ -133,6 +137,20 @@ class Estimator(Planned, Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixi
     def _get_param_names(cls) -> list[str]:
         """scikit-learn's answer, cached: reading the constructor's signature in every fit takes 1/20 of a small one."""
         return super()._get_param_names()
+
+    def _validate_params(self) -> None:
+        """scikit-learn's check of the parameters, once per combination of values: it takes 1/20 of a small fit."""
+        values = [getattr(self, name) for name in self._get_param_names()]
+        kinds = tuple(map(type, values))
+        if not _PLAIN.issuperset(kinds):  # arrays, kernels and estimators may change after they were checked
+            super()._validate_params()
+            return
+        key = (type(self), kinds, tuple(values))  # with the types, since 1, 1.0 and True are equal
+        if key not in _accepted:
+            super()._validate_params()
+            if len(_accepted) >= _REMEMBERED:
+                _accepted.clear()
+            _accepted.add(key)
 
     def _forget(self, *names: str) -> None:
         """Delete attributes that an earlier fit may have left and that the coming fit may not set."""
