@@ -76,7 +76,8 @@ def did_you_mean(given: str, known: Iterable[str], most: int = 1) -> str:
     """
     from difflib import get_close_matches
 
-    near = get_close_matches(given, list(known), n=most)
+    # At the default cutoff of 0.6, umap passes for a misspelt isomap.
+    near = get_close_matches(given, list(known), n=most, cutoff=0.7)
     return f"Did you mean {' or '.join(near)}?" if near else ""
 
 
