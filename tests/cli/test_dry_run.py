@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mercer
-from mercer.cli.dry_run import process_bytes
+from mercer.cli.dry_run import page_bytes, process_bytes
 from mercer.cli.methods import METHODS
 from mercer.tables.table import write_table
 
@@ -45,6 +45,16 @@ def test_the_process_takes_what_reading_took_or_what_the_fit_adds(tmp_path):
     assert process_bytes(100 * 1024, status) == 900 * 1024
     assert process_bytes(500 * 1024, status) == 1200 * 1024
     assert process_bytes(1, tmp_path / "none") is None
+
+
+def test_a_page_takes_memory_after_the_fit(shell):
+    plans = [
+        json.loads(shell("fit", *FLOWERS, "--dry-run", "--json", *words).stdout)
+        for words in (["-o", "c.csv"], ["--report", "map.html"])
+    ]
+    assert plans[0]["peak_bytes"] == plans[1]["peak_bytes"]  # of the fit alone
+    assert page_bytes(90, 3) > 150e6 > plans[0]["peak_bytes"]
+    assert page_bytes(2000, 3) > page_bytes(2001, 3)  # scores look at all pairs up to 2,000 rows
 
 
 def test_memory_is_what_the_estimator_plans(shell):

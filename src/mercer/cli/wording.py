@@ -6,10 +6,6 @@ import re
 import shlex
 from functools import cache
 
-_TABLE = (
-    *("label", "id", "drop", "columns", "vector", "keep", "impute", "encode", "scale", "dtype", "page_columns"),
-    *("rows", "delimiter", "encoding", "header", "sheet"),
-)
 _SIZES = dict.fromkeys(("n_samples_fit", "n_samples"), "the number of rows") | {"n_features": "the number of columns"}
 _VALUE = r"""(?:'[^']*'|"[^"]*"|-?\d[\w.+-]*|[A-Za-z_]\w*)"""
 _QUOTED = r"""(?:'[^']*'|"[^"]*")"""
@@ -27,11 +23,17 @@ _CONSTRAINT = re.compile(r"The '(\w+)' parameter of \w+ must be (.*)\. Got (.*) 
 @cache
 def _options() -> dict[str, str]:
     """Parameter → option."""
+    from mercer.cli.options import PREPARING, READING
+
+    return _method_options() | {name: f"--{name.replace('_', '-')}" for name in (*PREPARING, *READING, "page_columns")}
+
+
+@cache
+def _method_options() -> dict[str, str]:
     from mercer.cli.methods import METHODS
     from mercer.cli.parameters import parameters_of
 
-    known = {each.name: each.option for method in METHODS for each in parameters_of(method)}
-    return known | {name: f"--{name.replace('_', '-')}" for name in _TABLE}
+    return {each.name: each.option for method in METHODS for each in parameters_of(method)}
 
 
 def in_options(message: str) -> str:
@@ -55,7 +57,7 @@ def in_options(message: str) -> str:
     message = re.sub(rf"\b({names})=({_VALUE})((?:(?:, | or ){_QUOTED})*)", _assignment, message)
     message = re.sub(rf"`({names})`|^({names})(?=: )", lambda m: _options()[m[1] or m[2]], message)
     message = re.sub(rf"(?<=--)([\w-]+ or )({names})\b(?!=)", lambda m: m[1] + _options()[m[2]], message)
-    estimators = "|".join(name for name in _options() if name not in _TABLE)  # "3 rows (2 %)" is about rows
+    estimators = "|".join(_method_options())  # "3 rows (2 %)" is about rows
     return re.sub(rf"(?<![\w-])({estimators})(?= \(\d| = )", lambda m: _options()[m[1]], message)
 
 
