@@ -1,5 +1,6 @@
 """A file is complete or not there, whatever goes wrong while it is written."""
 
+import errno
 import os
 import stat
 import threading
@@ -83,3 +84,16 @@ def test_long_names_and_folders(tmp_path):
     with pytest.raises(OSError, match="directory"), replacing(tmp_path) as part:
         part.write_text("x")
     assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_what_the_system_refuses_names_the_file_that_was_asked_for(tmp_path):
+    """Whether the new file cannot be made or cannot be filled; errors of other files keep their names."""
+    with pytest.raises(OSError, match="cannot be written: No such file") as found, replacing(tmp_path / "none" / "a"):
+        pass
+    assert found.value.filename == str(tmp_path / "none" / "a")
+    with pytest.raises(OSError, match="cannot be written: No space") as found, replacing(tmp_path / "b") as part:
+        raise OSError(errno.ENOSPC, "No space left on device", str(part))
+    assert found.value.filename == str(tmp_path / "b")
+    with pytest.raises(FileNotFoundError) as found, replacing(tmp_path / "c"):
+        (tmp_path / "other").read_bytes()
+    assert found.value.filename == str(tmp_path / "other")

@@ -6,7 +6,7 @@ import os
 import secrets
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
@@ -16,26 +16,30 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
     The new file has the suffixes of `path`, and in the end its permissions. If `path` is a link, the file it leads to
     is replaced. A pipe or a device takes bytes but cannot be replaced, so its own path is given. For several files
-    that should appear together, enter one of these per file in a `contextlib.ExitStack`.
+    that should appear together, enter one of these per file in a `contextlib.ExitStack`. If the system refuses to write
+    the new file, the OSError names `path`.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder, replacing(Path(folder) / "a.csv") as part:
     ...     size = part.write_text("x,y")
     """
-    path = Path(os.path.realpath(path))
+    given, path = path, Path(os.path.realpath(path))
     if path.exists() and not path.is_file() and not path.is_dir():
         yield path
         return
     # Writers choose a format by the suffixes; the name stays far below the limit of file systems.
     temporary = path.with_name(f".{secrets.token_hex(8)}.part{''.join(path.suffixes[-2:])[-40:]}")
-    os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
     try:
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
         mode = stat.S_IMODE((path if path.exists() else temporary).stat().st_mode)
         yield temporary
         temporary.chmod(mode)  # a writer may have replaced the temporary file by one of its own
         with temporary.open("rb+") as file:
             os.fsync(file.fileno())
         os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
+    except BaseException as error:
+        with suppress(OSError):  # the folder may be gone
+            temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno is not None and error.filename in (None, str(temporary)):
+            raise OSError(error.errno, f"cannot be written: {error.strerror}", os.fspath(given)) from error
         raise

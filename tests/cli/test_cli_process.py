@@ -154,3 +154,28 @@ def test_closed_streams_are_one_line(folder, words, said):
     command = f'"{sys.executable}" -c "from mercer.cli.main import main; main()" {words}'
     done = subprocess.run(["bash", "-c", command], cwd=folder, stderr=subprocess.PIPE, env=PLAIN, timeout=120)
     assert done.returncode in (1, 3) and said in done.stderr.decode() and done.stderr.count(b"\n") == 1
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="the peak of a process is read from /proc")
+def test_a_dry_run_tells_the_peak_of_the_fit_that_follows(tmp_path):
+    """Memory depends neither on the load nor on the clock."""
+    rng = np.random.default_rng(0)
+    write_table(tmp_path / "t.csv", {f"c{j}": rng.normal(size=2000) for j in range(5)})
+    words = ["fit", tmp_path / "t.csv", "-m", "kpca"]
+    planned = json.loads(run(*words, "--dry-run", "--json")[1])["process_bytes"]
+    code = CODE.replace(
+        'main(prog_name="mercer")', "import atexit; atexit.register(lambda: print(peak())); main()"
+    ).replace(
+        "import signal",
+        """
+import signal
+def peak():
+    return next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
+""",
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *map(str, words), "-o", str(tmp_path / "c.npy"), "-q"],
+        capture_output=True, text=True, env=PLAIN, timeout=120,
+    )  # fmt: skip
+    taken = 1024 * int(done.stdout.split()[1])
+    assert done.returncode == 0 and planned / 1.3 < taken < 1.3 * planned

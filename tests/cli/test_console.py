@@ -1,6 +1,17 @@
 """What the command prints: tables, notes and warnings that no file can turn against the terminal."""
 
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+from contextlib import suppress
+
 import numpy as np
+import pytest
 
 from mercer.cli.console import ProgressLine, spoken
 from mercer.tables.table import write_table
@@ -21,14 +32,25 @@ def test_times_are_told_as_people_read_them():
     assert told == ["0.001 s", "0.083 s", "9.9 s", "1 min", "2 min 30 s", "2 h", "1 h 24 min"]
 
 
-def test_a_warning_never_shares_a_line_with_progress(tmp_path):
-    """What a terminal shows in the end: every warning stands in a line of its own."""
-    import os
-    import pty
-    import re
-    import subprocess
-    import sys
+def in_terminal(code, columns=80):
+    """What a program leaves on a terminal of this width, without colours."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    environment["TERM"] = "xterm"
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=theirs, stderr=theirs, env=environment)
+    os.close(theirs)
+    seen = b""
+    with suppress(OSError):  # how Linux says that no one writes to a terminal any more
+        while block := os.read(ours, 1 << 16):
+            seen += block
+    os.close(ours)
+    assert process.wait(timeout=60) == 0
+    return re.sub(r"\x1b\[[\d;?]*[A-Za-z]", "", seen.decode())
 
+
+def test_a_warning_never_shares_a_line_with_progress():
+    """What a terminal shows in the end: every warning stands in a line of its own."""
     code = """
 import time, warnings
 from mercer.cli.console import Console, one_line_warnings
@@ -39,20 +61,7 @@ with one_line_warnings():
         time.sleep(0.3)
         warnings.warn("second trouble", UserWarning)
 """
-    ours, theirs = pty.openpty()
-    environment = os.environ | {"TERM": "xterm", "COLUMNS": "80"}
-    process = subprocess.Popen([sys.executable, "-c", code], stdout=theirs, stderr=theirs, env=environment)
-    os.close(theirs)
-    seen = b""
-    try:
-        while block := os.read(ours, 1 << 16):
-            seen += block
-    except OSError:
-        pass
-    os.close(ours)
-    assert process.wait(timeout=60) == 0
-    plain = re.sub(r"\x1b\[[\d;?]*[A-Za-z]", "", seen.decode())
-    lines = [re.split(r"\r", line.rstrip("\r"))[-1] for line in plain.split("\n")]
+    lines = [re.split(r"\r", line.rstrip("\r"))[-1] for line in in_terminal(code).split("\n")]
     for word in ("first", "second"):
         (line,) = [line for line in lines if f"{word} trouble" in line]
         assert line.strip() == f"mercer: warning: {word} trouble"
@@ -77,3 +86,23 @@ def test_time_left_is_the_rest_at_the_speed_so_far():
     steps.step(600, "KL 1.5")  # a resumed map begins here
     steps.step(700, "KL 1.4")
     assert round(steps.left(steps.started + 5), 6) == 15
+
+
+@pytest.mark.parametrize("columns", [34, 40, 80])
+def test_a_narrow_terminal_shows_every_cell_of_a_table_with_its_name(columns):
+    """What a terminal of this width shows holds all names and numbers, and no line is wider than the terminal."""
+    rows = [["kpca – isomap", "0.1214", "0.7667"], ["pca – kpca", "0.1206", "0.7789"]]
+    code = f"""
+from mercer.cli.console import print_table
+print_table(["maps", "Procrustes disparity", "shared neighbours"], {rows!r})
+"""
+    shown = in_terminal(code, columns)
+    lines = [line.strip() for line in shown.splitlines() if line.strip()]
+    assert max(map(len, lines)) <= columns
+    if columns == 80:
+        assert [line.split() for line in lines[2:]] == [" ".join(row).split() for row in rows]
+        return
+    blocks = [row[0] for row in rows]
+    assert [line for line in lines if line in blocks] == blocks
+    assert [line.split()[-1] for line in lines if line.startswith("Procrustes disparity")] == ["0.1214", "0.1206"]
+    assert [line.split()[-1] for line in lines if line.startswith("shared neighbours")] == ["0.7667", "0.7789"]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import mercer
+from mercer.cli.dry_run import page_bytes, process_bytes
 from mercer.cli.methods import METHODS
 from mercer.tables.table import write_table
 
@@ -35,7 +36,25 @@ def test_the_plan_of_a_map_says_how_points_repel(shell, words, way):
 def test_the_plan_in_words(shell):
     said = shell("fit", *FLOWERS, "--dry-run", "-o", "c.csv").stdout
     assert [line.split()[0] for line in said.splitlines()] == ["table", "method", "solver", "memory", "work", "writes"]
-    assert "kernel PCA: up to 20,000 rows," in said
+    assert "kernel PCA: up to 20,000 rows," in said and "one matrix of 4,005 pairs of rows" in said
+
+
+def test_the_process_takes_what_reading_took_or_what_the_fit_adds(tmp_path):
+    status = tmp_path / "status"
+    status.write_text("Name:\tpython\nVmHWM:\t  900 kB\nVmRSS:\t  700 kB\n")
+    assert process_bytes(100 * 1024, status) == 900 * 1024
+    assert process_bytes(500 * 1024, status) == 1200 * 1024
+    assert process_bytes(1, tmp_path / "none") is None
+
+
+def test_a_page_takes_memory_after_the_fit(shell):
+    plans = [
+        json.loads(shell("fit", *FLOWERS, "--dry-run", "--json", *words).stdout)
+        for words in (["-o", "c.csv"], ["--report", "map.html"])
+    ]
+    assert plans[0]["peak_bytes"] == plans[1]["peak_bytes"]  # of the fit alone
+    assert page_bytes(90, 3) > 150e6 > plans[0]["peak_bytes"]
+    assert page_bytes(2000, 3) > page_bytes(2001, 3)  # scores look at all pairs up to 2,000 rows
 
 
 def test_memory_is_what_the_estimator_plans(shell):

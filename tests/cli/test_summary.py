@@ -32,7 +32,10 @@ def test_the_residual_is_relative_to_the_largest_eigenvalue():
 
 def test_a_bound_is_called_a_bound_and_one_above_its_eigenvalue_is_a_warning():
     loose = KernelPCA(5, kernel="rbf", gamma=5.0, eigen_solver="rpcholesky", rank=8, random_state=0).fit(X)
-    assert summary.residual(loose)[0] == "bound" and "5 eigenvalues is larger" in summary.doubt(loose)
+    assert summary.residual(loose)[0] == "bound" and "5 eigenvalues exceeds" in summary.doubt(loose)
+    assert "Raise `rank`" in summary.doubt(loose)
+    whole = KernelPCA(30, kernel="linear", eigen_solver="dense").fit(X)  # three columns: the other values are rounding
+    assert "Lower n_components to 3" in summary.doubt(whole)
     exact = KernelPCA(2, kernel="rbf", gamma="median").fit(X)
     assert summary.residual(exact)[0] == "residual" and summary.doubt(exact) is None
 

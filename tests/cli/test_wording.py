@@ -9,7 +9,14 @@ from mercer.cli.wording import in_options
     ("library", "command"),
     [
         ("Lower n_components=9.", "Lower --n-components 9."),
-        ("Raise n_neighbors or radius, or set disconnected='largest'.", None),
+        (
+            "Raise n_neighbors or radius, or set disconnected='largest'.",
+            "Raise --n-neighbors or --radius, or set --disconnected largest.",
+        ),
+        (
+            "Expected n_neighbors < n_samples_fit, but n_neighbors = 9, n_samples_fit = 8, n_samples = 8",
+            "--n-neighbors 9 asks for more neighbours than 8 rows have. Lower it.",
+        ),
         ("more than the memory_limit of 1 kB", "more than the --memory-limit of 1 kB"),
         ('Use encode="onehot", "ordinal" or "drop".', "Use --encode onehot, ordinal or drop."),
         ("leave it out (drop='petal width')", "leave it out (--drop 'petal width')"),

@@ -204,6 +204,8 @@ def print_table(
 ) -> None:
     """Print an aligned table. On a terminal the heading stands out, long text wraps, and marked cells have a style.
 
+    If the terminal is too narrow even for wrapped text, each row becomes a block with one line per column.
+
     left : the columns of text; the others hold numbers and are aligned on the right
     marks : (row, column) -> style
     """
@@ -227,6 +229,13 @@ def _print_rich(headings: Any, rows: Any, left: Any, marks: dict[tuple[int, int]
     from rich.table import Table
     from rich.text import Text
 
+    terminal = Terminal(highlight=False)
+    if len(headings) > 2 and _least_width(headings, rows, left) > terminal.width:
+        for row in rows:
+            terminal.print(Text(row[0], style="bold"))
+            lines = [[f"  {name}", cell] for name, cell in zip(headings[1:], row[1:], strict=True)]
+            _print_rich(["", ""], lines, (0, 1), {})
+        return
     # Two blanks between columns: the widest table, the scores of a map, then fits into 80 columns.
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     table.show_header = any(headings)
@@ -234,14 +243,13 @@ def _print_rich(headings: Any, rows: Any, left: Any, marks: dict[tuple[int, int]
         table.add_column(heading, justify="left" if i in left else "right", no_wrap=i not in left, overflow="fold")
     for r, row in enumerate(rows):
         table.add_row(*(Text(cell, style=marks.get((r, c), "")) for c, cell in enumerate(row)))
-    terminal = Terminal(highlight=False)
-    terminal.print(table, width=max(terminal.width, _least_width(headings, rows, left)), crop=False)
+    terminal.print(table)
 
 
 def _least_width(headings: Any, rows: Any, left: Any) -> int:
-    """The narrowest a table can be: numbers are never cut, text may fold down to 12 letters."""
+    """The narrowest a table can be: numbers and names are never cut, and other text may fold down to 12 letters."""
     widths = [max(len(line[i]) for line in [headings, *rows]) for i in range(len(headings))]
-    return sum(2 + (min(width, 12) if i in left else width) for i, width in enumerate(widths))
+    return sum(2 + (min(width, 12) if i in left and i else width) for i, width in enumerate(widths))
 
 
 def spoken(seconds: float) -> str:

@@ -29,6 +29,7 @@ _STATUS = {
     "InvalidParameterError": USAGE,
     "LinAlgError": FAILED,
     "ValueError": INPUT,
+    "TypeError": INPUT,  # such as a kernel of strings, and a table of numbers
     "MemoryError": MEMORY,
     "KeyboardInterrupt": STOPPED,
     "Abort": STOPPED,

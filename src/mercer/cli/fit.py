@@ -244,6 +244,9 @@ def run(request: FitRequest, console: Console, *, as_document: bool = False, dry
     else:
         fit = fit_table(method, why, table, second, request.parameters, console, seed=request.seed, jobs=request.jobs)
     seconds["fit"] = fit.seconds
+    wanted = request.parameters.get("n_components")
+    if isinstance(wanted, int) and wanted > (found := fit.components):
+        console.note(f"{method.title} of this table has only {amount(found, 'component')}.")
     record = fit.record(request, seconds)
     if request.report is not None:
         record |= _scores(fit, request.seed, console)

@@ -11,7 +11,7 @@ import numpy as np
 
 from mercer.cli.console import Console, amount
 from mercer.cli.errors import unsuitable
-from mercer.cli.methods import HIDDEN, FitMethod
+from mercer.cli.methods import HIDDEN, FitMethod, NeighborMap
 from mercer.cli.outputs import STDOUT, OutputFiles
 from mercer.cli.pages import contents, page_of, run_shown, title_of
 from mercer.cli.record import fit_facts, input_entry, json_value, new_record, write_record
@@ -43,6 +43,11 @@ class FittedTable:
     names: list[str]
     seconds: float
     stopped: bool
+
+    @property
+    def components(self) -> int:
+        """How many coordinates the table's own map has."""
+        return len(self.names[self.method.views(len(self.names))[0][1]])
 
     def record(self, request: FitRequest, seconds: dict[str, float]) -> dict[str, Any]:
         """The run.json of the fit, without the outputs."""
@@ -176,6 +181,7 @@ def resume_fit(method: FitMethod, table: Table, model: str, most: int | None, co
     estimator.max_iter = total
     started = time.perf_counter()
     with console.working(f"{method.title} of {table.X.shape[0]:,} rows", total) as update:
+        assert isinstance(method, NeighborMap)  # `resumed_method` has refused others
         coordinates = method.resume(estimator, total - done, update)
     stopped = estimator.report_.ended == "interrupted"
     why = f"resumed after {amount(done, 'step')} of {model}"

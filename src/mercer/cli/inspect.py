@@ -18,6 +18,7 @@ from mercer.cli.summary import LOW_RANK
 
 MOST_COLUMNS = 40  # that are listed; --json has all
 MOST_PAIRS = 20  # of a spectrum
+_FORGOTTEN = (("seconds", 0), ("seconds", 0.0))  # model files leave out the time, so that equal models are equal files
 
 
 @verb("inspect")
@@ -171,6 +172,8 @@ def print_model(about: dict[str, Any]) -> None:
 
 def print_spectrum(facts: dict[str, Any]) -> None:
     """Print eigenvalues with their residuals, and the single numbers of a fit."""
+    from mercer.memory import format_bytes
+
     values = facts.get("eigenvalues") or facts.get("correlations") or facts.get("explained_variance_ratio")
     solver = facts.get("solver") or facts.get("report")
     bounded = isinstance(solver, dict) and solver.get("name") == LOW_RANK  # its residuals are bounds, told once
@@ -193,7 +196,12 @@ def print_spectrum(facts: dict[str, Any]) -> None:
         ]
         print_table(["#", *(heading for heading, _, _ in columns)], rows, left=())
     known = (solver if isinstance(solver, dict) else {}) | facts
-    single = [[name, _value(value)] for name, value in known.items() if not isinstance(value, list | dict)]
+    told = {"bytes": format_bytes, "seconds": spoken}
+    single = [
+        [name, told.get(name, _value)(value)]
+        for name, value in known.items()
+        if value is not None and not isinstance(value, list | dict) and (name, value) not in _FORGOTTEN
+    ]
     if single:
         print_text()
         print_table(["fact about the fit", "value"], single, left=(0, 1))

@@ -51,11 +51,13 @@ class FitMethod(ABC):
     summary : one line for --help
     describe : the lines of a fit's summary
     work : what a fit goes through, for --dry-run, with places for {rows}, {columns}, {pairs} and {steps}
+    work_of : the same for solvers that go through something else
     defaults : parameters whose default on the command line differs from the estimator's
     documented_by : the class whose docstring describes the parameters, if not the estimator
     limited_by_shape : whether the default number of components must not exceed the rows and columns of the table
     replaces : {"radius": "n_neighbors"} if a given radius switches the number of neighbours off
     progress : what a fit reports as it goes on, if it does
+    resumable : whether the estimator can take more steps after a fit, by `optimize`
     """
 
     name: str
@@ -70,6 +72,8 @@ class FitMethod(ABC):
     limited_by_shape: bool = False
     replaces: dict[str, str] = field(default_factory=dict)
     progress: str = "KL"
+    resumable: bool = False
+    work_of: dict[str, str] = field(default_factory=dict)
 
     def load(self) -> Any:
         """The estimator's class."""
@@ -116,23 +120,14 @@ class FitMethod(ABC):
 
         return np.asarray(estimator.fit_transform(*arguments))
 
-    def resume(self, estimator: Any, steps: int, update: Callable[..., None]) -> np.ndarray:
-        """Take more steps with a fitted estimator; the coordinates (n, k)."""
-        raise unsuitable(f"{self.title} has no steps to go on with.")
-
-    @property
-    def takes_steps(self) -> bool:
-        """Whether a fit can be resumed."""
-        return False
-
     def steps(self, estimator: Any) -> int | None:
         """How many steps a fit takes, if it counts them."""
         return None
 
-    def workload(self, estimator: Any, rows: int, columns: int) -> str:
-        """What a fit of a table of this size goes through."""
+    def workload(self, estimator: Any, solver: str, rows: int, columns: int) -> str:
+        """What a fit of a table of this size goes through, with the solver that is planned."""
         sizes = {"rows": rows, "columns": columns, "pairs": rows * (rows - 1) // 2, "steps": self.steps(estimator) or 0}
-        return self.work.format(**{name: f"{size:,}" for name, size in sizes.items()})
+        return self.work_of.get(solver, self.work).format(**{name: f"{size:,}" for name, size in sizes.items()})
 
     def column_names(self, count: int) -> list[str]:
         """Names for the columns of coordinates: kpca1, kpca2, …"""
@@ -211,20 +206,21 @@ class NeighborMap(FitMethod):
     def fit(self, estimator: Any, arguments: tuple[Any, ...], update: Callable[..., None]) -> np.ndarray:
         import numpy as np
 
-        estimator.callbacks = lambda done, value, _: update(done, f"{self.progress} {value:.4g}")
+        estimator.callbacks = self.reporter(update)
         coordinates = np.asarray(estimator.fit_transform(*arguments))
         estimator.callbacks = None
         return coordinates
 
+    def reporter(self, update: Callable[..., None]) -> Callable[[int, float, Any], None]:
+        """What the estimator calls after some of its steps."""
+        return lambda done, value, _: update(done, f"{self.progress} {value:.4g}")
+
     def resume(self, estimator: Any, steps: int, update: Callable[..., None]) -> np.ndarray:
+        """Take more steps with a fitted estimator; the coordinates (n, k)."""
         import numpy as np
 
-        estimator.optimize(steps, callbacks=lambda done, divergence, _: update(done, f"KL {divergence:.3f}"))
+        estimator.optimize(steps, callbacks=self.reporter(update))
         return np.asarray(estimator.embedding_)
-
-    @property
-    def takes_steps(self) -> bool:
-        return True
 
     def steps(self, estimator: Any) -> int | None:
         return int(estimator.max_iter)
@@ -246,6 +242,10 @@ def as_classes(labels: Any) -> np.ndarray:
 
 _TWO = {"n_components": 2}
 _PASSES = "usually 4 to 20 passes over {pairs} pairs of rows"  # as measured on curved, clustered and noisy data
+_STORED = {  # solvers that keep the whole matrix, or some of its columns, compute what they keep once
+    **dict.fromkeys(("dense", "lanczos", "eigenvalues", "cholesky"), "one matrix of {pairs} pairs of rows, kept whole"),
+    "rpcholesky": "some columns of the matrix of {pairs} pairs of rows",
+}
 _MEDIAN_WIDTH = {"kernel": "rbf", "gamma": "median"}  # the estimator's default, a linear kernel, would repeat PCA
 
 METHODS: dict[str, FitMethod] = {
@@ -270,6 +270,7 @@ METHODS: dict[str, FitMethod] = {
             "directions in the feature space of a kernel, curved in the table's own space",
             describe=(fitted_kernel, solver, explained, residual),
             work=_PASSES,
+            work_of=_STORED,
             defaults=_TWO | _MEDIAN_WIDTH,
         ),
         LabelledTable(
@@ -280,6 +281,7 @@ METHODS: dict[str, FitMethod] = {
             "directions that separate the classes of --label",
             describe=(fitted_kernel, solver, left_out),
             work=_PASSES,
+            work_of=_STORED,
         ),
         TwoTables(
             "kcca",
@@ -320,6 +322,7 @@ METHODS: dict[str, FitMethod] = {
             describe=(map_divergence, map_repulsion, map_neighbors),
             work="up to {steps} steps, each of which moves {rows} points",
             documented_by="TSNE",
+            resumable=True,
         ),
         NeighborMap(
             "tsne",
@@ -329,6 +332,7 @@ METHODS: dict[str, FitMethod] = {
             "a map that keeps neighbours together, with room between them",
             describe=(map_divergence, map_repulsion, map_neighbors),
             work="up to {steps} steps, each of which moves {rows} points",
+            resumable=True,
         ),
     )
 }

@@ -76,7 +76,8 @@ def did_you_mean(given: str, known: Iterable[str], most: int = 1) -> str:
     """
     from difflib import get_close_matches
 
-    near = get_close_matches(given, list(known), n=most)
+    # At the default cutoff of 0.6, umap passes for a misspelt isomap.
+    near = get_close_matches(given, list(known), n=most, cutoff=0.7)
     return f"Did you mean {' or '.join(near)}?" if near else ""
 
 
@@ -287,16 +288,18 @@ score_options = _together(
 )
 
 
+PREPARING = ("label", "id", "drop", "columns", "vector", "keep", "impute", "encode", "scale", "dtype")
+READING = ("rows", "delimiter", "encoding", "header", "sheet")
+
+
 def table_choice(options: dict[str, Any]) -> dict[str, Any]:
     """The options about the table that were given, as fields of `mercer.tables.table.Choice`."""
-    names = ("label", "id", "drop", "columns", "vector", "keep", "impute", "encode", "scale", "dtype")
-    return {name: options[name] for name in names if options.get(name)} | reading_choice(options)
+    return {name: options[name] for name in PREPARING if options.get(name)} | reading_choice(options)
 
 
 def reading_choice(options: dict[str, Any]) -> dict[str, Any]:
     """The options about how a file is read that were given. --no-header is False, which is not the same as nothing."""
-    names = ("rows", "delimiter", "encoding", "header", "sheet")
-    return {name: options[name] for name in names if options.get(name) is not None}
+    return {name: options[name] for name in READING if options.get(name) is not None}
 
 
 def with_page_columns(choice: dict[str, Any], wanted: tuple[str, ...]) -> dict[str, Any]:

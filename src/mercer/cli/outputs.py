@@ -117,8 +117,5 @@ class OutputFiles(ExitStack):
         from mercer.atomic_write import replacing
 
         part = self.enter_context(replacing(path))
-        try:
-            write(part)
-        except OSError as error:  # names the file that was asked for, not the one beside it
-            raise OSError(error.errno, error.strerror or str(error), str(path)) from error
+        write(part)
         return part

@@ -112,16 +112,30 @@ def as_fitted(table: Table) -> dict[str, AsFitted]:
 
 
 def page_of(title: str, maps: list[Map], table: Table, label: str | None, chosen: tuple[str, ...] | None) -> Page:
-    """The page of maps of one table, coloured by its labels, with the nearest rows if the maps were scored."""
+    """The page of maps of one table, coloured by its labels."""
     colour = label_name(table, label) if table.labels is not None else None
-    columns = only(columns_shown(table, label), chosen, colour)
+    return page_with(title, maps, only(columns_shown(table, label), chosen, colour), colour, table)
+
+
+def page_with(
+    title: str,
+    maps: list[Map],
+    columns: dict[str, np.ndarray],
+    colour: str | None,
+    table: Table | None,
+    ids: np.ndarray | None = None,
+    id_name: str = "id",
+) -> Page:
+    """A page with these columns. From a table, if there is one, come ids, images, and the nearest rows of each row."""
+    if table is None:
+        return Page(title, maps, ids, columns, colour, id_name=id_name)
     fitted = {name: how for name, how in as_fitted(table).items() if name in columns}
-    id_name = table.preparation.id or "id"
-    page = Page(title, maps, table.ids, columns, colour, table.images, fitted, id_name=id_name)
-    return with_row_quality(page, table)
+    if table.ids is not None:
+        ids, id_name = table.ids, table.preparation.id or id_name
+    return _with_row_quality(Page(title, maps, ids, columns, colour, table.images, fitted, id_name=id_name), table)
 
 
-def with_row_quality(page: Page, table: Table) -> Page:
+def _with_row_quality(page: Page, table: Table) -> Page:
     """The page with the nearest rows in the table, and the scores of single rows in each map that was scored.
 
     Maps without scores are those of another table, such as the second view of kernel CCA, or were not to be scored.

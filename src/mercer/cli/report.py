@@ -76,18 +76,9 @@ def command(
     refuse_other_than_page(output)
 
     from mercer.cli.map_file import map_names, matched, read_map, table_of_map
-    from mercer.cli.pages import (
-        MOST_VALUES,
-        as_fitted,
-        contents,
-        only,
-        quality_report,
-        run_shown,
-        title_of,
-        with_row_quality,
-    )
+    from mercer.cli.pages import MOST_VALUES, contents, only, page_with, quality_report, run_shown, title_of
     from mercer.cli.table_input import refuse_page_columns
-    from mercer.web.page import Map, Page, write_page
+    from mercer.web.page import Map, write_page
 
     choice = table_choice(options)
     label = choice.get("label") if data is None else None
@@ -111,26 +102,15 @@ def command(
     columns = {name: values for name, values in columns.items() if name not in choice.get("drop", ())}
     color_by = color_by if color_by in columns else None
     columns = only(columns, page_columns or None, color_by)
-    fitted = {} if table is None else {name: how for name, how in as_fitted(table).items() if name in columns}
-    ids = table.ids if table is not None and table.ids is not None else maps[0].ids
-    images = None if table is None else table.images
     title = title or ", ".join(title_of(path) for path in coordinates)
-    page = Page(title, drawn, ids, columns, color_by, images, fitted, id_name=id_name(table, maps[0]))
-    if table is not None:
-        with console.working("scoring rows"):
-            page = with_row_quality(page, table)
-    sizes = []
+    with console.working("scoring rows"):
+        page = page_with(title, drawn, columns, color_by, table, maps[0].ids, maps[0].id or "id")
     with OutputFiles() as files:
-        files.add(output, lambda path: sizes.append(write_page(page, path)))
-    console.field("page", f"{output} ({contents(page, sizes[0])})")
+        size = files.add(output, lambda path: write_page(page, path)).stat().st_size
+    console.field("page", f"{output} ({contents(page, size)})")
     if as_json:
         shape = {"rows": len(maps[0].values), "maps": [m.name for m in drawn], "columns": list(columns)}
-        print_json({"page": output, "bytes": sizes[0], **shape})
-
-
-def id_name(table: Table | None, first: MapFile) -> str:
-    """What the table, or else the first map, calls its ids."""
-    return (table is not None and table.preparation.id) or first.id or "id"
+        print_json({"page": output, "bytes": size, **shape})
 
 
 def possible_columns(

@@ -129,12 +129,12 @@ def resumed_method(model: str) -> str:
     """The method of a model that --resume names; a failure if it does not take steps, or was saved from Python."""
     from mercer.cli.transform import open_model
 
-    estimator, notes = open_model(model)
+    _, notes = open_model(model)
     name = notes.get("method")
     if name not in METHODS or not isinstance(notes.get("input"), dict) or not isinstance(notes.get("choice"), dict):
         raise unsuitable(f"{model} does not say how its table was read. Go on with it in Python: model.optimize(500).")
-    if not hasattr(estimator, "optimize"):
-        takers = ", ".join(each for each, method in METHODS.items() if method.takes_steps)
+    if not METHODS[name].resumable:
+        takers = ", ".join(each for each, method in METHODS.items() if method.resumable)
         raise unsuitable(
             f"{model} is a model of {METHODS[name].title}, which has no steps to go on with ({takers} have)."
         )

@@ -42,17 +42,17 @@ def residual(model: Any) -> Line | None:
 
 
 def doubt(model: Any) -> str | None:
-    """A warning if eigenvalues may be off by more than they are."""
+    """A warning if eigenvalues may be off by more than they are, with what helps."""
     values, errors = getattr(model, "eigenvalues_", None), getattr(model, "eigenvalue_error_", None)
     if values is None or errors is None:
         return None
     bad = sum(float(error) > float(value) for value, error in zip(values, errors, strict=True))
     if not bad:
         return None
-    return (
-        f"The bound on the error of {bad} of {len(values)} eigenvalues is larger than the eigenvalue itself: they, and "
-        "the shares of the variance, may be far off. Raise `rank`, or leave it to the solver that is certified."
-    )
+    are = f"The error bound of {bad} of {len(values)} eigenvalues exceeds the eigenvalue"
+    if getattr(getattr(model, "solver_", None), "name", "") == LOW_RANK:
+        return f"{are}: their components, and all shares, may be far off. Raise `rank`, or choose another eigen_solver."
+    return f"{are}: their components are rounding errors. Lower n_components to {len(values) - bad} or less."
 
 
 def left_out(model: Any) -> Line:

@@ -6,26 +6,34 @@ import re
 import shlex
 from functools import cache
 
-_TABLE = (
-    *("label", "id", "drop", "columns", "vector", "keep", "impute", "encode", "scale", "dtype", "page_columns"),
-    *("rows", "delimiter", "encoding", "header", "sheet"),
-)
 _SIZES = dict.fromkeys(("n_samples_fit", "n_samples"), "the number of rows") | {"n_features": "the number of columns"}
 _VALUE = r"""(?:'[^']*'|"[^"]*"|-?\d[\w.+-]*|[A-Za-z_]\w*)"""
 _QUOTED = r"""(?:'[^']*'|"[^"]*")"""
 _APART, _ALONE = r"""(?<![\w'"/.])""", r"""(?![\w'"/]|\.\w)"""  # no column's name in quotes, and no part of a path
 _OBJECTS = ("a callable", "an instance of", "an array-like", "an object")  # which nobody types in a shell
+_SENTENCES = {  # of the library and of scikit-learn, which name what a shell does not have
+    r"optimize\(n_iter\) continues from it": "--resume goes on with it if --save wrote the model",
+    r"Expected n_neighbors <=? n_samples_fit, but n_neighbors = (\d+), n_samples_fit = (\d+), n_samples = \d+": (
+        r"n_neighbors=\1 asks for more neighbours than \2 rows have. Lower it."
+    ),
+}
 _CONSTRAINT = re.compile(r"The '(\w+)' parameter of \w+ must be (.*)\. Got (.*) instead\.", re.DOTALL)
 
 
 @cache
 def _options() -> dict[str, str]:
     """Parameter → option."""
+    from mercer.cli.options import PREPARING, READING
+
+    return _method_options() | {name: f"--{name.replace('_', '-')}" for name in (*PREPARING, *READING, "page_columns")}
+
+
+@cache
+def _method_options() -> dict[str, str]:
     from mercer.cli.methods import METHODS
     from mercer.cli.parameters import parameters_of
 
-    known = {each.name: each.option for method in METHODS for each in parameters_of(method)}
-    return known | {name: f"--{name.replace('_', '-')}" for name in _TABLE}
+    return {each.name: each.option for method in METHODS for each in parameters_of(method)}
 
 
 def in_options(message: str) -> str:
@@ -36,9 +44,8 @@ def in_options(message: str) -> str:
     >>> in_options("Use impute='mean' or 'median', or drop='petal width'.")
     "Use --impute mean or median, or --drop 'petal width'."
     """
-    message = message.replace(
-        "optimize(n_iter) continues from it", "--resume goes on with it if --save wrote the model"
-    )
+    for said, better in _SENTENCES.items():
+        message = re.sub(said, better, message)
     if not re.search(r"[=_`']|^\w+:", message):
         return message
     names = "|".join(sorted(_options(), key=len, reverse=True))
@@ -49,7 +56,8 @@ def in_options(message: str) -> str:
     message = re.sub(rf"{_APART}(?<!-)({bare}){_ALONE}(?!=)", lambda m: _options()[m[1]], message)
     message = re.sub(rf"\b({names})=({_VALUE})((?:(?:, | or ){_QUOTED})*)", _assignment, message)
     message = re.sub(rf"`({names})`|^({names})(?=: )", lambda m: _options()[m[1] or m[2]], message)
-    estimators = "|".join(name for name in _options() if name not in _TABLE)  # "3 rows (2 %)" is about rows
+    message = re.sub(rf"(?<=--)([\w-]+ or )({names})\b(?!=)", lambda m: m[1] + _options()[m[2]], message)
+    estimators = "|".join(_method_options())  # "3 rows (2 %)" is about rows
     return re.sub(rf"(?<![\w-])({estimators})(?= \(\d| = )", lambda m: _options()[m[1]], message)
 
 

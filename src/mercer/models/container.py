@@ -59,10 +59,7 @@ def write_container(path: str | os.PathLike[str], tensors: dict[str, np.ndarray]
         )
     metadata = {"mercer": text, "sha256": digest(text, tensors)}
     with replacing(path) as temporary:
-        try:
-            write_safetensors(temporary, tensors, metadata)
-        except OSError as error:  # name the file that the user asked for, not the temporary one
-            raise OSError(error.errno, f"could not be written: {error.strerror}", str(path)) from error
+        write_safetensors(temporary, tensors, metadata)
 
 
 def write_safetensors(path: Path, tensors: dict[str, np.ndarray], metadata: dict[str, str]) -> None:

@@ -89,21 +89,25 @@ _METHODS = ("predict", "transform", "decision_function", "predict_proba", "score
 _MOST = 1024  # for whole numbers with no documented meaning, unless an array is longer: some become numbers of threads
 
 
-class SklearnEstimator(Declaration):
+class SklearnDeclaration(Declaration):
+    """A class of scikit-learn (abstract), imported when it is needed."""
+
+    def __init__(self, family: str, module: str, name: str) -> None:
+        super().__init__(f"{family}.{name}")
+        self.module = f"sklearn.{module}"
+
+    @property
+    def cls(self) -> Any:
+        return getattr(import_module(self.module), self.name.partition(".")[2])
+
+
+class SklearnEstimator(SklearnDeclaration):
     """An estimator of scikit-learn, by the data that its fit left."""
 
     advice: ClassVar[str] = (
         "Save its features alone, `model.map_.save(path)`, and fit the estimator again to `map_.transform(X)` after "
         "loading them."
     )
-
-    def __init__(self, module: str, name: str) -> None:
-        super().__init__(f"sklearn.{name}")
-        self.module = f"sklearn.{module}"
-
-    @property
-    def cls(self) -> Any:
-        return getattr(import_module(self.module), self.name.partition(".")[2])
 
     def take_apart(self, value: Any) -> tuple[Parts, Parts]:
         params = value.get_params(deep=False)
@@ -144,16 +148,8 @@ class SklearnEstimator(Declaration):
         return value
 
 
-class SklearnKernel(Declaration):
+class SklearnKernel(SklearnDeclaration):
     """A kernel of scikit-learn's Gaussian processes, by its parameters."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(f"gp.{name}")
-        self.module = "sklearn.gaussian_process.kernels"
-
-    @property
-    def cls(self) -> Any:
-        return getattr(import_module(self.module), self.name.partition(".")[2])
 
     def take_apart(self, value: Any) -> tuple[Parts, Parts]:
         return value.get_params(deep=False), {}
@@ -173,14 +169,17 @@ _GP_PARAMETERS: dict[str, Check] = {
     **dict.fromkeys(("k1", "k2", "kernel"), instance_of("gp")),
     "length_scale": either(finite, floats("l"), list_of(finite)),
 }
-SKLEARN: dict[str, SklearnEstimator | SklearnKernel] = {
-    **{f"sklearn.{name}": SklearnEstimator(module, name) for module, names in _ESTIMATORS.items() for name in names},
-    **{f"gp.{name}": SklearnKernel(name) for name in _GP_KERNELS},
+SKLEARN: dict[str, SklearnDeclaration] = {
+    each.name: each
+    for each in (
+        *(SklearnEstimator("sklearn", module, name) for module, names in _ESTIMATORS.items() for name in names),
+        *(SklearnKernel("gp", "gaussian_process.kernels", name) for name in _GP_KERNELS),
+    )
 }
 ESTIMATOR_NAMES = sorted({name for names in _ESTIMATORS.values() for name in names} - {"LabelBinarizer"})
 
 
-def sklearn_declaration(value: Any) -> SklearnEstimator | SklearnKernel | None:
+def sklearn_declaration(value: Any) -> SklearnDeclaration | None:
     """The declaration of an object of scikit-learn's; None for others. Nothing is imported."""
     for family in ("sklearn", "gp"):
         found = SKLEARN.get(f"{family}.{type(value).__name__}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,22 @@ def arrow_column(values: np.ndarray, empty_is_missing: bool = False) -> pa.Array
     _check_letters(values)
     texts = [_text(value) for value in values.tolist()]
     return pa.array([None if empty_is_missing and not text else text for text in texts], pa.large_string())
+
+
+def python_column(values: list[Any], text: Callable[[Any], str]) -> pa.Array:
+    """Arrow's column of Python's values, None where missing: of one type if they have one, and otherwise of texts.
+
+    text : how a value is written among others
+    """
+    kinds = {type(value) for value in values if value is not None}
+    if kinds == {int, float}:
+        values = [None if value is None else float(value) for value in values]
+    if len(kinds) == 1 or kinds == {int, float}:
+        try:
+            return pa.array(values, from_pandas=True)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+            pass  # objects of several shapes, or a whole number beyond 64 bits
+    return pa.array([None if value is None else text(value) for value in values], pa.large_string())
 
 
 def _check_letters(values: np.ndarray) -> None:

@@ -49,40 +49,33 @@ def date_values(column: Column) -> np.ndarray:
 
 def dates_in_text(column: Column) -> np.ndarray | None:
     """A column of text as datetime64 if every text in it is a date that exists; otherwise None."""
-    there = column.drop_null()
-    if not len(there) or not pc.all(pc.match_substring_regex(there, ISO_DATE)).as_py():
+    if column.null_count == len(column) or not pc.all(pc.match_substring_regex(column, ISO_DATE)).as_py():
         return None
-    distinct = there.unique().to_pylist()
-    days = all(len(text.strip()) == 10 for text in distinct)
-    # Nanoseconds reach from 1678 to 2261 only, so they are used where a file has them and nowhere else.
-    unit: Any = "D" if days else "ns" if any(re.search(r"\d{7}", text) for text in distinct) else "us"
+    texts = pc.replace_substring(pc.utf8_trim_whitespace(column), ",", ".")
+    day = pc.equal(pc.utf8_length(texts), 10)
     try:
-        known = {text: _instant(text, unit) for text in distinct}
-    except ValueError:  # 2023-02-29 looks like a date, but does not exist
+        if pc.all(day).as_py():
+            return date_values(pc.cast(texts, pa.date32()))
+        # Nanoseconds reach from 1678 to 2261 only, so they are used where a file has them and nowhere else.
+        unit = "ns" if pc.any(pc.match_substring_regex(texts, r"\.\d{7}")).as_py() else "us"
+        times = pc.replace_substring_regex(_with(texts, day, "T00:00"), rf"\s*{_ZONE}$", r"\1")
+        zoned = pc.match_substring_regex(times, rf":.*{_ZONE}$")
+        return date_values(pc.cast(_with(times, pc.invert(zoned), "Z"), pa.timestamp(unit, "UTC")))
+    except pa.ArrowInvalid:  # 2023-02-29 looks like a date, but does not exist
         return None
-    missing = np.datetime64("NaT", unit)
-    found = np.array([known.get(text, missing) for text in column.to_pylist()], f"datetime64[{unit}]")
-    return found if days else _coarsest(found)
+
+
+def _with(texts: Column, where: Column, ending: str) -> Column:
+    """The texts, some of them with an ending."""
+    kind = texts.type
+    longer = pc.binary_join_element_wise(texts, pa.scalar(ending, kind), pa.scalar("", kind))
+    return pc.if_else(where, longer, texts)
 
 
 def dates_among(texts: np.ndarray) -> np.ndarray | None:
     """The same for an array of str objects, None where missing."""
     first = next((text for text in texts if text is not None), "")
     return dates_in_text(pa.array(texts.tolist(), pa.large_string())) if looks_like_date(first) else None
-
-
-def _instant(text: str, unit: Any) -> np.datetime64:
-    """A date in UTC. ValueError if it does not exist, or does not fit into 64 bits of this unit."""
-    zone = re.search(rf"{_ZONE}\s*$", text) if ":" in text else None
-    plain = (text[: zone.start()] if zone else text).strip().replace(",", ".").replace(" ", "T")
-    found: Any = np.datetime64(plain, unit)
-    if np.datetime_as_string(found)[:10] != plain[:10]:
-        raise ValueError(f"{text} does not fit into 64 bits of unit {unit}")
-    if zone is None or zone[0].strip() == "Z":
-        return found
-    sign, digits = zone[0].strip()[0], zone[0].strip()[1:].replace(":", "").ljust(4, "0")
-    offset = np.timedelta64(60 * int(digits[:2]) + int(digits[2:]), "m")
-    return found - offset if sign == "+" else found + offset
 
 
 def _as_units(numbers: Column, unit: str) -> np.ndarray:

@@ -17,6 +17,7 @@ from pyarrow import json as arrow_json
 
 from mercer import memory
 from mercer.tables.arrow import ArrowSource, from_columns
+from mercer.tables.arrow_columns import python_column
 from mercer.tables.dialect import open_bytes
 from mercer.tables.source import TableError, digest_of, readable, shortened
 
@@ -95,23 +96,15 @@ def _line_by_line(path: Path, content: bytes) -> dict[str, Any]:
             raise TableError(f'{path}: line {number} is not an object such as {{"x": 1}}: {_start(line)!r}.')
         rows.append(row)
     names = dict.fromkeys(name for row in rows for name in row)
-    return {name: _column([row.get(name) for row in rows]) for name in names}
+    return {name: python_column([row.get(name) for row in rows], _text) for name in names}
 
 
 def _start(line: bytes) -> str:
     return shortened(line.decode("utf-8", "replace").strip())
 
 
-def _column(values: list[Any]) -> pa.Array:
-    kinds = {type(value) for value in values if value is not None}
-    if kinds <= {int, float}:
-        values = [None if value is None else float(value) for value in values] if float in kinds else values
-    try:
-        if len(kinds) == 1 or kinds <= {int, float}:
-            return pa.array(values, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
-        pass  # objects of several shapes, or a whole number beyond 64 bits
-    return pa.array([value if isinstance(value, str | None) else json.dumps(value) for value in values])
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _flat(columns: dict[str, Any]) -> dict[str, Any]:

@@ -189,10 +189,19 @@ def counted(count: int, noun: str) -> str:
 
 def check_known(asked: Iterable[str], names: Iterable[str], what: str) -> None:
     """TableError if a column does not exist; the message suggests the closest names."""
-    names = list(names)
-    known = set(names)
+    known = dict.fromkeys(names)
     for name in asked:
         if name not in known:
-            close = difflib.get_close_matches(str(name), names[:10_000], n=3, cutoff=0.5)  # more would take seconds
-            hint = f"Did you mean {listed(close)}?" if close else f"The columns are {listed(names, 10)}."
+            hint = closest(name, known, "columns")
             raise TableError(f"{what}: the table has no column {shortened(name)!r}. {hint}")
+
+
+def closest(given: str, names: Iterable[str], kind: str) -> str:
+    """A hint for a name that does not exist: the closest ones, or else the first of them.
+
+    >>> closest("heigth", ["age", "height"], "columns"), closest("x", ["age"], "columns")
+    ("Did you mean 'height'?", "The columns are 'age'.")
+    """
+    names = list(names)
+    close = difflib.get_close_matches(str(given), names[:10_000], n=3, cutoff=0.5)  # more would take seconds
+    return f"Did you mean {listed(close)}?" if close else f"The {kind} are {listed(names, 10)}."

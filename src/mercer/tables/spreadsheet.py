@@ -6,10 +6,8 @@ Formulas have the values that the spreadsheet program stored; nothing is compute
 from __future__ import annotations
 
 import datetime
-import difflib
 import warnings
 import zipfile
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +15,9 @@ import pyarrow as pa
 
 from mercer import memory
 from mercer.tables.arrow import ArrowSource, from_columns
+from mercer.tables.arrow_columns import python_column
 from mercer.tables.dialect import MISSING
-from mercer.tables.source import TableError, digest_of, listed, place_names, readable, unique_names
+from mercer.tables.source import TableError, closest, digest_of, listed, place_names, readable, unique_names
 
 _ERRORS = ("#N/A", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!")  # of a formula: there is no value
 _FACTOR = 4  # a cell in memory takes up to this many times the bytes of its text
@@ -42,8 +41,8 @@ def open_spreadsheet(path: Path, sheet: str | None = None) -> ArrowSource:
             sheets = {each.title: each for each in book.worksheets}
             if not sheets:
                 raise TableError(f"{path} holds no sheet with cells.")
-            if sheet is not None:
-                _check_sheet(path, sheet, sheets)
+            if sheet is not None and sheet not in sheets:
+                raise TableError(f"sheet: {path} has no sheet {sheet!r}. {closest(sheet, sheets, 'sheets')}")
             name = sheet or next(iter(sheets))
             rows = [list(row) for row in sheets[name].iter_rows(values_only=True)]
         finally:
@@ -53,13 +52,6 @@ def open_spreadsheet(path: Path, sheet: str | None = None) -> ArrowSource:
     source = from_columns(path, digest, _columns(path, name, rows, notes))
     source.notes[:0] = notes
     return source
-
-
-def _check_sheet(path: Path, sheet: str, known: Iterable[str]) -> None:
-    if sheet not in (names := list(known)):
-        near = difflib.get_close_matches(sheet, names, n=1)
-        hint = f"Did you mean {near[0]!r}?" if near else f"The sheets are {listed(names)}."
-        raise TableError(f"sheet: {path} has no sheet {sheet!r}. {hint}")
 
 
 def _refuse_large(path: Path) -> None:
@@ -93,31 +85,20 @@ def _columns(path: Path, sheet: str, rows: list[list[Any]], notes: list[str]) ->
 
 
 def _value(cell: Any) -> Any:
-    return None if isinstance(cell, str) and (cell.strip() in MISSING or cell in _ERRORS) else cell
+    """The value of a cell; a time of day, for which Mercer has no type, as text."""
+    if isinstance(cell, str) and (cell.strip() in MISSING or cell in _ERRORS):
+        return None
+    if type(cell) is datetime.date:
+        return datetime.datetime.combine(cell, datetime.time())
+    return str(cell) if isinstance(cell, datetime.time | datetime.timedelta) else cell
 
 
 def _column(values: list[Any]) -> pa.Array:
-    """Numbers, dates or booleans if all values are, otherwise text."""
-    kinds = {type(value) for value in values if value is not None}
-    if kinds == {int} and all(abs(value or 0) < 2**63 for value in values):
-        return pa.array(values, pa.int64())
-    if kinds and kinds <= {int, float}:
-        return pa.array([None if value is None else float(value) for value in values], pa.float64())
-    if kinds and kinds <= {datetime.datetime, datetime.date}:
-        return _dates(values)
-    if kinds == {bool}:
-        return pa.array(values, pa.bool_())
-    return pa.array([None if value is None else _text(value) for value in values], pa.large_string())
-
-
-def _dates(values: list[Any]) -> pa.Array:
-    """Days if no value has a time of day; Excel stores every date with one."""
-    midnight = datetime.time()
-    if all(not isinstance(value, datetime.datetime) or value.time() == midnight for value in values):
-        days = [value.date() if isinstance(value, datetime.datetime) else value for value in values]
-        return pa.array(days, pa.date32())
-    times = [datetime.datetime.combine(value, midnight) if type(value) is datetime.date else value for value in values]
-    return pa.array(times, pa.timestamp("us"))
+    found = python_column(values, _text)
+    # Excel stores every date with a time of day.
+    if pa.types.is_timestamp(found.type) and all(value is None or value.time() == datetime.time() for value in values):
+        return found.cast(pa.date32())
+    return found
 
 
 def _text(value: Any) -> str:

@@ -32,25 +32,20 @@ from mercer.tables.writing import write_table
 
 __all__ = ["Choice", "Preparation", "Table", "TableError", "open_source", "read_columns", "read_table", "write_table"]
 
-# Module and function by suffix. A module is imported when its kind of file is read: h5py alone takes 0.2 s.
+# Suffix → module and function. A module is imported when its kind of file is read: h5py alone takes 0.2 s.
 _READERS = {
-    ".csv": ("text", "open_text"),
-    ".tsv": ("text", "open_text"),
-    ".txt": ("text", "open_text"),
-    ".csv.gz": ("text", "open_text"),
-    ".tsv.gz": ("text", "open_text"),
-    ".txt.gz": ("text", "open_text"),
-    ".parquet": ("arrow", "open_parquet"),
-    ".arrow": ("arrow", "open_ipc"),
-    ".feather": ("arrow", "open_ipc"),
-    ".npy": ("arrays", "open_npy"),
-    ".npz": ("arrays", "open_npz"),
-    ".h5ad": ("h5ad", "open_h5ad"),
-    ".jsonl": ("json_lines", "open_json_lines"),
-    ".ndjson": ("json_lines", "open_json_lines"),
-    ".jsonl.gz": ("json_lines", "open_json_lines"),
-    ".ndjson.gz": ("json_lines", "open_json_lines"),
-    ".xlsx": ("spreadsheet", "open_spreadsheet"),
+    suffix: (module, function)
+    for module, function, suffixes in (
+        ("text", "open_text", ".csv .tsv .txt .csv.gz .tsv.gz .txt.gz"),
+        ("arrow", "open_parquet", ".parquet"),
+        ("arrow", "open_ipc", ".arrow .feather"),
+        ("arrays", "open_npy", ".npy"),
+        ("arrays", "open_npz", ".npz"),
+        ("h5ad", "open_h5ad", ".h5ad"),
+        ("json_lines", "open_json_lines", ".jsonl .ndjson .jsonl.gz .ndjson.gz"),
+        ("spreadsheet", "open_spreadsheet", ".xlsx"),
+    )
+    for suffix in suffixes.split()
 }
 READABLE = (
     ".csv, .tsv, .jsonl (also .gz), .parquet, .arrow, .feather, .npy, .npz, .h5ad, .xlsx, a folder of images, or - for "

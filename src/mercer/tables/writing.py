@@ -7,7 +7,7 @@ import gzip
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -50,7 +50,7 @@ def write_table(path: str | Path, columns: Columns, *, inert: bool = False) -> N
         return
     path = Path(path)
     write, zipped = _writer(path)
-    with _whole_file(path) as file:
+    with replacing(path) as part, open(part, "wb") as file:
         if zipped:  # without time and name in its header, the same table is the same bytes
             with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
                 write(cast(BinaryIO, packed), columns)
@@ -98,16 +98,6 @@ def _writer(path: Path) -> tuple[Callable[[BinaryIO, Columns], None], bool]:
     if zipped or suffix not in known:
         raise TableError(f"{path}: tables cannot be written as {path.suffix!r}. Known: {WRITABLE}.")
     return known[suffix], False
-
-
-@contextlib.contextmanager
-def _whole_file(path: Path) -> Iterator[BinaryIO]:
-    """A file that gets its name when it is complete, and leaves nothing behind otherwise."""
-    try:
-        with replacing(path) as part, open(part, "wb") as file:
-            yield file
-    except OSError as error:
-        raise OSError(error.errno, f"cannot be written: {error.strerror or error}", str(path)) from error
 
 
 def _to_stdout(columns: Columns) -> None:
