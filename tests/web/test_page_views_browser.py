@@ -3,6 +3,7 @@
 import io
 import re
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -41,6 +42,50 @@ def test_classes_have_their_names_on_the_map(opened, clusters):
     assert sorted(number for number, _ in shares) == ["1", "2"] and {kind for _, kind in shares} == {"blue", "green"}
     seen.page.locator("#names").select_option("none")
     assert seen.state("names(0)") == []
+
+
+def test_a_name_hides_no_lonely_point_and_the_only_class_needs_none(opened):
+    points = np.array([[0.0, 0.0], [1.0, 1.0]])
+    seen = opened(Page("Two", [Map("m", points)], columns={"c": np.array(["a", "b"])}, label="c"))
+    for name, row in zip(seen.state("names(0)"), (0, 1), strict=True):
+        x, y = seen.state(f"screen(0, {row})")
+        assert abs(name["y"] - y) >= 9 + 4 and abs(name["x"] - x) < 1  # half of its height, and of a point
+    seen = opened(Page("One", [Map("m", points)], columns={"c": np.array(["a", "a"])}, label="c"))
+    assert seen.state("names(0)") == [] and "1 row" not in seen.page.locator(".filters").inner_text()
+
+
+def test_a_page_says_what_is_not_there(opened):
+    """One row, no columns, no value: no control that does nothing, and no number that is made up."""
+    seen = opened(Page("One", [Map("m", np.zeros((1, 2)))], columns={"c": np.array([1.5])}))
+    assert seen.page.locator(".filters .shown").inner_text() == "1 row shown"
+    assert seen.page.get_by_role("button", name="Clear").count() == 0
+    points = np.random.default_rng(0).random((30, 2))
+    seen = opened(Page("Bare", [Map("m", points)]))
+    assert seen.page.get_by_role("combobox").count() == 1  # the names of clusters
+    seen = opened(Page("Nothing", [Map("m", points)], columns={"v": np.full(30, np.nan)}))
+    assert "Every value is missing." in seen.page.locator(".legend").inner_text()
+    assert seen.page.get_by_label("Least value shown").count() == 0
+    seen.page.get_by_role("checkbox", name="missing").uncheck()
+    assert seen.state("shown()") == 0
+
+
+def test_numbers_of_an_axis_touch_neither_each_other_nor_its_name(opened):
+    written = """const {fillText: write, clearRect: clear} = CanvasRenderingContext2D.prototype;
+        CanvasRenderingContext2D.prototype.clearRect = function (...box) {
+            window.written = []; return clear.call(this, ...box); };
+        CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+            const width = this.measureText(text).width, left = {left: x, center: x - width / 2, right: x - width};
+            window.written.push([text, left[this.textAlign], left[this.textAlign] + width, y]);
+            return write.call(this, text, x, y); };"""
+    points = np.column_stack([1e12 + 1e9 * np.linspace(-2, 2, 40), np.arange(40.0) % 7])
+    page = Page("Far", [Map("m", points, ["an axis with a long name", "b"])])
+    for width in (390, 700, 1280):
+        seen = opened(page, prepare=written, viewport={"width": width, "height": 700})
+        last = seen.page.evaluate("written")
+        foot = max(y for _, _, _, y in last)
+        row = sorted((left, right, text) for text, left, right, y in last if y == foot)
+        assert len(row) >= 2 and row[-1][2] == "an axis with a long name →"
+        assert all(one[1] < other[0] for one, other in pairwise(row))
 
 
 def test_colours_that_repeat_are_told(opened):

@@ -136,8 +136,8 @@ def _narrowed(array: np.ndarray) -> np.ndarray:
     """Integers if all are whole and none is missing; float32 if that is exact, or if there are very many rows."""
     if array.dtype.kind in "iu":
         return array
-    narrow = array.astype(np.float32)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore"):  # what does not fit is kept in float64
+        narrow = array.astype(np.float32)
         exact = np.array_equal(narrow.astype(np.float64), array.astype(np.float64), equal_nan=True)
     fits = bool(np.all(np.isfinite(narrow) == np.isfinite(array)))
     return narrow if exact or (fits and len(array) > _EXACT_ROWS) else array.astype(np.float64)

@@ -76,7 +76,7 @@ export class Store {
     this.label = labels;
     const first = labels?.colours ? labels : this.columns.find((column) => column.colours);
     this.colouring = colouring(first ?? null, this.rows);
-    this.naming = this.classes ? "classes" : "none";
+    this.naming = (this.classes?.names.length ?? 0) > 1 ? "classes" : "none"; // the name of the only class says nothing
     this.reorder();
     this.recolour();
     this.restate();
@@ -104,9 +104,9 @@ export class Store {
     return [...this.columns.filter((column) => column.colours), ...this.scores];
   }
 
-  /** The classes that have names on the map: those of the colours, otherwise those of the label. */
+  /** The classes that may have names on the map: those of the colours, otherwise those of the label. */
   get classes(): Column | null {
-    return [this.colouring.column, this.label].find((column) => column?.codes) ?? null;
+    return [this.colouring.column, this.label].find((column) => column?.names.length) ?? null;
   }
 
   /** Rows without a value are drawn first, so that they hide none that has one. */
