@@ -45,6 +45,7 @@ export class Column {
     if (this.texts) return this.texts.get(row);
     const value = this.numbers![row]!;
     if (Number.isNaN(value)) return null;
+    if (!Number.isFinite(value)) return value > 0 ? "inf" : "-inf";
     return this.kind === "date" ? formatDate(value) : formatExact(value, this.numbers instanceof Float32Array);
   }
 
@@ -56,7 +57,7 @@ export class Column {
   /** The value of a row to look at: seven digits are enough for that. */
   shown(row: number): string | null {
     const value = this.kind === "number" ? this.numbers![row]! : NaN;
-    return Number.isNaN(value) || Number.isInteger(value) ? this.text(row) : String(Number(value.toPrecision(7)));
+    return !Number.isFinite(value) || Number.isInteger(value) ? this.text(row) : String(Number(value.toPrecision(7)));
   }
 
   /** What the method was given for a row, in words; null where that is the value itself. */
@@ -71,13 +72,13 @@ export class Column {
     return [filled, scaled].filter(Boolean).join(", ") || null;
   }
 
-  /** The least and the greatest number; 0 and 1 if all are missing. */
+  /** The least and the greatest number, infinite ones left out; 0 and 1 if there is none. */
   extent(): { low: number; high: number } {
     if (this.range) return this.range;
     let low = Infinity, high = -Infinity;
     for (const value of this.numbers!) {
-      if (value < low) low = value;
-      if (value > high) high = value;
+      if (value < low && value !== -Infinity) low = value;
+      if (value > high && value !== Infinity) high = value;
     }
     this.range = low <= high ? { low, high } : { low: 0, high: 1 };
     return this.range;

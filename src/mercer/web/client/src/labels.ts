@@ -30,10 +30,12 @@ export function placed(names: Name[], view: View, size: Size, radius: number, me
         (same !== other.same || Math.hypot(x - other.x, y - other.y) > REPEAT));
     const covers = (x: number, y: number): boolean =>
       anchors.some((other) => other !== own && Math.abs(other.x - x) < width / 2 + radius && Math.abs(other.y - y) < LABEL_HEIGHT / 2 + radius);
-    const spots = places(own.name.reach * view.scale + radius, width)
+    const half = own.name.reach * view.scale + radius;
+    const spots = places(half, width)
       .map(([dx, dy]) => [Math.min(size.width - width / 2 - 4, Math.max(width / 2 + 4, own.x + dx)), own.y + dy] as const) // wholly on the map
       .filter(([x, y]) => free(x, y));
-    const spot = spots.find(([x, y]) => !covers(x, y)) ?? spots[0];
+    // A name beside its points must not stand upon those of another: it would seem to be theirs.
+    const spot = spots.find(([x, y]) => !covers(x, y)) ?? (half > LABEL_HEIGHT ? spots[0] : undefined);
     if (spot) out.push({ text, x: spot[0], y: spot[1], width, same });
   }
   return out.map(({ text, x, y, width }) => ({ text, x, y, width }));

@@ -298,6 +298,7 @@ class Page {
       hovered: () => store.hovered,
       pinned: () => store.pinned,
       panels: () => panels().map((panel) => ({ name: panel.map.name, view: panel.view, size: panel.size, kind: panel.renderer?.kind })),
+      drawn: () => Promise.all(panels().map((panel) => panel.renderer?.drawn())).then(() => undefined),
       screen: (panel: number, row: number) => panels()[panel]!.screen(row),
       names: (panel: number) => panels()[panel]!.names(),
     };
