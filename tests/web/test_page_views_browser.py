@@ -331,6 +331,17 @@ def test_images_stand_for_points_from_close_by(opened):
     seen.until(f"({pink})(document.querySelector('.overlay')) > 300")
 
 
+@pytest.mark.parametrize("size", [(390, 844), (768, 1024), (844, 390)])
+def test_on_a_phone_the_card_of_a_row_leaves_half_of_the_window_to_the_map(opened, clusters, size):
+    columns = {**clusters.columns, **{f"gene {k}": np.arange(300) * (k + 0.5) for k in range(40)}}
+    page = with_rows(replace(clusters, columns=columns))
+    seen = opened(page, viewport={"width": size[0], "height": size[1]}, fragment="#row=17")
+    card = seen.page.locator(".card.pinned").bounding_box()
+    assert card["x"] >= 0 and card["x"] + card["width"] <= size[0]
+    assert card["y"] >= 0 and card["y"] + card["height"] <= size[1]
+    assert card["width"] * card["height"] <= 0.5 * size[0] * size[1]
+
+
 @pytest.mark.parametrize("size", [(844, 390), (640, 360), (640, 400), (390, 844)])
 def test_a_low_or_narrow_window_keeps_a_usable_map(opened, clusters, size):
     seen = opened(clusters, viewport={"width": size[0], "height": size[1]})

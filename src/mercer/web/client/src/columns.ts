@@ -1,7 +1,7 @@
 // Columns and axes as the page uses them: a text for every row, and codes or numbers to colour by.
 
 import { type AsFitted, type AxisAbout, type ColumnAbout, type Numbers, Texts, unpack } from "./data";
-import { formatDate, formatExact, formatShort } from "./format";
+import { formatDate, formatExact, formatShort, isMidnight } from "./format";
 import { type Scale, scaleOf } from "./scale";
 
 export type Kind = ColumnAbout["kind"];
@@ -15,6 +15,7 @@ export class Column {
   readonly numbers: Numbers | null;
   private readonly fitted: AsFitted | null;
   private readonly texts: Texts | null;
+  private hasTimes: boolean | null = null;
   private range: { low: number; high: number } | null = null;
   private scaled: Scale | null = null;
 
@@ -46,7 +47,12 @@ export class Column {
     const value = this.numbers![row]!;
     if (Number.isNaN(value)) return null;
     if (!Number.isFinite(value)) return value > 0 ? "inf" : "-inf";
-    return this.kind === "date" ? formatDate(value) : formatExact(value, this.numbers instanceof Float32Array);
+    return this.kind === "date" ? formatDate(value, this.timed) : formatExact(value, this.numbers instanceof Float32Array);
+  }
+
+  /** Whether some of its dates have a time of day: all are shown with it then. */
+  private get timed(): boolean {
+    return (this.hasTimes ??= this.numbers!.some((value) => !Number.isNaN(value) && !isMidnight(value)));
   }
 
   /** Whether its values are text, even such as reads like a number. */

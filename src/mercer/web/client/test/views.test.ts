@@ -122,6 +122,12 @@ test("the nearest points of a row are those that sorting all of them gives", () 
   assert.deepEqual(new Grid(new Float32Array(4), new Float32Array(4)).neighbors(2, 2), [0, 1]);
 });
 
+test("dates of one column are written alike: all with the time of day, or none", () => {
+  const day = 86_400_000;
+  assert.deepEqual([0, 1].map((row) => numbers([0, 2 * day], "date").text(row)), ["1970-01-01", "1970-01-03"]);
+  assert.deepEqual([0, 1, 2].map((row) => numbers([0, day + 3000, NaN], "date").text(row)), ["1970-01-01 00:00:00", "1970-01-02 00:00:03", null]);
+});
+
 test("whole numbers get whole bars", () => {
   const column = numbers([3, 4, 4, 7, 9, NaN]);
   const { edges } = binsOf(column);
