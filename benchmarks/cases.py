@@ -470,7 +470,7 @@ def _page(n: int) -> list[Case]:
         Competitor("Mercer, WebGL in software", MERCER, "webgl"),
         Competitor("Mercer, Canvas", MERCER, "canvas"),
     )
-    words = f"{n:,} points with ids, a column of ten classes and one of numbers; 1440 × 900 pixels"
+    words = f"{n:,} points with ids, a column of ten classes, one of numbers, and scores; 1440 × 900 pixels"
     return [Case("page", "page", "page", n, 2, 1, who, settings=words)]
 
 

@@ -1,12 +1,14 @@
-"""Pages: how large the file is, and how long Chromium takes from being told its address until the points are drawn.
+"""Pages: how large the file is, how long Chromium takes from being told its address until the points are drawn, and how
+long a lasso takes from letting go until the selection is drawn.
 
 Every measurement starts a browser of its own, headless, with WebGL in software or without WebGL; a page of few points
-is opened first, so that the programs are in the machine's memory. The peak is that of all processes of the browser
-together.
+is opened first, so that the programs are in the machine's memory. Peak and processor time are those of all processes of
+the browser together.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import time
@@ -24,71 +26,115 @@ _WARM_ROWS = 2000
 
 
 def clustered_page(n: int) -> Any:
-    """Ten clusters of n points with an id, a class and a number each."""
-    from mercer.web import Map, Page
+    """PCA of n points in ten clusters, with an id, a class and a number each, scored as the command scores maps."""
+    from mercer import PCA, quality
+    from mercer.web import Map, Page, with_neighbors
 
     rng = np.random.default_rng(0)
     kind = rng.integers(0, 10, n)
-    points = 5 * rng.standard_normal((10, 2))[kind] + rng.standard_normal((n, 2))
+    X = 5 * rng.standard_normal((10, 20))[kind] + rng.standard_normal((n, 20))
+    points = PCA(2).fit_transform(X)
+    scores = quality.report(X, points, labels=kind).scores
     ids = np.array([f"row-{i:07d}" for i in range(n)])
-    columns = {"cluster": kind, "score": rng.standard_normal(n) + kind}
-    return Page(f"{n:,} points", [Map("Clusters", points)], ids=ids, columns=columns, label="cluster")
+    columns = {"cluster": np.array([f"cluster {k}" for k in range(10)])[kind], "score": rng.standard_normal(n) + kind}
+    page = Page(f"{n:,} points", [Map("PCA", points, quality=scores)], ids=ids, columns=columns, label="cluster")
+    return with_neighbors(page, X)
+
+
+def write(folder: Path, n: int) -> dict[str, Any]:
+    """The files that are opened, a small one first, and the seconds that it took to write the large one."""
+    from mercer.web import write_page
+
+    small, large = folder / "small.html", folder / "large.html"
+    write_page(clustered_page(_WARM_ROWS), small)
+    page, started = clustered_page(n), time.perf_counter()
+    write_page(page, large)
+    return {"small": str(small), "large": str(large), "write_seconds": time.perf_counter() - started}
 
 
 def open_page(job: dict[str, Any]) -> dict[str, Any]:
-    """The measurement, in a process of its own: write the page, open it, wait until it is drawn."""
+    """The measurement, in a process of its own: open the page with names and lines, wait for it, draw a lasso."""
     from playwright.sync_api import sync_playwright
-
-    from mercer.web import write_page
 
     path = os.environ.get("MERCER_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
     if path is None:
         return {"error": "no Chromium"}
-    small, large = Path(job["out"]) / "small.html", Path(job["out"]) / "large.html"
-    write_page(clustered_page(_WARM_ROWS), small)
-    page, started = clustered_page(job["n"]), time.perf_counter()
-    size = write_page(page, large)
-    written = time.perf_counter() - started
     with sync_playwright() as play:
         flags = [*_QUIET, *DRAWS[job["what"]]]
         browser = play.chromium.launch(executable_path=path, headless=True, args=flags)
         tab = browser.new_page(viewport={"width": 1440, "height": 900})
-        _wait(tab, small)
-        before = _browser_bytes("VmRSS")
-        seconds = _wait(tab, large)
-        drawn, peak = tab.evaluate("document.documentElement.dataset.drawn"), _browser_bytes("VmHWM")
+        _wait(tab, job["small"])
+        before, used = _browser_bytes("VmRSS"), _browser_seconds()
+        seconds = _wait(tab, f"{job['large']}#lines=1")
+        used = _browser_seconds() - used
+        drawn, lasso = tab.evaluate("document.documentElement.dataset.drawn"), _lasso(tab)
+        peak = _browser_bytes("VmHWM")
         browser.close()
-    large.unlink()
     if drawn != job["what"]:
         return {"error": f"drawn by {drawn}"}
     return {
         "seconds": [seconds],
         "before_bytes": before,
         "peak_bytes": peak,
-        "file_bytes": size,
-        "write_seconds": written,
+        "processor_seconds": used,
+        "lasso_seconds": lasso,
+        "file_bytes": Path(job["large"]).stat().st_size,
+        "write_seconds": job["write_seconds"],
     }
 
 
-def _wait(tab: Any, path: Path) -> float:
+def _wait(tab: Any, address: str) -> float:
     """Seconds until the page says that its points are drawn."""
     started = time.perf_counter()
-    tab.goto(f"file://{path}")
+    tab.goto(f"file://{address}")
     tab.locator("html[data-drawn]").wait_for(state="attached", timeout=300_000)
     return time.perf_counter() - started
 
 
+def _lasso(tab: Any) -> float:
+    """Seconds from letting go of a lasso around the middle of the map until the selection is drawn."""
+    box = tab.locator(".surface").bounding_box()
+    x, y, radius = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, 0.3 * box["height"]
+    tab.keyboard.down("Shift")
+    tab.mouse.move(x + radius, y)
+    tab.mouse.down()
+    for k in range(1, 60):
+        tab.mouse.move(x + radius * math.cos(k * math.tau / 60), y + radius * math.sin(k * math.tau / 60))
+    started = time.perf_counter()
+    tab.mouse.up()
+    tab.evaluate("mercer.drawn()")
+    seconds = time.perf_counter() - started
+    assert tab.evaluate("mercer.selected().length") > 0
+    return seconds
+
+
 def _browser_bytes(field: str) -> int:
     """What the processes that this one has started hold, or have held at most, all together."""
-    parents, sizes = {}, {}
-    for folder in Path("/proc").glob("[0-9]*"):
+    return sum(1024 * int(fields.get(field, "0 kB").split()[0]) for _, fields in _browser())
+
+
+def _browser_seconds() -> float:
+    """The processor time of the processes that this one has started."""
+    ticks = 0
+    for folder, _ in _browser():
         try:
-            fields = dict(line.split(":", 1) for line in (folder / "status").read_text().splitlines() if ":" in line)
+            ticks += sum(int(part) for part in (folder / "stat").read_text().rsplit(")", 1)[1].split()[11:13])
         except OSError:
             continue  # ended meanwhile
-        parents[int(folder.name)] = int(fields["PPid"])
-        sizes[int(folder.name)] = 1024 * int(fields.get(field, "0 kB").split()[0])
-    return sum(size for process, size in sizes.items() if _descends(process, parents))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _browser() -> list[tuple[Path, dict[str, str]]]:
+    """The processes that this one has started, and what the system says of them."""
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            lines = (folder / "status").read_text().splitlines()
+        except OSError:
+            continue  # ended meanwhile
+        found[int(folder.name)] = folder, dict(line.split(":", 1) for line in lines if ":" in line)
+    parents = {process: int(fields["PPid"]) for process, (_, fields) in found.items()}
+    return [each for process, each in found.items() if _descends(process, parents)]
 
 
 def _descends(process: int, parents: dict[int, int]) -> bool:

@@ -91,8 +91,10 @@ _NOTES = {
     " largest difference from the numbers that were written. Peak memory, interpreter and libraries included, is also"
     " given as a multiple of the bytes of the numbers. Mercer's time includes the file's SHA-256 and the statistics "
     "of its columns.",
-    "page": "From the moment headless Chromium gets the file's address until it has drawn the points. The memory is "
-    "that of all its processes together.",
+    "page": "From the moment headless Chromium gets the file's address until it has drawn the points, with names and "
+    "lines of density. The time of the lasso, around the middle, runs from letting go until the selection is drawn. "
+    "Memory and processor time are those of all processes of the browser together. The scores of the map and of single "
+    "rows are those of `mercer.quality` on samples, as the command writes them.",
     "memory": "Each fit is the first in a fresh process. Planned is `plan(X).peak_bytes`. Taken is the peak of "
     "resident memory during `plan` and `fit`, less what interpreter, imports and data held before. The least limit is "
     "the smallest memory_limit that the plan accepts; another process fits under it. Rows are drawn around ten "
@@ -233,6 +235,8 @@ def _details(cases: dict[str, Figures]) -> str:
         "trust": "trustworthiness",
         "widest": "widest 95 % interval",
         "multiple": "peak, times the numbers",
+        "processor_seconds": "processor time",
+        "lasso_seconds": "lasso",
         "file_bytes": "file",
         "write_seconds": "written in",
         "passes": "passes",
@@ -308,6 +312,8 @@ _FORMATS: dict[str, Callable[[float], str]] = {
     "trust": "{:.6f}".format,
     "widest": "± {:.4f}".format,
     "multiple": "{:.2f}×".format,
+    "processor_seconds": duration,
+    "lasso_seconds": duration,
     "file_bytes": lambda size: f"{size / 1e6:.1f} MB",
     "write_seconds": duration,
     "first_call": lambda seconds: duration(max(seconds, 0.0)),

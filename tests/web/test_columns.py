@@ -62,7 +62,9 @@ def test_values_of_columns_come_back():
     assert values(np.array([3.0, np.nan, 10.0]))[1] == ["3", None, "10"]
     long = [f"text {i}" for i in range(60)] + [None, ""]
     assert values(np.array(long, dtype=object))[1] == long
-    np.testing.assert_array_equal(values(np.array([0.1, np.nan, np.inf]))[1], [0.1, np.nan, np.nan])
+    np.testing.assert_array_equal(values(np.array([0.1, np.nan, np.inf]))[1], [0.1, np.nan, np.inf])
+    kind, stored = values(np.array([1.0, 2.0, -np.inf]))  # whole numbers, but no classes: infinity is no name
+    assert kind == "number" and stored.tolist() == [1.0, 2.0, -np.inf]
     np.testing.assert_array_equal(values(np.array([1.5, None], dtype=object))[1], [1.5, np.nan])
     day = values(np.array(["1970-01-02", "NaT"], dtype="datetime64[D]"))[1]
     np.testing.assert_array_equal(day, [86_400_000, np.nan])

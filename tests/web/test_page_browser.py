@@ -461,6 +461,15 @@ def test_a_keyboard_is_enough(opened, clusters):
     press("Enter")
     assert seen.state("pinned()") >= 0
     press("Escape")
+    press("0")
+    press("s")
+    every = len(seen.state("selected()"))
+    press("+")
+    press("x")
+    assert 0 < len(seen.state("selected()")) < every
+    press("Shift+S")
+    assert len(seen.state("selected()")) == every
+    press("Escape")
     legend(seen, "red").focus()
     press("Space")
     assert seen.state("shown()") == (clusters.columns["kind"] != "red").sum()

@@ -3,6 +3,7 @@
 import io
 import re
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -41,6 +42,50 @@ def test_classes_have_their_names_on_the_map(opened, clusters):
     assert sorted(number for number, _ in shares) == ["1", "2"] and {kind for _, kind in shares} == {"blue", "green"}
     seen.page.locator("#names").select_option("none")
     assert seen.state("names(0)") == []
+
+
+def test_a_name_hides_no_lonely_point_and_the_only_class_needs_none(opened):
+    points = np.array([[0.0, 0.0], [1.0, 1.0]])
+    seen = opened(Page("Two", [Map("m", points)], columns={"c": np.array(["a", "b"])}, label="c"))
+    for name, row in zip(seen.state("names(0)"), (0, 1), strict=True):
+        x, y = seen.state(f"screen(0, {row})")
+        assert abs(name["y"] - y) >= 9 + 4 and abs(name["x"] - x) < 1  # half of its height, and of a point
+    seen = opened(Page("One", [Map("m", points)], columns={"c": np.array(["a", "a"])}, label="c"))
+    assert seen.state("names(0)") == [] and "1 row" not in seen.page.locator(".filters").inner_text()
+
+
+def test_a_page_says_what_is_not_there(opened):
+    """One row, no columns, no value: no control that does nothing, and no number that is made up."""
+    seen = opened(Page("One", [Map("m", np.zeros((1, 2)))], columns={"c": np.array([1.5])}))
+    assert seen.page.locator(".filters .shown").inner_text() == "1 row shown"
+    assert seen.page.get_by_role("button", name="Clear").count() == 0
+    points = np.random.default_rng(0).random((30, 2))
+    seen = opened(Page("Bare", [Map("m", points)]))
+    assert seen.page.get_by_role("combobox").count() == 1  # the names of clusters
+    seen = opened(Page("Nothing", [Map("m", points)], columns={"v": np.full(30, np.nan)}))
+    assert "Every value is missing." in seen.page.locator(".legend").inner_text()
+    assert seen.page.get_by_label("Least value shown").count() == 0
+    seen.page.get_by_role("checkbox", name="missing").uncheck()
+    assert seen.state("shown()") == 0
+
+
+def test_numbers_of_an_axis_touch_neither_each_other_nor_its_name(opened):
+    written = """const {fillText: write, clearRect: clear} = CanvasRenderingContext2D.prototype;
+        CanvasRenderingContext2D.prototype.clearRect = function (...box) {
+            window.written = []; return clear.call(this, ...box); };
+        CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+            const width = this.measureText(text).width, left = {left: x, center: x - width / 2, right: x - width};
+            window.written.push([text, left[this.textAlign], left[this.textAlign] + width, y]);
+            return write.call(this, text, x, y); };"""
+    points = np.column_stack([1e12 + 1e9 * np.linspace(-2, 2, 40), np.arange(40.0) % 7])
+    page = Page("Far", [Map("m", points, ["an axis with a long name", "b"])])
+    for width in (390, 700, 1280):
+        seen = opened(page, prepare=written, viewport={"width": width, "height": 700})
+        last = seen.page.evaluate("written")
+        foot = max(y for _, _, _, y in last)
+        row = sorted((left, right, text) for text, left, right, y in last if y == foot)
+        assert len(row) >= 2 and row[-1][2] == "an axis with a long name →"
+        assert all(one[1] < other[0] for one, other in pairwise(row))
 
 
 def test_colours_that_repeat_are_told(opened):
@@ -110,6 +155,62 @@ def test_several_filters_act_at_once_and_say_how_many_rows_they_leave(opened, cl
     assert seen.page.locator(".chip").count() == 3
     seen.page.locator(".filters").get_by_role("button", name="Clear").click()
     assert seen.state("shown()") == 300 and seen.page.locator(".filter").count() == 0
+
+
+def test_rows_with_a_score_stand_out_of_a_selection_too(opened, clusters):
+    page = with_neighbors(clusters, np.random.default_rng(1).standard_normal((300, 4)), sample=30)
+    scored = ~np.isnan(page.maps[0].row_scores["continuity"])
+    seen = opened(page)
+    value = seen.page.locator("#colour optgroup option").first.get_attribute("value")
+    seen.page.select_option("#colour", value)
+    assert np.array_equal(np.array(seen.state("states()")) == 2, scored)
+    seen.page.get_by_role("searchbox", name="Search ids").fill("red")
+    red = clusters.columns["kind"] == "red"
+    seen.until(f"mercer.found() === {red.sum()}")
+    assert np.array_equal(np.array(seen.state("states()")) == 2, scored & red)
+    alone = int(np.flatnonzero(~scored)[0])
+    seen.page.get_by_role("searchbox", name="Search ids").fill(f"row-{alone:03d}")
+    seen.until("mercer.found() === 1")
+    assert np.flatnonzero(np.array(seen.state("states()")) == 2).tolist() == [alone]
+
+
+def test_infinite_values_are_not_missing(opened, clusters):
+    values = np.where(np.arange(300) == 3, np.inf, np.where(np.arange(300) == 4, -np.inf, np.linspace(0.1, 1, 300)))
+    values[5] = np.nan
+    seen = opened(replace(clusters, columns={"v": values}, label=None))
+    assert "missing1" in re.sub(r"\s", "", seen.page.locator(".legend").inner_text())
+    most = seen.page.get_by_label("Greatest value shown, as text")
+    most.fill("0.5")
+    most.press("Enter")
+    assert (
+        seen.state("shown()") == (values <= 0.5).sum() + 1
+    )  # the lower end is open: −inf stays, and so does the missing one
+    seen.page.keyboard.press("Escape")
+    seen.page.locator(".surface").first.focus()
+    seen.page.keyboard.press("t")
+    seen.page.locator(".drawer .sort").nth(1).click()
+    assert seen.page.locator(".drawer tbody tr:not(.gap) td:not([aria-hidden])").first.inner_text() == "-inf"
+
+
+def test_every_column_is_in_the_table_and_the_name_of_a_row_stays_in_sight(opened, clusters):
+    columns = {f"gene {k}": np.arange(300) * (k + 0.5) for k in range(1200)}
+    seen = opened(replace(clusters, columns=columns, label=None, id_name="a name that is longer than its rows"))
+    seen.page.keyboard.press("t")
+    heads = seen.page.locator(".drawer .sort")
+    assert heads.count() == 1201
+    assert seen.page.locator(".drawer tbody td:not([aria-hidden])").count() < 1200  # only what can be seen is made
+    assert heads.first.evaluate("e => e.scrollWidth <= e.clientWidth")  # the head of the ids is not cut
+    seen.page.evaluate("document.querySelector('.scroller').scrollLeft = 1e9")
+    seen.until("[...document.querySelectorAll('.drawer tbody td[aria-colindex]')].some(e => e.ariaColIndex === '1201')")
+    cell = seen.page.locator(".drawer tbody tr:not(.gap) td[aria-colindex='1201']").nth(2)
+    assert cell.inner_text() == "2399"  # row 2 of gene 1199
+    head, box = heads.last.bounding_box(), cell.bounding_box()
+    assert abs(head["x"] + head["width"] - box["x"] - box["width"]) < 20
+    name = seen.page.locator(".drawer tbody tr:not(.gap) th").nth(2).bounding_box()
+    drawer = seen.page.locator(".drawer").bounding_box()
+    assert 0 <= name["x"] - drawer["x"] < 20
+    seen.page.get_by_label("Columns in the table: find by name").fill("gene 77")
+    assert heads.count() == 1 + sum("77" in str(k) for k in range(1200))
 
 
 def test_all_rows_are_in_a_table_that_sorts(opened, clusters):
@@ -204,6 +305,12 @@ def test_a_slider_goes_through_the_snapshots(opened, clusters):
         at.append(np.array(seen.state("screen(0, 0)")) - seen.state("screen(0, 1)"))
     assert slider.get_attribute("aria-valuetext") == "after 50 steps"
     np.testing.assert_allclose(at[1], -at[0], atol=0.1)  # turned round, and to the same scale
+    seen.until("location.hash.includes('s0')")
+    seen.page.reload()  # the address keeps the place of the slider
+    seen.until("document.documentElement.dataset.drawn")
+    assert seen.page.get_by_label("Steps of the descent").input_value() == "0"
+    again = np.array(seen.state("screen(0, 0)")) - seen.state("screen(0, 1)")
+    np.testing.assert_allclose(again, at[2], atol=0.1)
     slope = (plane[0] - plane[1])[::-1]
     assert at[2][0] * -slope[1] == pytest.approx(at[2][1] * slope[0], rel=1e-2, abs=0.1)
 
@@ -224,12 +331,33 @@ def test_images_stand_for_points_from_close_by(opened):
     seen.until(f"({pink})(document.querySelector('.overlay')) > 300")
 
 
+@pytest.mark.parametrize("size", [(390, 844), (768, 1024), (844, 390)])
+def test_on_a_phone_the_card_of_a_row_leaves_half_of_the_window_to_the_map(opened, clusters, size):
+    columns = {**clusters.columns, **{f"gene {k}": np.arange(300) * (k + 0.5) for k in range(40)}}
+    page = with_rows(replace(clusters, columns=columns))
+    seen = opened(page, viewport={"width": size[0], "height": size[1]}, fragment="#row=17")
+    card = seen.page.locator(".card.pinned").bounding_box()
+    assert card["x"] >= 0 and card["x"] + card["width"] <= size[0]
+    assert card["y"] >= 0 and card["y"] + card["height"] <= size[1]
+    assert card["width"] * card["height"] <= 0.5 * size[0] * size[1]
+
+
 @pytest.mark.parametrize("size", [(844, 390), (640, 360), (640, 400), (390, 844)])
 def test_a_low_or_narrow_window_keeps_a_usable_map(opened, clusters, size):
     seen = opened(clusters, viewport={"width": size[0], "height": size[1]})
     box = seen.box()
     assert box["height"] >= min(200, 0.5 * size[1]) and box["width"] >= 150
     assert seen.page.evaluate("document.documentElement.scrollWidth") <= size[0]
+
+
+def test_six_maps_fit_a_phone_and_are_told_apart(opened, clusters):
+    score = {"name": "trustworthiness", "value": 0.5, "error": 0.0, "rows": 300, "best": 1.0, "meaning": "m"}
+    values = [score | {"value": 0.5 + k / 20} for k in range(6)]
+    names = [f"Kernel PCA with a Gaussian kernel, gamma {10.0**-k:g}" for k in range(6)]
+    maps = [Map(name, clusters.maps[0].coordinates, quality=[own]) for name, own in zip(names, values, strict=True)]
+    seen = opened(replace(clusters, maps=maps), viewport={"width": 390, "height": 844})
+    assert seen.page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert len(set(seen.page.locator(".quality thead th").all_inner_texts())) == 6
 
 
 def test_six_maps_have_a_table_that_shows_that_it_scrolls_and_which_is_best(opened, clusters):

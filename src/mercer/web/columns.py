@@ -106,8 +106,6 @@ def _as_text(value: Any) -> str:
 def _numbers(payload: Payload, array: np.ndarray, use: str) -> Column:
     if array.dtype.kind == "O" or (array.dtype.kind in "iu" and array.size and _too_large(array)):
         return _strings(payload, [str(value) for value in array.tolist()], use)
-    if array.dtype.kind == "f":
-        array = np.where(np.isfinite(array), array, np.nan)  # an infinite value has no place on a scale
     if use not in ("id", "score"):
         few = _few_whole(array, _FEW_LABELS if use == "label" else _FEW_NUMBERS)
         if few is not None:
@@ -122,6 +120,8 @@ def _too_large(array: np.ndarray) -> bool:
 
 def _few_whole(array: np.ndarray, most: int) -> np.ndarray | None:
     """The distinct values, if they are whole and few enough to be classes."""
+    if array.dtype.kind == "f" and np.isinf(array).any():
+        return None
     sample = array[: 50 * most]
     if array.dtype.kind == "f" and not np.all((sample == np.round(sample)) | np.isnan(sample)):
         return None
@@ -136,8 +136,8 @@ def _narrowed(array: np.ndarray) -> np.ndarray:
     """Integers if all are whole and none is missing; float32 if that is exact, or if there are very many rows."""
     if array.dtype.kind in "iu":
         return array
-    narrow = array.astype(np.float32)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore"):  # what does not fit is kept in float64
+        narrow = array.astype(np.float32)
         exact = np.array_equal(narrow.astype(np.float64), array.astype(np.float64), equal_nan=True)
     fits = bool(np.all(np.isfinite(narrow) == np.isfinite(array)))
     return narrow if exact or (fits and len(array) > _EXACT_ROWS) else array.astype(np.float64)

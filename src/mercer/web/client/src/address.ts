@@ -1,6 +1,6 @@
 // What is chosen on the page as text for its address, so that a reload, a bookmark or a link shows the same.
 
-export interface PanelState { map: number; axes: [number, number]; equal: boolean | null; view: [number, number, number] | null } // view: x, y, closeness
+export interface PanelState { map: number; axes: [number, number]; equal: boolean | null; view: [number, number, number] | null; snapshot: number } // view: x, y, closeness; snapshot: −1 for the map itself
 export type FilterState = { column: number; off: number[] } | { column: number; low: number; high: number; missing: boolean };
 export interface State {
   panels: PanelState[];
@@ -30,8 +30,8 @@ const short = (value: number): string => String(Number(value.toPrecision(6)));
 
 export function written(state: State): string {
   const out = new URLSearchParams();
-  for (const { map, axes, equal, view } of state.panels) {
-    out.append("map", [map, ...axes, equal === null ? "" : Number(equal), ...(view ?? []).map(short)].join("_"));
+  for (const { map, axes, equal, view, snapshot } of state.panels) {
+    out.append("map", [map, ...axes, equal === null ? "" : Number(equal), ...(view ?? []).map(short), ...(snapshot < 0 ? [] : [`s${snapshot}`])].join("_"));
   }
   if (state.colour !== null) out.set("colour", String(state.colour));
   for (const filter of state.filters) {
@@ -60,12 +60,14 @@ export function read(hash: string): State {
   const sorted = whole(sort[0], -1);
   return {
     panels: given.getAll("map").flatMap((text): PanelState[] => {
-      const [map, x, y, equal, ...view] = text.split("_");
+      const [map, x, y, equal, ...rest] = text.split("_");
+      const view = rest.filter((part) => !part.startsWith("s"));
+      const snapshot = whole(rest.find((part) => part.startsWith("s"))?.slice(1)) ?? -1;
       const numbers = [whole(map), whole(x), whole(y)];
       if (numbers.includes(null)) return [];
       const places = view.map(finite);
       const seen = places.length === 3 && !places.includes(null) && places[2]! > 0 ? (places as [number, number, number]) : null;
-      return [{ map: numbers[0]!, axes: [numbers[1]!, numbers[2]!], equal: equal ? equal === "1" : null, view: seen }];
+      return [{ map: numbers[0]!, axes: [numbers[1]!, numbers[2]!], equal: equal ? equal === "1" : null, view: seen, snapshot }];
     }),
     colour: whole(given.get("colour") ?? undefined, -1),
     filters: given.getAll("filter").flatMap((text): FilterState[] => {

@@ -25,7 +25,7 @@ export function binsOf(column: Column): Bins {
 }
 
 function isWhole(column: Column): boolean {
-  for (const value of column.numbers!) if (!Number.isNaN(value) && !Number.isInteger(value)) return false;
+  for (const value of column.numbers!) if (Number.isFinite(value) && !Number.isInteger(value)) return false;
   return true;
 }
 

@@ -82,9 +82,10 @@ export class Cards {
         }
       }
     }
+    const names = new Set(this.panels().map((panel) => panel.map.name));
     for (const score of most === Infinity ? store.scores : []) {
       const value = score.shown(row);
-      if (value !== null) this.entry(list, score.title, value, score === store.colouring.column ? row : -1);
+      if (value !== null && (names.has(score.map) || score === store.colouring.column)) this.entry(list, score.title, value, score === store.colouring.column ? row : -1);
     }
     const nearest = most === Infinity ? neighborLists(store, this.panels(), row) : null;
     const left = store.columns.length - columns.length;

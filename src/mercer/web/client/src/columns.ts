@@ -1,7 +1,7 @@
 // Columns and axes as the page uses them: a text for every row, and codes or numbers to colour by.
 
 import { type AsFitted, type AxisAbout, type ColumnAbout, type Numbers, Texts, unpack } from "./data";
-import { formatDate, formatExact, formatShort } from "./format";
+import { formatDate, formatExact, formatShort, isMidnight } from "./format";
 import { type Scale, scaleOf } from "./scale";
 
 export type Kind = ColumnAbout["kind"];
@@ -15,6 +15,7 @@ export class Column {
   readonly numbers: Numbers | null;
   private readonly fitted: AsFitted | null;
   private readonly texts: Texts | null;
+  private hasTimes: boolean | null = null;
   private range: { low: number; high: number } | null = null;
   private scaled: Scale | null = null;
 
@@ -45,7 +46,13 @@ export class Column {
     if (this.texts) return this.texts.get(row);
     const value = this.numbers![row]!;
     if (Number.isNaN(value)) return null;
-    return this.kind === "date" ? formatDate(value) : formatExact(value, this.numbers instanceof Float32Array);
+    if (!Number.isFinite(value)) return value > 0 ? "inf" : "-inf";
+    return this.kind === "date" ? formatDate(value, this.timed) : formatExact(value, this.numbers instanceof Float32Array);
+  }
+
+  /** Whether some of its dates have a time of day: all are shown with it then. */
+  private get timed(): boolean {
+    return (this.hasTimes ??= this.numbers!.some((value) => !Number.isNaN(value) && !isMidnight(value)));
   }
 
   /** Whether its values are text, even such as reads like a number. */
@@ -56,7 +63,7 @@ export class Column {
   /** The value of a row to look at: seven digits are enough for that. */
   shown(row: number): string | null {
     const value = this.kind === "number" ? this.numbers![row]! : NaN;
-    return Number.isNaN(value) || Number.isInteger(value) ? this.text(row) : String(Number(value.toPrecision(7)));
+    return !Number.isFinite(value) || Number.isInteger(value) ? this.text(row) : String(Number(value.toPrecision(7)));
   }
 
   /** What the method was given for a row, in words; null where that is the value itself. */
@@ -71,13 +78,13 @@ export class Column {
     return [filled, scaled].filter(Boolean).join(", ") || null;
   }
 
-  /** The least and the greatest number; 0 and 1 if all are missing. */
+  /** The least and the greatest number, infinite ones left out; 0 and 1 if there is none. */
   extent(): { low: number; high: number } {
     if (this.range) return this.range;
     let low = Infinity, high = -Infinity;
     for (const value of this.numbers!) {
-      if (value < low) low = value;
-      if (value > high) high = value;
+      if (value < low && value !== -Infinity) low = value;
+      if (value > high && value !== Infinity) high = value;
     }
     this.range = low <= high ? { low, high } : { low: 0, high: 1 };
     return this.range;

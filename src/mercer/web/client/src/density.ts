@@ -5,6 +5,7 @@ import type { Box } from "./view";
 const SIDE = 128; // cells along each side
 const LEAST_WIDTH = 1.2, MOST_WIDTH = 8; // of the smoothing, in cells: less shows the grid, more blurs clusters into one
 const MARGIN = 16; // empty cells around the points, so that every line is closed
+const LEAST_HUMP = 5; // points around a place that is to have the name of its class a second time; fewer are chance
 const PROMINENT = 0.6; // a peak is one of its own if the saddle to a higher one is below this share of it
 
 export interface Peak { x: number; y: number; count: number; cell: number }
@@ -130,8 +131,10 @@ export function smoothed(values: Float32Array, side: number, width: number): Flo
   return from.map((value) => (value < 1e-6 ? 0 : value)); // what rounding leaves of nothing
 }
 
+export interface ClassPeak { code: number; x: number; y: number; count: number; rank: number; reach: number } // reach: half the height of what lies around it
+
 /** Where each class is densest, up to `most` places per class; classes are codes below `classes`. */
-export function classPeaks(x: Float32Array, y: Float32Array, codes: ArrayLike<number>, classes: number, box: Box, accept: (row: number) => boolean, most = 3): { code: number; x: number; y: number; count: number; rank: number }[] {
+export function classPeaks(x: Float32Array, y: Float32Array, codes: ArrayLike<number>, classes: number, box: Box, accept: (row: number) => boolean, most = 3): ClassPeak[] {
   const side = classes > 250 ? 24 : 48, cells = side * side;
   const scaleX = side / (box.highX - box.lowX || 1), scaleY = side / (box.highY - box.lowY || 1);
   const counts = new Float32Array(classes * cells), sumX = new Float32Array(classes * cells), sumY = new Float32Array(classes * cells);
@@ -144,32 +147,84 @@ export function classPeaks(x: Float32Array, y: Float32Array, codes: ArrayLike<nu
     sumX[at]! += x[i]!;
     sumY[at]! += y[i]!;
   }
-  const found = [];
+  const found: ClassPeak[] = [];
   for (let code = 0; code < classes; code++) {
     const own = counts.subarray(code * cells, (code + 1) * cells);
     const count = own.reduce((sum, value) => sum + value, 0);
     if (!count) continue;
-    const dense = smoothed(own, side, 1);
+    const dense = smoothed(own, side, classWidth(own, side, count));
     const order = Array.from(dense.keys()).filter((cell) => dense[cell]! > 0).sort((a, b) => dense[b]! - dense[a]! || a - b);
     const taken: number[] = [];
     for (const cell of order) {
       if (taken.length === most || dense[cell]! < 0.35 * dense[order[0]!]!) break; // lesser humps are not worth a name
-      const far = (other: number): boolean => Math.max(Math.abs((cell % side) - (other % side)), Math.abs(Math.floor(cell / side) - Math.floor(other / side))) > side / 6;
-      if (!taken.every(far)) continue;
+      const apart = (other: number): boolean =>
+        Math.max(Math.abs((cell % side) - (other % side)), Math.abs(Math.floor(cell / side) - Math.floor(other / side))) > side / 6 && valley(dense, side, cell, other);
+      if (!taken.every(apart)) continue;
       taken.push(cell);
       let [n, sx, sy] = [0, 0, 0]; // the mean of the points around the peak
-      for (let dr = -1; dr <= 1; dr++) {
-        for (let dc = -1; dc <= 1; dc++) {
-          const [c, r] = [(cell % side) + dc, Math.floor(cell / side) + dr];
-          if (c < 0 || r < 0 || c >= side || r >= side) continue;
-          const at = code * cells + r * side + c;
-          n += counts[at]!;
-          sx += sumX[at]!;
-          sy += sumY[at]!;
-        }
+      const around = block(cell, side, 1);
+      for (const at of around.some((each) => own[each]) ? around : [nearestCell(own, side, cell)]) {
+        n += own[at]!;
+        sx += sumX[code * cells + at]!;
+        sy += sumY[code * cells + at]!;
       }
-      if (n > 0) found.push({ code, x: sx / n, y: sy / n, count, rank: taken.length - 1 });
+      if (taken.length > 1 && n < LEAST_HUMP) continue;
+      found.push({ code, x: sx / n, y: sy / n, count, rank: taken.length - 1, reach: (2 * deviationY(own, side, cell) + 0.5) / scaleY });
     }
   }
   return found.sort((a, b) => a.rank - b.rank || b.count - a.count || a.code - b.code);
+}
+
+/** Scott's rule for the deviation of a class, in cells: less shows chance as humps, more than a sixteenth of the map blurs its parts. */
+function classWidth(own: Float32Array, side: number, count: number): number {
+  let [sc, sr, scc, srr] = [0, 0, 0, 0];
+  own.forEach((n, cell) => {
+    const c = cell % side, r = Math.floor(cell / side);
+    sc += n * c;
+    sr += n * r;
+    scc += n * c * c;
+    srr += n * r * r;
+  });
+  const variance = (scc + srr - (sc * sc + sr * sr) / count) / (2 * count);
+  return Math.min(side / 16, Math.max(1, Math.sqrt(Math.max(0, variance)) * count ** (-1 / 6)));
+}
+
+/** Whether the density falls between two cells, below PROMINENT of the lower one: otherwise they are one hump. */
+function valley(dense: Float32Array, side: number, a: number, b: number): boolean {
+  const [ca, ra, cb, rb] = [a % side, Math.floor(a / side), b % side, Math.floor(b / side)];
+  const steps = Math.max(Math.abs(ca - cb), Math.abs(ra - rb));
+  const bound = PROMINENT * Math.min(dense[a]!, dense[b]!);
+  for (let k = 1; k < steps; k++) if (dense[Math.round(ra + ((rb - ra) * k) / steps) * side + Math.round(ca + ((cb - ca) * k) / steps)]! < bound) return true;
+  return false;
+}
+
+/** The cells at most `far` from one along either side. */
+function block(cell: number, side: number, far: number): number[] {
+  const c0 = cell % side, r0 = Math.floor(cell / side), out: number[] = [];
+  for (let r = Math.max(0, r0 - far); r <= Math.min(side - 1, r0 + far); r++) {
+    for (let c = Math.max(0, c0 - far); c <= Math.min(side - 1, c0 + far); c++) out.push(r * side + c);
+  }
+  return out;
+}
+
+/** The nearest cell that has points, for a peak between them. */
+function nearestCell(own: Float32Array, side: number, cell: number): number {
+  const away = (at: number): number => Math.hypot((at % side) - (cell % side), Math.floor(at / side) - Math.floor(cell / side));
+  let best = -1;
+  own.forEach((n, at) => {
+    if (n && (best < 0 || away(at) < away(best))) best = at;
+  });
+  return best;
+}
+
+/** The deviation along y of the points around a cell, in cells. */
+function deviationY(own: Float32Array, side: number, cell: number): number {
+  let [n, sum, squares] = [0, 0, 0];
+  for (const at of block(cell, side, Math.floor(side / 6))) {
+    const r = Math.floor(at / side) - Math.floor(cell / side);
+    n += own[at]!;
+    sum += own[at]! * r;
+    squares += own[at]! * r * r;
+  }
+  return n ? Math.sqrt(Math.max(0, squares / n - (sum / n) ** 2)) : 0;
 }

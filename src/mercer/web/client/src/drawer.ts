@@ -13,7 +13,10 @@ import { type Store, rowsIn } from "./store";
 
 const ROW = 34; // pixels
 const TALLEST = 8_000_000; // pixels: browsers make no element that is much taller. The bar of a longer table moves in larger steps
-const MOST_COLUMNS = 40; // a wider table would be slow to scroll; a search chooses others, and the download has all
+const SEARCH_FROM = 15; // columns from which there is a search field
+const LEAST_WIDTH = 64, MOST_WIDTH = 260; // pixels of a column
+const PADDING = 34, DOT = 18; // pixels beside the text of a cell, and those of the dot of its colour
+const MEASURED = 60; // rows whose values set the width of a column
 
 export class Drawer {
   readonly element = h("section", { class: "drawer", hidden: true, "aria-label": "Table of rows" });
@@ -23,7 +26,10 @@ export class Drawer {
   private readonly body = h("tbody");
   private rows: Uint32Array = new Uint32Array(0);
   private first = -1;
+  private firstColumn = -1;
   private columns: Column[];
+  private edges: number[] = []; // of the columns, in pixels from the left: one more than there are
+  private readonly ruler = document.createElement("canvas").getContext("2d")!;
 
   constructor(private readonly store: Store, private readonly panels: () => Panel[], private readonly announce: (text: string) => void) {
     const save = h("button", { type: "button", class: "button primary", onclick: () => this.download() }, icon("save"), "Download CSV");
@@ -32,7 +38,7 @@ export class Drawer {
       store.table = false;
       store.select(null);
     });
-    this.columns = store.columns.slice(0, MOST_COLUMNS);
+    this.columns = store.columns;
     this.element.append(h("header", {}, this.count, this.shares, this.columnSearch(), h("div", { class: "actions" }, zoom, save, clear)), this.scroller);
     this.scroller.addEventListener("scroll", () => this.fill());
     this.scroller.addEventListener("pointerleave", () => store.hover(-1, this));
@@ -68,31 +74,55 @@ export class Drawer {
   /** A field that chooses which columns of many the table shows: those whose names have all the words. */
   private columnSearch(): HTMLElement | null {
     const { columns } = this.store;
-    if (columns.length <= MOST_COLUMNS) return null;
+    if (columns.length < SEARCH_FROM) return null;
     const input = h("input", { type: "search", class: "columns-wanted", placeholder: `Find among ${formatCount(columns.length)} columns`, "aria-label": "Columns in the table: find by name" });
     input.addEventListener("input", () => {
       const words = input.value.trim().toLowerCase().split(/\s+/);
-      const fits = columns.filter((column) => words.every((word) => column.name.toLowerCase().includes(word)));
-      this.columns = fits.slice(0, MOST_COLUMNS);
+      this.columns = columns.filter((column) => words.every((word) => column.name.toLowerCase().includes(word)));
       this.showTable();
-      this.announce(`${formatCount(this.columns.length)} of ${formatCount(fits.length)} columns shown`);
+      this.announce(`${formatCount(this.columns.length)} of ${formatCount(columns.length)} columns shown`);
     });
     return input;
   }
 
   private showTable(): void {
     const { store, columns } = this;
-    const heads = [...(store.hasImages ? [h("td")] : []), this.head(store.ids ? store.ids.name || "id" : "row", store.ids), ...columns.map((column) => this.head(column.name, column))];
-    const table = h("table", { "aria-rowcount": String(this.rows.length + 1) }, h("thead", {}, h("tr", {}, ...heads)), this.body);
-    const left = store.columns.length - columns.length;
-    const more = left > 0 ? h("p", { class: "hint" }, `${formatCount(columns.length)} of ${formatCount(store.columns.length)} columns are shown. Find others by name, above; all are in the download and on the card of a row.`) : null;
-    this.scroller.replaceChildren(table, ...(more ? [more] : []));
+    const heads = [...(store.hasImages ? [h("td")] : []), this.head(store.ids ? store.ids.name || "id" : "row", store.ids, "id"), ...columns.map((column) => this.head(column.name, column, column.kind === "number" ? "number" : ""))];
+    const ids = this.widthOf(store.ids ? store.ids.name || "id" : "row", (row) => shorten(store.idOf(row), 60));
+    const widths = [...(store.hasImages ? [56] : []), ids, ...columns.map((column) => this.widthOf(column.name, (row) => this.cellText(column, row)) + (column === store.colouring.column ? DOT : 0))];
+    this.edges = [0];
+    for (const width of widths) this.edges.push(this.edges.at(-1)! + width);
+    const columnOf = (width: number): HTMLElement => {
+      const element = h("col");
+      element.style.width = `${width}px`;
+      return element;
+    };
+    // A last column without cells takes what is left of a wide window.
+    const table = h("table", { "aria-rowcount": String(this.rows.length + 1), "aria-colcount": String(widths.length) },
+      h("colgroup", {}, ...widths.map(columnOf), h("col")), h("thead", {}, h("tr", {}, ...heads, h("td", { "aria-hidden": "true" }))), this.body);
+    table.style.width = `max(100%, ${this.edges.at(-1)!}px)`;
+    const { scrollLeft } = this.scroller;
+    this.scroller.replaceChildren(table);
     this.scroller.scrollTop = 0;
+    this.scroller.scrollLeft = scrollLeft;
     this.fill(true);
   }
 
+  private cellText(column: Column, row: number): string {
+    const value = column.shown(row), given = value === null ? column.given(row) : null;
+    return `${shorten(value ?? "missing", 120)}${given === null ? "" : `  ${shorten(given, 60)}`}`;
+  }
+
+  /** Room for the head of a column and for the values of the first rows. */
+  private widthOf(head: string, text: (row: number) => string): number {
+    this.ruler.font = `500 13px ${getComputedStyle(this.element).fontFamily}`;
+    let widest = this.ruler.measureText(`${shorten(head, 40) || "(no name)"} ↓`).width;
+    for (let k = 0; k < Math.min(MEASURED, this.rows.length); k++) widest = Math.max(widest, this.ruler.measureText(text(this.rows[k]!)).width);
+    return Math.round(Math.min(MOST_WIDTH, Math.max(LEAST_WIDTH, widest + PADDING)));
+  }
+
   /** The head of a column; a click sorts by it, a second one the other way. */
-  private head(name: string, column: Column | null): HTMLElement {
+  private head(name: string, column: Column | null, kind: string): HTMLElement {
     const { store } = this;
     const { sorting } = store;
     const own = sorting.column === column;
@@ -108,11 +138,7 @@ export class Drawer {
     };
     const arrow = h("span", { "aria-hidden": "true" }, own ? (sorting.down ? " ↓" : " ↑") : "");
     const button = h("button", { type: "button", class: "sort", "data-sorts": name, title: `Sort by ${shorten(name, 300) || "(no name)"}`, onclick: sort }, shorten(name, 40) || "(no name)", arrow);
-    return h("th", { scope: "col", "aria-sort": own ? (sorting.down ? "descending" : "ascending") : "none" }, button);
-  }
-
-  private get width(): number {
-    return Number(this.store.hasImages) + 1 + this.columns.length;
+    return h("th", { scope: "col", class: kind, "aria-sort": own ? (sorting.down ? "descending" : "ascending") : "none" }, button);
   }
 
   /** A bar of the classes in the selection. */
@@ -144,29 +170,45 @@ export class Drawer {
     const most = Math.max(1, tall + ROW - this.scroller.clientHeight);
     const away = tall < listed * ROW ? Math.min(1, this.scroller.scrollTop / most) * ((listed + 1) * ROW - this.scroller.clientHeight) : this.scroller.scrollTop;
     const first = Math.max(0, Math.min(listed - visible, Math.floor(away / ROW)) - 6);
-    if (!anew && Math.abs(first - this.first) < 4) return;
+    const [from, to] = this.columnsInView();
+    if (!anew && Math.abs(first - this.first) < 4 && from === this.firstColumn) return;
     this.first = first;
+    this.firstColumn = from;
     const last = Math.min(listed, first + visible + 14);
     const above = tall < listed * ROW ? Math.max(0, Math.min(tall - (last - first) * ROW, this.scroller.scrollTop - (away - first * ROW))) : first * ROW;
     const gap = (height: number): HTMLElement => {
-      const cell = h("td", { colspan: String(this.width) });
+      const cell = h("td", { colspan: String(this.edges.length) });
       cell.style.height = `${height}px`;
       return h("tr", { class: "gap", "aria-hidden": "true" }, cell);
     };
     const rows: HTMLElement[] = [];
-    for (let k = first; k < last; k++) rows.push(this.line(this.rows[k]!, k));
+    for (let k = first; k < last; k++) rows.push(this.line(this.rows[k]!, k, from, to));
     const focused = this.body.contains(document.activeElement) ? document.activeElement!.closest("tr")!.ariaRowIndex : null;
     const below = tall - above - (last - first) * ROW;
     this.body.replaceChildren(...(above > 0 ? [gap(above)] : []), ...rows, ...(below > 0 ? [gap(below)] : []));
     rows.find((row) => row.ariaRowIndex === focused)?.querySelector("button")!.focus({ preventScroll: true });
   }
 
-  private line(row: number, k: number): HTMLElement {
+  /** The columns of which cells are made: those in view and some on either side, from a multiple of that number on. */
+  private columnsInView(): [number, number] {
+    const lead = Number(this.store.hasImages) + 1, spare = 8;
+    const { scrollLeft, clientWidth } = this.scroller;
+    const from = Math.max(0, this.edges.findIndex((edge) => edge > scrollLeft) - 1 - lead);
+    const beyond = this.edges.findIndex((edge) => edge > scrollLeft + clientWidth);
+    const to = beyond < 0 ? this.columns.length : beyond - lead;
+    return [Math.max(0, Math.floor(from / spare) * spare - spare), Math.min(this.columns.length, Math.ceil(to / spare) * spare + spare)];
+  }
+
+  private line(row: number, k: number, from: number, to: number): HTMLElement {
     const { store } = this;
     const image = store.hasImages ? h("td", { class: "thumb" }, picture(store, row, 26)) : null;
-    const cells = this.columns.map((column) => {
+    // A cell spans a thousand columns at most.
+    const gap = (columns: number): HTMLElement[] => Array.from({ length: Math.ceil(columns / 1000) }, (_, each) => h("td", { colspan: String(Math.min(1000, columns - 1000 * each)), "aria-hidden": "true" }));
+    const lead = Number(store.hasImages) + 2; // columns are counted from 1
+    const cells = this.columns.slice(from, to).map((column, c) => {
       const value = column.shown(row);
-      const cell = h("td", { class: value === null ? "missing" : column.numbers ? "number" : "", dir: column.numbers ? "ltr" : "auto" });
+      const kind = value === null ? "missing" : column.kind === "number" ? "number" : "";
+      const cell = h("td", { class: kind, dir: column.numbers ? "ltr" : "auto", "aria-colindex": String(lead + from + c) });
       if (column === store.colouring.column) {
         const dot = h("span", { class: "dot" });
         dot.style.background = css(store.colours[store.colouring.codes[row]!]!);
@@ -178,7 +220,7 @@ export class Drawer {
       return cell;
     });
     const open = h("button", { type: "button", class: "link", onclick: () => store.pin(row) }, shorten(store.idOf(row), 60));
-    return h("tr", { "aria-rowindex": String(k + 2), onpointerenter: () => store.hover(row, this) }, image, h("th", { scope: "row" }, open), ...cells);
+    return h("tr", { "aria-rowindex": String(k + 2), onpointerenter: () => store.hover(row, this) }, image, h("th", { scope: "row" }, open), ...gap(from), ...cells, ...gap(this.columns.length - to), h("td", { "aria-hidden": "true" }));
   }
 
   private download(): void {

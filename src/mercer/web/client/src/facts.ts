@@ -2,7 +2,7 @@
 
 import { h } from "./dom";
 import { formatCount, formatShort } from "./format";
-import { shorten } from "./text";
+import { shorten, shortenAll } from "./text";
 import type { Score } from "./data";
 import type { MapData } from "./store";
 
@@ -15,7 +15,8 @@ export function quality(maps: MapData[]): HTMLElement | null {
   if (!scored.length) return null;
   const names = [...new Set(scored.flatMap((map) => map.quality!.map((score) => score.name)))];
   const below = scored.length > MOST_BESIDE;
-  const heads = scored.map((map) => h("th", { scope: "col", title: shorten(map.name, 300) }, shorten(map.name, 24)));
+  const short = shortenAll(scored.map((map) => map.name), 24);
+  const heads = scored.map((map, k) => h("th", { scope: "col", title: shorten(map.name, 300) }, short[k]!));
   const head = scored.length > 1 ? [h("thead", {}, h("tr", {}, below ? null : h("td"), ...heads))] : [];
   const bodies = names.map((name, k) => h("tbody", {}, ...scoreRows(name, k, scored, below)));
   const table = h("table", { class: `quality ${below ? "below" : `of-${scored.length}`}` }, ...head, ...bodies);

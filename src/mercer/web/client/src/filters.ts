@@ -4,7 +4,7 @@ import { chooser } from "./chooser";
 import { ClassFilter } from "./classes";
 import type { Column } from "./columns";
 import { h, iconButton } from "./dom";
-import { formatCount, formatDate, formatShort } from "./format";
+import { formatCount, formatDate, formatShort, rowsOf } from "./format";
 import { RangeFilter } from "./range";
 import type { Filter, Store } from "./store";
 import { shorten } from "./text";
@@ -12,13 +12,13 @@ import { shorten } from "./text";
 export class Filters {
   readonly element = h("section", { class: "block filters", "aria-label": "Filters" });
   private readonly count = h("p", { class: "shown", role: "status" });
+  private readonly clearing = h("button", { type: "button", class: "link" }, "Clear");
   private readonly chips = h("div", { class: "chips" });
   private readonly list = h("div", {});
   private filtered = -1;
   private readonly parts = new Map<Column, { element: HTMLElement; part: ClassFilter | RangeFilter }>();
 
   constructor(private readonly store: Store, private readonly announce: (text: string) => void) {
-    const clear = h("button", { type: "button", class: "link", onclick: () => this.clear() }, "Clear");
     const columns = store.colourable;
     const choice = chooser(columns, columns.map((_, k) => String(k)), ["", "Add a filter …"], true, { label: "Add a filter" });
     choice.select.value = "";
@@ -27,7 +27,12 @@ export class Filters {
       if (choice.select.value !== "" && column) this.add(column);
       choice.select.value = "";
     });
-    this.element.append(h("h2", {}, "Filters", clear), this.count, this.chips, choice.element, this.list);
+    this.clearing.addEventListener("click", () => {
+      this.clear();
+      choice.select.focus(); // the button has gone
+    });
+    this.element.append(h("h2", {}, "Filters", this.clearing), this.count, this.chips, choice.element, this.list);
+    this.element.hidden = !columns.length;
     store.on("states", () => this.refresh());
     store.on("colour", () => this.refresh());
     store.on("ground", () => this.rebuild());
@@ -66,12 +71,13 @@ export class Filters {
   private refresh(): void {
     const { store } = this;
     for (const column of store.filters.keys()) if (column !== store.colouring.column && !this.parts.has(column)) this.make(column);
+    this.clearing.hidden = !store.filters.size && !this.parts.size;
     const wanted = [...this.parts.values()].map(({ element }) => element);
     if (wanted.length !== this.list.children.length || wanted.some((element, k) => this.list.children[k] !== element)) this.list.replaceChildren(...wanted);
     if (this.filtered === store.filtered && store.filters.size === this.chips.children.length) return; // a selection is no filter
     this.filtered = store.filtered;
     for (const { part } of this.parts.values()) part.refresh();
-    this.count.textContent = store.filters.size ? `${formatCount(store.shown)} of ${formatCount(store.rows)} rows shown` : `All ${formatCount(store.rows)} rows shown`;
+    this.count.textContent = store.filters.size ? `${formatCount(store.shown)} of ${rowsOf(store.rows)} shown` : store.rows === 1 ? "1 row shown" : `All ${rowsOf(store.rows)} shown`;
     this.chips.replaceChildren(...[...store.filters].map(([column, filter]) => this.chip(column, filter)));
   }
 

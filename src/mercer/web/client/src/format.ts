@@ -27,10 +27,13 @@ export function formatExact(value: number, single: boolean): string {
   return String(Number(value.toPrecision(9)));
 }
 
-export function formatDate(milliseconds: number): string {
+export const isMidnight = (milliseconds: number): boolean => milliseconds % 86_400_000 === 0;
+
+/** A date in UTC, with the time of day unless it is midnight; `timed` tells that, too. */
+export function formatDate(milliseconds: number, timed = false): string {
   if (Math.abs(milliseconds) > 8.64e15) return String(milliseconds);
   const text = new Date(milliseconds).toISOString();
-  return text.endsWith("T00:00:00.000Z") ? text.slice(0, -14) : text.replace(/\.000Z$/, "Z").replace("T", " ").replace("Z", "");
+  return isMidnight(milliseconds) && !timed ? text.slice(0, -14) : text.replace(/\.000Z$/, "Z").replace("T", " ").replace("Z", "");
 }
 
 /** Numbers that are a step apart, with the digits it takes to tell them apart. */

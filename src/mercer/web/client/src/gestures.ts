@@ -135,7 +135,8 @@ export class Gestures {
       "=": () => panel.zoom(1.4),
       "-": () => panel.zoom(1 / 1.4),
       "0": () => panel.reset(),
-      s: () => panel.selectInView(),
+      s: () => panel.selectInView(event.shiftKey ? "add" : "replace"),
+      x: () => panel.selectInView("remove"),
       Enter: () => this.pinMiddle(),
     };
     const action = actions[event.key.length > 1 ? event.key : event.key.toLowerCase()];

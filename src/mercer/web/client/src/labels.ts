@@ -2,28 +2,48 @@
 
 import { toScreenX, toScreenY, type Size, type View } from "./view";
 
-export interface Name { text: string; x: number; y: number; same: number } // same: a number that names of one class share
+/** same: a number that names of one class share; reach: half the height of what is named, in units of the map. */
+export interface Name { text: string; x: number; y: number; same: number; reach: number }
 export interface Placed { text: string; x: number; y: number; width: number }
 
 export const LABEL_HEIGHT = 18;
-const AREA = 15_000; // square pixels of the map for each name; more names would cover the points
+const AREA = 12_000; // square pixels of the map for each name; more names would cover the points
 const GAP = 6; // pixels between two names
 const REPEAT = 190; // pixels between two names of one class
+const TOP = 10, BOTTOM = 24; // pixels that a name stays away from the edges; below are the numbers of the axis
+const CORNER = 130, HEAD = 38; // pixels of the corner on the top left, where the name of the vertical axis stands
+const MOST_ANCHORS = 120; // places that names avoid to cover: the first of the list, so that a thousand classes are fast
 
-/** The names that are in view and do not overlap, the first of the list first. */
-export function placed(names: Name[], view: View, size: Size, measure: (text: string) => number): Placed[] {
+/** The names that are in view and do not overlap, the first of the list first. `radius` is that of a point. */
+export function placed(names: Name[], view: View, size: Size, radius: number, measure: (text: string) => number): Placed[] {
   const most = Math.max(4, Math.floor((size.width * size.height) / AREA));
+  const seen = names.map((name) => ({ name, x: toScreenX(view, size, name.x), y: toScreenY(view, size, name.y) }))
+    .filter(({ x, y }) => x >= 0 && y >= 0 && x <= size.width && y <= size.height);
+  const anchors = seen.slice(0, MOST_ANCHORS);
   const out: (Placed & { same: number })[] = [];
-  for (const name of names) {
+  for (const own of seen) {
     if (out.length >= most) break;
-    const x = toScreenX(view, size, name.x), y = toScreenY(view, size, name.y);
-    if (x < 0 || y < 0 || x > size.width || y > size.height) continue;
-    const width = measure(name.text);
-    const centre = Math.min(size.width - width / 2 - 4, Math.max(width / 2 + 4, x)); // wholly on the map
-    const free = (other: Placed & { same: number }): boolean =>
-      (Math.abs(centre - other.x) > (width + other.width) / 2 + GAP || Math.abs(y - other.y) > LABEL_HEIGHT) &&
-      (name.same !== other.same || Math.hypot(centre - other.x, y - other.y) > REPEAT);
-    if (out.every(free)) out.push({ text: name.text, x: centre, y, width, same: name.same });
+    const { text, same } = own.name, width = measure(text);
+    const free = (x: number, y: number): boolean =>
+      y >= (x - width / 2 < CORNER ? HEAD : TOP) && y <= size.height - BOTTOM && out.every((other) =>
+        (Math.abs(x - other.x) > (width + other.width) / 2 + GAP || Math.abs(y - other.y) > LABEL_HEIGHT) &&
+        (same !== other.same || Math.hypot(x - other.x, y - other.y) > REPEAT));
+    const covers = (x: number, y: number): boolean =>
+      anchors.some((other) => other !== own && Math.abs(other.x - x) < width / 2 + radius && Math.abs(other.y - y) < LABEL_HEIGHT / 2 + radius);
+    const half = own.name.reach * view.scale + radius;
+    const spots = places(half, width)
+      .map(([dx, dy]) => [Math.min(size.width - width / 2 - 4, Math.max(width / 2 + 4, own.x + dx)), own.y + dy] as const) // wholly on the map
+      .filter(([x, y]) => free(x, y));
+    // A name beside its points must not stand upon those of another: it would seem to be theirs.
+    const spot = spots.find(([x, y]) => !covers(x, y)) ?? (half > LABEL_HEIGHT ? spots[0] : undefined);
+    if (spot) out.push({ text, x: spot[0], y: spot[1], width, same });
   }
   return out.map(({ text, x, y, width }) => ({ text, x, y, width }));
+}
+
+/** Where a name may stand from the middle of what it names, the best first: upon a large cloud, beside one that it would hide. */
+function places(half: number, width: number): [number, number][] {
+  if (half > LABEL_HEIGHT) return [[0, 0], [0, -LABEL_HEIGHT - 1], [0, LABEL_HEIGHT + 1]];
+  const away = half + LABEL_HEIGHT / 2 + 1, beside = half + width / 2 + GAP;
+  return [[0, -away], [0, away], [beside, 0], [-beside, 0]];
 }

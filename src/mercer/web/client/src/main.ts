@@ -142,7 +142,7 @@ class Page {
       this.announce(`Coloured by ${store.colouring.column?.title ?? "nothing"}`);
     });
     const legend = new Legend(store, this.announce);
-    const colour = h("section", { class: "block" }, h("h2", {}, h("label", { for: "colour" }, "Colour")), element, legend.element);
+    const colour = h("section", { class: "block", hidden: !colourable.length }, h("h2", {}, h("label", { for: "colour" }, "Colour")), element, legend.element);
     const filters = new Filters(store, this.announce);
     return h("aside", { class: "sidebar", "aria-label": "Colours, quality and settings" }, colour, filters.element, quality(store.maps), overlays(store), this.points(), runs(store.maps), this.footnote());
   }
@@ -298,6 +298,7 @@ class Page {
       hovered: () => store.hovered,
       pinned: () => store.pinned,
       panels: () => panels().map((panel) => ({ name: panel.map.name, view: panel.view, size: panel.size, kind: panel.renderer?.kind })),
+      drawn: () => Promise.all(panels().map((panel) => panel.renderer?.drawn())).then(() => undefined),
       screen: (panel: number, row: number) => panels()[panel]!.screen(row),
       names: (panel: number) => panels()[panel]!.names(),
     };

@@ -3,11 +3,11 @@
 import { css } from "./colours";
 import type { Column } from "./columns";
 import { Density, classPeaks } from "./density";
-import { formatCount } from "./format";
-import { LABEL_HEIGHT, type Name, type Placed, placed } from "./labels";
+import { rowsOf } from "./format";
+import { type Name, type Placed, placed } from "./labels";
 import type { Panel } from "./panel";
 import type { Pen } from "./pen";
-import { shorten } from "./text";
+import { shorten, shortenAll } from "./text";
 import { Thumbnails } from "./thumbnails";
 import { toScreenX, toScreenY } from "./view";
 
@@ -20,6 +20,7 @@ export class Marks {
   private names: Name[] | null = null;
   private made: { filtered: number; classes: Column | null } = { filtered: 0, classes: null };
   private readonly images: Thumbnails;
+  private readonly widths = new Map<string, number>(); // of names, in pixels
 
   constructor(private readonly panel: Panel) {
     this.images = new Thumbnails(panel);
@@ -52,7 +53,11 @@ export class Marks {
     const { panel } = this;
     this.names ??= this.findNames();
     context.font = NAME_FONT;
-    return placed(this.names, panel.view, panel.size, (text) => context.measureText(text).width);
+    const measure = (text: string): number => {
+      if (!this.widths.has(text)) this.widths.set(text, context.measureText(text).width);
+      return this.widths.get(text)!;
+    };
+    return placed(this.names, panel.view, panel.size, panel.style().size / 2, measure);
   }
 
   private findNames(): Name[] {
@@ -61,8 +66,9 @@ export class Marks {
     if (store.naming === "clusters") return this.clusterNames();
     const { classes } = store;
     if (!classes) return [];
+    const names = shortenAll(classes.names, 28);
     return classPeaks(x, y, classes.codes!, classes.names.length, box, store.isVisible)
-      .map((peak) => ({ text: shorten(classes.names[peak.code]!, 28) || "(empty)", x: peak.x, y: peak.y, same: peak.code }));
+      .map((peak) => ({ text: names[peak.code] || "(empty)", x: peak.x, y: peak.y, same: peak.code, reach: peak.reach }));
   }
 
   /** Clusters are numbered from the largest; where rows have classes, the most frequent one is named with its share. */
@@ -80,8 +86,8 @@ export class Marks {
     }
     return peaks.map((peak, k) => {
       const [code, count] = [...counts[k]!].sort((a, b) => b[1] - a[1])[0] ?? [-1, 0];
-      const what = code < 0 ? `${formatCount(peak.count)} rows` : `${Math.round((100 * count) / peak.count)} % ${shorten(classes!.names[code] ?? "missing", 20)}`;
-      return { text: `${k + 1}: ${what}`, x: peak.x, y: peak.y, same: k };
+      const what = code < 0 ? rowsOf(peak.count) : `${Math.round((100 * count) / peak.count)} % ${shorten(classes!.names[code] ?? "missing", 20)}`;
+      return { text: `${k + 1}: ${what}`, x: peak.x, y: peak.y, same: k, reach: Infinity };
     });
   }
 
@@ -90,10 +96,11 @@ export class Marks {
     context.font = NAME_FONT;
     context.textAlign = "center";
     context.textBaseline = "middle";
-    context.fillStyle = `rgb(${ground.paper.join(" ")} / 0.8)`;
-    context.beginPath();
-    context.roundRect(name.x - name.width / 2 - 5, name.y - LABEL_HEIGHT / 2, name.width + 10, LABEL_HEIGHT, 5);
-    context.fill();
+    // A rim of paper keeps the text legible and hides less of the points than a plate would.
+    context.strokeStyle = `rgb(${ground.paper.join(" ")} / 0.9)`;
+    context.lineWidth = 4.5;
+    context.lineJoin = "round";
+    context.strokeText(name.text, name.x, name.y + 0.5);
     context.fillStyle = ground.ink;
     context.fillText(name.text, name.x, name.y + 0.5);
     context.textAlign = "left";

@@ -44,6 +44,7 @@ export class Memory {
     return {
       panels: asOpened ? [] : panels.map((panel) => ({
         map: store.maps.indexOf(panel.map), axes: panel.axes, equal: panel.equal,
+        snapshot: panel.snapshot,
         view: panel.isMoved ? [panel.view.x, panel.view.y, panel.closeness] : null,
       })),
       colour: store.colouring.column === this.first.colour ? null : colourable.indexOf(store.colouring.column!),
@@ -92,12 +93,13 @@ export class Memory {
     const wanted = state.panels.filter(({ map }) => map < store.maps.length).slice(0, 2);
     if (!wanted.length) return;
     host.setPanels(wanted.length);
-    wanted.forEach(({ map, axes, equal, view }, k) => {
+    wanted.forEach(({ map, axes, equal, view, snapshot }, k) => {
       const panel = host.panels()[k]!;
       if (store.maps[map] !== panel.map) panel.setMap(store.maps[map]!);
       const own = panel.map.axes.length;
       if (axes.every((axis) => axis < own) && String(axes) !== String(panel.axes)) panel.setAxes(axes);
       if (equal !== null && equal !== panel.equal) panel.setEqual(equal);
+      if (snapshot !== panel.snapshot && snapshot < panel.map.snapshots.length) panel.setSnapshot(snapshot);
       if (view) panel.look(...view);
       panel.onMap();
     });

@@ -63,6 +63,7 @@ export class Panel {
   setMap(map: MapData): void {
     this.map = map;
     this.snapshot = -1;
+    this.element.classList.remove("earlier");
     this.axes = [0, Math.min(1, map.axes.length - 1)];
     const [a, b] = [map.axes[0]!, map.axes[this.axes[1]]!];
     const ratio = a.half / b.half;
@@ -74,6 +75,7 @@ export class Panel {
   /** Draws an earlier state of the map, or the map itself. */
   setSnapshot(index: number): void {
     this.snapshot = index;
+    this.element.classList.toggle("earlier", index >= 0);
     this.place();
   }
 
@@ -187,7 +189,7 @@ export class Panel {
 
   /** Whether the map is drawn as the page draws it at first. */
   get asOpened(): boolean {
-    return !this.moved && this.axes[0] === 0 && this.axes[1] === Math.min(1, this.map.axes.length - 1) && this.equal === this.equalAtFirst;
+    return !this.moved && this.snapshot < 0 && this.axes[0] === 0 && this.axes[1] === Math.min(1, this.map.axes.length - 1) && this.equal === this.equalAtFirst;
   }
 
   private go(view: View, animated = false): void {
@@ -271,9 +273,9 @@ export class Panel {
     else this.store.select(this.store.combined(rows, how));
   }
 
-  selectInView(): void {
+  selectInView(how: "replace" | "add" | "remove" = "replace"): void {
     const { width, height } = this.size;
-    this.selectWithin([0, 0, width, 0, width, height, 0, height], "replace");
+    this.selectWithin([0, 0, width, 0, width, height, 0, height], how);
   }
 
   setTool(tool: Tool): void {
@@ -321,12 +323,19 @@ export class Panel {
     context.textBaseline = "alphabetic";
     context.textAlign = "center";
     const nameX = shorten(a.name, 40), nameY = shorten(b.name, 40);
-    const roomX = named ? 1.15 * context.measureText(nameX).width + 52 : 170;
+    const choice = this.element.querySelector<HTMLElement>(".axis.horizontal"); // a list of axes stands where the name would
+    const roomX = (named || !choice ? 1.15 * context.measureText(nameX).width : choice.offsetWidth) + 24;
     if (a.ticks) {
       const at = (x: number): number => toScreenX(this.view, this.size, (x - a.middle) / halfX);
       const value = (px: number): number => a.middle + halfX * fromScreenX(this.view, this.size, px);
       const found = ticks(value(PADDING.left), value(width - roomX), width / 110);
-      formatTicks(found).forEach((text, k) => write(text, at(found[k]!), height - 10));
+      let end = 0; // long numbers leave some out
+      formatTicks(found).forEach((text, k) => {
+        const x = at(found[k]!), half = context.measureText(text).width / 2;
+        if (x - half < end || x + half > width - roomX) return;
+        write(text, x, height - 10);
+        end = x + half + 8;
+      });
     }
     context.textAlign = "left";
     if (b.ticks) {

@@ -15,7 +15,6 @@ export interface Pen {
   moveTo(x: number, y: number): void;
   lineTo(x: number, y: number): void;
   arc(x: number, y: number, radius: number, from: number, to: number): void;
-  roundRect(x: number, y: number, width: number, height: number, radius: number): void;
   fill(): void;
   stroke(): void;
   fillRect(x: number, y: number, width: number, height: number): void;
@@ -68,11 +67,6 @@ export class SvgPen implements Pen {
   arc(x: number, y: number, radius: number): void {
     const r = round(radius);
     this.path += `M${round(x - radius)} ${round(y)}a${r} ${r} 0 1 0 ${round(2 * radius)} 0a${r} ${r} 0 1 0 ${round(-2 * radius)} 0Z`;
-  }
-
-  roundRect(x: number, y: number, width: number, height: number, radius: number): void {
-    const r = round(Math.min(radius, width / 2, height / 2)), corner = (dx: string, dy: string): string => `a${r} ${r} 0 0 1 ${dx} ${dy}`;
-    this.path += `M${round(x + Number(r))} ${round(y)}h${round(width - 2 * Number(r))}${corner(r, r)}v${round(height - 2 * Number(r))}${corner(`-${r}`, r)}h${round(2 * Number(r) - width)}${corner(`-${r}`, `-${r}`)}v${round(2 * Number(r) - height)}${corner(r, `-${r}`)}Z`;
   }
 
   fill(): void {

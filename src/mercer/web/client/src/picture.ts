@@ -1,12 +1,12 @@
 // The maps as a file, PNG or SVG, with title, names and legend.
 
 import { css, ramp } from "./colours";
-import { formatCount, formatDate, formatShort } from "./format";
+import { formatCount, formatDate, formatShort, rowsOf } from "./format";
 import type { Panel } from "./panel";
 import { type Pen, SvgPen } from "./pen";
 import { DIMMED, SHOWN } from "./renderer";
 import type { Store } from "./store";
-import { shorten } from "./text";
+import { shorten, shortenAll } from "./text";
 
 const RATIO = 2;
 const MARGIN = 28, HEAD = 64, LEGEND = 210, LINE = 20;
@@ -78,7 +78,7 @@ function lay(pen: Pen, store: Store, panels: Panel[], sheet: Sheet, draw: (panel
   pen.fillStyle = css(store.ground.paper);
   pen.fillRect(0, 0, sheet.width, sheet.height);
   write(pen, shorten(store.title, 90), MARGIN, 40, `600 20px ${FONT}`, store.ground.ink);
-  if (store.shown < store.rows) write(pen, `${formatCount(store.shown)} of ${formatCount(store.rows)} rows shown`, MARGIN, 57, `12px ${FONT}`, store.ground.faint);
+  if (store.shown < store.rows) write(pen, `${formatCount(store.shown)} of ${rowsOf(store.rows)} shown`, MARGIN, 57, `12px ${FONT}`, store.ground.faint);
   let left = MARGIN;
   for (const panel of panels) {
     write(pen, shorten(panel.map.name, 60), left, HEAD + 16, `600 13px ${FONT}`, store.ground.ink);
@@ -100,6 +100,10 @@ function legend(pen: Pen, store: Store, x: number, top: number, bottom: number):
   write(pen, shorten(column.title, 26), x, top, `600 13px ${FONT}`, store.ground.ink);
   let y = top + 26;
   if (!column.codes) {
+    let missing = 0;
+    for (let i = 0; i < store.rows; i++) missing += Number(store.isVisible(i) && Number.isNaN(column.numbers![i]!));
+    if (missing) entry(pen, store, "missing", store.colours.length - 1, x, missing < store.shown ? y + 50 : y);
+    if (missing === store.shown) return;
     const say = column.kind === "date" ? formatDate : formatShort;
     for (let k = 0; k < 160; k++) {
       pen.fillStyle = css(ramp(k / 159, store.ground));
@@ -113,17 +117,23 @@ function legend(pen: Pen, store: Store, x: number, top: number, bottom: number):
   }
   const counts = new Array<number>(column.names.length + 1).fill(0);
   for (let i = 0; i < store.rows; i++) if (store.isVisible(i)) counts[codes[i]!]!++;
+  const names = shortenAll(column.names, 24);
   const present = counts.map((count, code) => ({ count, code })).filter((each) => each.count > 0);
   for (const [k, { code }] of present.entries()) {
     if (y + 2 * LINE > bottom && k < present.length - 1) {
       write(pen, `and ${formatCount(present.length - k)} more`, x, y, `12px ${FONT}`, store.ground.faint);
       break;
     }
-    pen.fillStyle = css(store.colours[code]!);
-    pen.beginPath();
-    pen.arc(x + 5, y - 4, 5, 0, 2 * Math.PI);
-    pen.fill();
-    write(pen, shorten(column.names[code] ?? "missing", 24) || "(empty)", x + 18, y, `13px ${FONT}`, store.ground.ink);
+    entry(pen, store, column.names[code] === undefined ? "missing" : names[code] || "(empty)", code, x, y);
     y += LINE;
   }
+}
+
+/** A colour and what it stands for. */
+function entry(pen: Pen, store: Store, text: string, code: number, x: number, y: number): void {
+  pen.fillStyle = css(store.colours[code]!);
+  pen.beginPath();
+  pen.arc(x + 5, y - 4, 5, 0, 2 * Math.PI);
+  pen.fill();
+  write(pen, text, x + 18, y, `13px ${FONT}`, store.ground.ink);
 }

@@ -37,6 +37,6 @@ function bent(kind: Scale["kind"], low: number, high: number, bend: (value: numb
 function sampled(numbers: ArrayLike<number>): number[] {
   const step = Math.max(1, Math.floor(numbers.length / 20_000));
   const sample: number[] = [];
-  for (let i = 0; i < numbers.length; i += step) if (!Number.isNaN(numbers[i]!)) sample.push(numbers[i]!);
+  for (let i = 0; i < numbers.length; i += step) if (Number.isFinite(numbers[i]!)) sample.push(numbers[i]!);
   return sample.sort((a, b) => a - b);
 }

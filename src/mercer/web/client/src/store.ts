@@ -40,6 +40,7 @@ export class Store {
   size: number;
   opacity: number;
   shown = 0;
+  scored: number | null = null; // how many rows have the score that points are coloured by, if only these stand out
   filtered = 0; // how often the filters have changed: what depends on them alone is kept in between
   naming: Naming = "none";
   contours = false;
@@ -76,7 +77,7 @@ export class Store {
     this.label = labels;
     const first = labels?.colours ? labels : this.columns.find((column) => column.colours);
     this.colouring = colouring(first ?? null, this.rows);
-    this.naming = this.classes ? "classes" : "none";
+    this.naming = (this.classes?.names.length ?? 0) > 1 ? "classes" : "none"; // the name of the only class says nothing
     this.reorder();
     this.recolour();
     this.restate();
@@ -104,9 +105,9 @@ export class Store {
     return [...this.columns.filter((column) => column.colours), ...this.scores];
   }
 
-  /** The classes that have names on the map: those of the colours, otherwise those of the label. */
+  /** The classes that may have names on the map: those of the colours, otherwise those of the label. */
   get classes(): Column | null {
-    return [this.colouring.column, this.label].find((column) => column?.codes) ?? null;
+    return [this.colouring.column, this.label].find((column) => column?.names.length) ?? null;
   }
 
   /** Rows without a value are drawn first, so that they hide none that has one. */
@@ -231,10 +232,16 @@ export class Store {
     return this.selectedMask !== null || (this.matches !== null && this.matches.count > 0) || this.spotlight >= 0;
   }
 
-  /** How many rows have the score that points are coloured by, where it was computed for some only and they stand out for it. */
-  get scored(): number | null {
-    const sampled = this.colouring.column?.map ? (this.near?.sampled ?? null) : null;
-    return sampled !== null && sampled < this.rows && !this.highlights ? sampled : null;
+  /** Dims the rows that have no score of those that points are coloured by, where some that stand out have one. */
+  private dimUnscored(): void {
+    const { states, colouring } = this;
+    const sampled = colouring.column?.map ? (this.near?.sampled ?? null) : null;
+    this.scored = null;
+    if (sampled === null || sampled === this.rows) return;
+    const scores = colouring.column!.numbers!;
+    if (!states.some((state, row) => state === SHOWN && !Number.isNaN(scores[row]!))) return; // a search that found unscored rows alone
+    this.scored = sampled;
+    for (let i = 0; i < this.rows; i++) if (states[i] === SHOWN && Number.isNaN(scores[i]!)) states[i] = DIMMED;
   }
 
   private recolour(): void {
@@ -244,7 +251,6 @@ export class Store {
   private restate(): void {
     const { states, visible, selectedMask, spotlight } = this;
     const found = this.matches?.count ? this.matches.mask : null;
-    const scores = this.scored === null ? null : this.colouring.column!.numbers;
     const codes = this.colouring.codes;
     this.shown = 0;
     let hidden = 0;
@@ -255,10 +261,11 @@ export class Store {
         continue;
       }
       this.shown++;
-      const bright = (!selectedMask || selectedMask[i]) && (!found || found[i]) && (spotlight < 0 || codes[i] === spotlight) && !(scores && Number.isNaN(scores[i]!));
+      const bright = (!selectedMask || selectedMask[i]) && (!found || found[i]) && (spotlight < 0 || codes[i] === spotlight);
       states[i] = bright ? SHOWN : DIMMED;
     }
     if (this.matches) this.matches.hidden = hidden;
+    this.dimUnscored();
   }
 }
 
@@ -288,9 +295,12 @@ function hide(column: Column, filter: Filter, visible: Uint8Array): void {
   if ("off" in filter) {
     for (let i = 0; i < visible.length; i++) if (filter.off[column.codes![i]!]) visible[i] = 0;
   } else {
+    // Infinite values are beyond the ends of the scale: they stay as long as an end does.
+    const extent = column.extent();
+    const low = filter.low <= extent.low ? -Infinity : filter.low, high = filter.high >= extent.high ? Infinity : filter.high;
     for (let i = 0; i < visible.length; i++) {
       const value = column.numbers![i]!;
-      const keep = Number.isNaN(value) ? filter.missing : value >= filter.low && value <= filter.high;
+      const keep = Number.isNaN(value) ? filter.missing : value >= low && value <= high;
       if (!keep) visible[i] = 0;
     }
   }

@@ -3,7 +3,7 @@
 import { h, iconButton } from "./dom";
 import { formatCount } from "./format";
 import type { Panel } from "./panel";
-import { shorten } from "./text";
+import { shorten, shortenAll } from "./text";
 import type { Store } from "./store";
 import type { Tool } from "./gestures";
 
@@ -32,7 +32,7 @@ export function toolbar(panel: Panel, store: Store): HTMLElement {
 
 function mapName(panel: Panel, store: Store, rebuild: () => void): HTMLElement {
   if (store.maps.length < 2) return h("h2", { dir: "auto" }, shorten(panel.map.name, 80));
-  const select = h("select", { class: "map-name", "aria-label": "Map" }, ...store.maps.map((map, index) => h("option", { value: String(index) }, shorten(map.name, 60))));
+  const select = h("select", { class: "map-name", "aria-label": "Map" }, ...shortenAll(store.maps.map((map) => map.name), 60).map((name, index) => h("option", { value: String(index) }, name || `map ${index + 1}`)));
   select.value = String(store.maps.indexOf(panel.map));
   select.addEventListener("change", () => {
     panel.setMap(store.maps[Number(select.value)]!);

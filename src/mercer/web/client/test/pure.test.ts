@@ -11,7 +11,7 @@ import { Grid, inside } from "../src/grid";
 import { mixedOrder } from "../src/renderer";
 import { scaleOf } from "../src/scale";
 import { between, fit, fromScreenX, fromScreenY, toScreenX, toScreenY, zoomed } from "../src/view";
-import { LIGHT, DARK, classColours, contrast } from "../src/colours";
+import { DARK, DISTINCT, LIGHT, type RGB, classColours } from "../src/colours";
 
 const random = (seed: number): (() => number) => () => (seed = (seed * 16807) % 2147483647) / 2147483647;
 
@@ -145,6 +145,33 @@ test("scales go there and back; long tails are bent", () => {
     assert.equal(scale.kind, kind);
     for (const value of numbers.slice(0, 20)) assert.ok(Math.abs(scale.value(scale.place(value)) - value) < 1e-9 * (1 + Math.abs(value)));
     assert.deepEqual([scale.place(scale.low), scale.place(scale.high)].map((p) => Math.round(1e9 * p) / 1e9), [0, 1]);
+  }
+});
+
+const linear = (part: number): number => (part <= 10 ? part / 3294.6 : ((part / 255 + 0.055) / 1.055) ** 2.4);
+const luminance = ([r, g, b]: RGB): number => 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
+const contrast = (a: RGB, b: RGB): number => {
+  const [high, low] = [luminance(a), luminance(b)].sort((p, q) => q - p) as [number, number];
+  return (high + 0.05) / (low + 0.05);
+};
+
+/** Ottosson's OKLab, in which distances are about as large as they look; 0.02 is just seen. */
+function oklab(colour: RGB): number[] {
+  const [r, g, b] = colour.map(linear) as [number, number, number];
+  const l = Math.cbrt(0.4122214708 * r + 0.5363325363 * g + 0.0514459929 * b);
+  const m = Math.cbrt(0.2119034982 * r + 0.6806995451 * g + 0.1073969566 * b);
+  const s = Math.cbrt(0.0883024619 * r + 0.2817188376 * g + 0.6299787005 * b);
+  return [0.2104542553 * l + 0.793617785 * m - 0.0040720468 * s, 1.9779984951 * l - 2.428592205 * m + 0.4505937099 * s, 0.0259040371 * l + 0.7827717662 * m - 0.808675766 * s];
+}
+
+test("thirty classes have thirty colours that are told apart, on a light ground and on a dark one", () => {
+  for (const ground of [LIGHT, DARK]) {
+    const places = [...classColours(DISTINCT, ground), ground.missing].map(oklab);
+    places.forEach((a, i) => places.slice(0, i).forEach((b, j) => {
+      const away = Math.hypot(...a.map((part, k) => part - b[k]!));
+      assert.ok(away > 0.05, `${i} and ${j} are ${away} apart`);
+    }));
+    assert.deepEqual(classColours(DISTINCT + 1, ground).at(-1), classColours(DISTINCT + 1, ground)[0]);
   }
 });
 

@@ -5,13 +5,13 @@ import { test } from "node:test";
 import { type State, read, readRows, written, writtenRows } from "../src/address";
 import { barsOf, binsOf, calendarEdges } from "../src/bins";
 import { Column } from "../src/columns";
-import { DISTINCT, LIGHT, classColours } from "../src/colours";
 import { Density, classPeaks, smoothed } from "../src/density";
 import { bestOf } from "../src/facts";
 import { Grid } from "../src/grid";
 import { LABEL_HEIGHT, placed } from "../src/labels";
 import { SvgPen } from "../src/pen";
 import { sorted } from "../src/sorting";
+import { shortenAll } from "../src/text";
 import { fit, zoomed } from "../src/view";
 
 const random = (seed: number): (() => number) => () => (seed = (seed * 16807) % 2147483647) / 2147483647;
@@ -71,13 +71,43 @@ test("names stand where their class is densest, the largest class first", () => 
 
 test("names do not overlap, and there are fewer of them from afar", () => {
   const next = random(11), size = { width: 700, height: 500 }, home = fit(box, size);
-  const names = Array.from({ length: 300 }, (_, k) => ({ text: `name ${k}`, x: 0.2 * (next() - 0.5), y: 0.2 * (next() - 0.5), same: k }));
+  const names = Array.from({ length: 300 }, (_, k) => ({ text: `name ${k}`, x: 0.2 * (next() - 0.5), y: 0.2 * (next() - 0.5), same: k, reach: 0.01 }));
   const counts = [1, 3, 9].map((factor) => {
-    const out = placed(names, zoomed(home, size, factor, 350, 250), size, (text) => 7 * text.length);
+    const out = placed(names, zoomed(home, size, factor, 350, 250), size, 2, (text) => 7 * text.length);
     out.forEach((a, i) => out.slice(0, i).forEach((b) => assert.ok(Math.abs(a.x - b.x) >= (a.width + b.width) / 2 || Math.abs(a.y - b.y) >= LABEL_HEIGHT)));
     return out.length;
   });
   assert.ok(counts[0]! < counts[1]! && counts[1]! < counts[2]!, String(counts));
+});
+
+test("a class that is one cloud has one name, however few points it has; two clouds have two", () => {
+  const next = random(9), bell = (): number => next() + next() + next() - 1.5;
+  for (const n of [1, 2, 15, 60, 400]) {
+    const x = Float32Array.from({ length: n }, bell), y = Float32Array.from({ length: n }, bell), codes = new Uint8Array(n);
+    const own = { lowX: -1.5, highX: 1.5, lowY: -1.5, highY: 1.5 };
+    assert.equal(classPeaks(x, y, codes, 1, own, () => true).length, 1, `${n} points`);
+  }
+  const { x, y } = clouds([[-0.6, 0], [0.6, 0]], 100, 0.1);
+  assert.equal(classPeaks(x, y, new Uint8Array(200), 1, box, () => true).length, 2);
+});
+
+test("a name stands beside the few points that it would hide, and upon a cloud", () => {
+  const size = { width: 700, height: 500 }, view = fit(box, size);
+  const at = (reach: number): number => placed([{ text: "name", x: 0.1, y: 0.2, same: 0, reach }], view, size, 4, () => 40)[0]!.y - (250 - (0.2 - view.y) * view.scale);
+  assert.ok(Math.abs(at(0)) >= 4 + LABEL_HEIGHT / 2);
+  assert.equal(at(0.5), 0);
+});
+
+test("two classes in one place both have their names", () => {
+  const size = { width: 700, height: 500 }, view = fit(box, size);
+  const both = ["a", "b"].map((text, same) => ({ text, x: 0, y: 0, same, reach: 0.3 }));
+  const out = placed(both, view, size, 2, () => 10);
+  assert.deepEqual(out.map((each) => each.text), ["a", "b"]);
+  assert.ok(Math.abs(out[0]!.y - out[1]!.y) > LABEL_HEIGHT);
+});
+
+test("names that would read alike once shortened are cut in the middle", () => {
+  assert.deepEqual(shortenAll(["kernel pca, gamma 0.01", "kernel pca, gamma 0.1", "pca"], 14), ["kernel …a 0.01", "kernel …ma 0.1", "pca"]);
 });
 
 test("the nearest points of a row are those that sorting all of them gives", () => {
@@ -90,6 +120,12 @@ test("the nearest points of a row are those that sorting all of them gives", () 
     for (const k of [1, 10, 499, 600]) assert.deepEqual(grid.neighbors(row, k), all.slice(0, k));
   }
   assert.deepEqual(new Grid(new Float32Array(4), new Float32Array(4)).neighbors(2, 2), [0, 1]);
+});
+
+test("dates of one column are written alike: all with the time of day, or none", () => {
+  const day = 86_400_000;
+  assert.deepEqual([0, 1].map((row) => numbers([0, 2 * day], "date").text(row)), ["1970-01-01", "1970-01-03"]);
+  assert.deepEqual([0, 1, 2].map((row) => numbers([0, day + 3000, NaN], "date").text(row)), ["1970-01-01 00:00:00", "1970-01-02 00:00:03", null]);
 });
 
 test("whole numbers get whole bars", () => {
@@ -128,7 +164,7 @@ test("sorting: missing values last in either direction, equal ones as in the fil
 
 test("an address gives back what was chosen, and survives nonsense", () => {
   const state: State = {
-    panels: [{ map: 1, axes: [2, 0], equal: false, view: [0.25, -0.5, 3] }], colour: 2, search: "a b&c=#", pinned: 7, selected: [3, 4, 90],
+    panels: [{ map: 1, axes: [2, 0], equal: false, view: [0.25, -0.5, 3], snapshot: 4 }, { map: 0, axes: [0, 1], equal: null, view: null, snapshot: -1 }], colour: 2, search: "a b&c=#", pinned: 7, selected: [3, 4, 90],
     filters: [{ column: 0, off: [0, 3] }, { column: 4, low: -1.5, high: 2e-7, missing: false }],
     names: "clusters", contours: true, table: true, sort: [-1, true], size: 3.5, opacity: 0.25, theme: "dark",
   };
@@ -146,11 +182,6 @@ test("the best map is marked, unless errors say that nobody knows", () => {
   assert.deepEqual([...bestOf([score(0.9, 0.01), score(0.95, 0.01), score(0.94, 0.01)])], [1, 2]);
   assert.deepEqual([...bestOf([score(0.94, 0.01), score(0.95, 0.01)])], []);
   assert.deepEqual([...bestOf([score(0.94, 0)])], []);
-});
-
-test("as many classes as are said to have a colour of their own do have one", () => {
-  const colours = classColours(DISTINCT, LIGHT).map(String);
-  assert.equal(new Set(colours).size, DISTINCT);
 });
 
 test("text in an SVG stays text", () => {
