@@ -19,6 +19,7 @@ from mercer.kernels.discrete import as_strings
 from mercer.memory import available_bytes
 from mercer.numeric_input import refuse_not_numeric, sorted_columns
 from mercer.planning import Alternative, Footprint, Plan, limit_of
+from mercer.streams.chosen_columns import columns_named
 from mercer.streams.local_driver import is_row_source, row_count
 from mercer.streams.mapped_rows import MappedRows
 from mercer.streams.row_source import RowSource
@@ -101,8 +102,21 @@ def no_streaming(estimator: Any) -> str:
     """Why an estimator does not take a source of rows, and what does."""
     return (
         f"{type(estimator).__name__} needs all rows in memory, and X is a source of rows. Read some of them, such as "
-        "X.chunk(0), or take an estimator that streams: PCA, or KernelPCA, KernelMap, KernelDiscriminantAnalysis or "
-        "KernelCCA with a rank."
+        "X.chunk(0), or take an estimator that streams: PCA; KernelPCA, KernelMap, KernelDiscriminantAnalysis, "
+        "KernelCCA or Kernelized with a rank; NoveltyDetector; TSNE, SNE or Isomap with landmarks."
+    )
+
+
+def fitted_columns(estimator: Any, source: RowSource) -> RowSource:
+    """The columns of a source that an estimator was fitted to: all of them, or those with the names of the fit."""
+    if source.n_features == estimator.n_features_in_:
+        return source
+    names = list(getattr(estimator, "feature_names_in_", ()))
+    if names and set(names) <= set(source.feature_names or ()):
+        return columns_named(source, names)
+    raise ValueError(
+        f"X has {source.n_features} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} "
+        "features as input."
     )
 
 
@@ -151,15 +165,20 @@ class Estimator(Planned, Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         if source.feature_names is not None:
             self.feature_names_in_ = np.asarray(source.feature_names, object)
 
-    def _mapped(self, source: RowSource, columns: int, function: Callable[[Any], Any]) -> MappedRows:
-        """The rows of a source as `function` maps them, computed when they are asked for."""
-        if source.n_features != self.n_features_in_:
-            raise ValueError(
-                f"X has {source.n_features} features, but {type(self).__name__} is expecting {self.n_features_in_} "
-                "features as input."
-            )
-        names = [str(name) for name in self.get_feature_names_out()]
-        return MappedRows(source, function, columns, names)
+    def _mapped(
+        self,
+        source: RowSource,
+        columns: int,
+        function: Callable[[Any], Any],
+        names: list[str] | None = None,
+        dtype: Any = None,
+    ) -> MappedRows:
+        """The rows of a source as `function` maps them, computed when they are asked for.
+
+        names : of the columns; by default those that `transform` gives
+        """
+        names = [str(name) for name in self.get_feature_names_out()] if names is None else names
+        return MappedRows(fitted_columns(self, source), function, columns, names, dtype)
 
     def _streaming_plan(self, source: RowSource, method: str, reason: str, footprint: Footprint, code: int) -> Plan:
         given = getattr(self, "memory_limit", None)

@@ -85,7 +85,8 @@ class _Sums:
             with np.errstate(over="ignore", invalid="ignore", under="ignore"):  # `refuse_infinite` judges the sums
                 mapped = [each(rows[run]) for each, rows in zip(self.maps, views, strict=True)]
                 F = _joined([f for f, _, _ in mapped])
-                sums, product = _sums_of(F, None if self.weights is None else self.weights[views[-1][run, 0]])
+                own = None if self.weights is None else self.weights[views[-1][run, 0].astype(np.intp)]
+                sums, product = _sums_of(F, own)
         except BaseException:
             with self.turn:
                 self.failed = True
