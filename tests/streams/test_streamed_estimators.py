@@ -165,3 +165,41 @@ def test_the_threshold_of_a_source_is_that_of_the_array(subspace):
 def test_the_default_subspace_takes_a_source():
     found = NoveltyDetector().fit(SOURCE)
     assert found.estimator_.landmarks_ is not None and found.plan(SOURCE).fits
+
+
+# --- maps of landmarks ---------------------------------------------------------------------------------------
+
+
+def maps():
+    return [
+        lambda **more: mercer.TSNE(perplexity=10, max_iter=60, early_exaggeration_iter=30, random_state=0, **more),
+        lambda **more: mercer.SNE(perplexity=10, max_iter=60, early_exaggeration_iter=30, random_state=0, **more),
+        lambda **more: mercer.Isomap(n_neighbors=8, random_state=0, **more),
+    ]
+
+
+@pytest.mark.parametrize("make", maps(), ids=["TSNE", "SNE", "Isomap"])
+def test_a_map_of_a_source_is_that_of_its_landmarks_and_places_the_others(make, tmp_path):
+    found = make(landmarks=120).fit(SOURCE)
+    apart = make().fit(X[found.source_rows_])
+    assert np.array_equal(found.embedding_, apart.embedding_) and len(found.embedding_) == 120
+    placed = found.transform(SOURCE)
+    assert placed.lengths == SOURCE.lengths and np.array_equal(placed.chunk(2), apart.transform(SOURCE.chunk(2)))
+    assert np.array_equal(make(landmarks=120).fit_transform(SOURCE).chunk(2), placed.chunk(2))
+    found.save(tmp_path / "map")
+    again = mercer.load(tmp_path / "map")
+    assert np.array_equal(again.source_rows_, found.source_rows_)
+    assert np.array_equal(again.transform(SOURCE).chunk(0), placed.chunk(0))
+    score = mercer.streams.placement_quality(found, SOURCE, sample=100)
+    assert 0 < score.placed.value <= 1 and score.placed.error > 0
+    assert "120 landmarks" in found.plan(SOURCE).reason
+
+
+@pytest.mark.parametrize("make", maps(), ids=["TSNE", "SNE", "Isomap"])
+def test_landmarks_may_be_given_and_must_be(make):
+    chosen = mercer.streams.landmark_places(SOURCE, 100, "maxmin", random_state=0)
+    assert np.array_equal(make(landmarks=chosen).fit(SOURCE).source_rows_, chosen)
+    with pytest.raises(ValueError, match="landmarks=10_000"):
+        make().fit(SOURCE)
+    with pytest.raises(ValueError, match="metric of rows"):
+        make(landmarks=50, metric="precomputed").fit(SOURCE)

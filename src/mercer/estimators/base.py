@@ -8,6 +8,7 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from functools import cache
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,9 @@ from mercer.planning import Alternative, Footprint, Plan, limit_of
 from mercer.streams.chosen_columns import columns_named
 from mercer.streams.local_driver import is_row_source, row_count
 from mercer.streams.mapped_rows import MappedRows
+from mercer.streams.row_sample import rows_at
 from mercer.streams.row_source import RowSource
+from mercer.streams.source_landmarks import given_or_drawn
 
 FLOATS = (np.float64, np.float32)
 
@@ -179,6 +182,37 @@ class Estimator(Planned, Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         """
         names = [str(name) for name in self.get_feature_names_out()] if names is None else names
         return MappedRows(fitted_columns(self, source), function, columns, names, dtype)
+
+    def _fit_landmarks(self, source: RowSource) -> None:
+        """Fit to the landmarks of a source alone, whose numbers become `source_rows_`; all other rows are placed."""
+        self._refuse_no_landmarks()
+        places = given_or_drawn(source, self.landmarks, self.random_state)  # type: ignore[attr-defined]
+        inner = copy(self)
+        inner.landmarks = None  # type: ignore[attr-defined]
+        inner.fit(rows_at(source, places))  # type: ignore[attr-defined]
+        self.__dict__.update({name: value for name, value in vars(inner).items() if name != "landmarks"})
+        self.source_rows_ = places
+        if source.feature_names is not None:
+            self.feature_names_in_ = np.asarray(source.feature_names, object)
+
+    def _landmark_plan(self, source: RowSource) -> Plan:
+        """The plan for the landmarks of a source, with the chunks that the other rows come in."""
+        self._refuse_no_landmarks()
+        given, n = self.landmarks, row_count(source)  # type: ignore[attr-defined]
+        m = min(int(given), n) if isinstance(given, Integral) else len(given)
+        inner = copy(self)
+        inner.landmarks = None  # type: ignore[attr-defined]
+        plan = inner._draft(np.broadcast_to(np.zeros((), source.dtype), (m, source.n_features)))
+        chunks = 2 * max(source.lengths, default=0) * source.n_features * np.dtype(source.dtype).itemsize
+        footprint = Footprint({**plan.footprint.held, "two chunks": chunks}, plan.footprint.steps)
+        return replace(plan, rows=n, reason=f"a map of {m:,} landmarks: {plan.reason}", footprint=footprint)
+
+    def _refuse_no_landmarks(self) -> None:
+        if self.landmarks is None:  # type: ignore[attr-defined]
+            raise ValueError(
+                f"{type(self).__name__} makes a map of some of the rows of a source and places the others in it. Say "
+                "how many: landmarks=10_000, or give row numbers, such as those of mercer.streams.landmark_places."
+            )
 
     def _streaming_plan(self, source: RowSource, method: str, reason: str, footprint: Footprint, code: int) -> Plan:
         given = getattr(self, "memory_limit", None)
