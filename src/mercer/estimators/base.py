@@ -186,10 +186,10 @@ class Estimator(Planned, Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixi
     def _fit_landmarks(self, source: RowSource) -> None:
         """Fit to the landmarks of a source alone, whose numbers become `source_rows_`; all other rows are placed."""
         self._refuse_no_landmarks()
-        places = given_or_drawn(source, self.landmarks, self.random_state)  # type: ignore[attr-defined]
+        places = given_or_drawn(source, self.landmarks, self.random_state)
         inner = copy(self)
-        inner.landmarks = None  # type: ignore[attr-defined]
-        inner.fit(rows_at(source, places))  # type: ignore[attr-defined]
+        inner.landmarks = None
+        inner.fit(rows_at(source, places))
         self.__dict__.update({name: value for name, value in vars(inner).items() if name != "landmarks"})
         self.source_rows_ = places
         if source.feature_names is not None:
@@ -198,17 +198,17 @@ class Estimator(Planned, Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixi
     def _landmark_plan(self, source: RowSource) -> Plan:
         """The plan for the landmarks of a source, with the chunks that the other rows come in."""
         self._refuse_no_landmarks()
-        given, n = self.landmarks, row_count(source)  # type: ignore[attr-defined]
+        given, n = self.landmarks, row_count(source)
         m = min(int(given), n) if isinstance(given, Integral) else len(given)
         inner = copy(self)
-        inner.landmarks = None  # type: ignore[attr-defined]
+        inner.landmarks = None
         plan = inner._draft(np.broadcast_to(np.zeros((), source.dtype), (m, source.n_features)))
         chunks = 2 * max(source.lengths, default=0) * source.n_features * np.dtype(source.dtype).itemsize
         footprint = Footprint({**plan.footprint.held, "two chunks": chunks}, plan.footprint.steps)
         return replace(plan, rows=n, reason=f"a map of {m:,} landmarks: {plan.reason}", footprint=footprint)
 
     def _refuse_no_landmarks(self) -> None:
-        if self.landmarks is None:  # type: ignore[attr-defined]
+        if self.landmarks is None:
             raise ValueError(
                 f"{type(self).__name__} makes a map of some of the rows of a source and places the others in it. Say "
                 "how many: landmarks=10_000, or give row numbers, such as those of mercer.streams.landmark_places."
