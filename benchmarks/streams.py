@@ -188,8 +188,8 @@ def page(lines: list[str], truth: dict[str, Any]) -> str:
     ]
     head.append("|---|---|---|---|---|---|")
     below = (
-        f"Processor time is the sum over all cores ({machine['cpu']}, {machine['cores']} cores). On {truth['n']:,} rows "
-        f"whose spectrum is known, the errors of the 20 largest eigenvalues lay between {truth['least']:.4f} and "
+        f"Processor time is the sum over all cores ({machine['cpu']}, {machine['cores']} cores). On {truth['n']:,} "
+        f"rows whose spectrum is known, the errors of the 20 largest eigenvalues lay between {truth['least']:.4f} and "
         f"{truth['most']:.4f} of the bound."
     )
     return "\n".join([*head, *lines, "", below, ""])
