@@ -12,4 +12,5 @@ judge     the residual of every answer, by NumPy alone
 targets   what is asked, and whether it was reached
 report    figures.json, and docs/benchmarks.md from it
 gpu       a script of its own, for a machine with CUDA
+streams   a script of its own, for rows that are not in memory; it writes its table into docs/guide/large.md
 """

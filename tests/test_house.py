@@ -11,6 +11,7 @@ TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in SOURCES}
 
 # Private names of other projects that Mercer needs, and why.
 FOREIGN = {
+    "_label_binarizer": "the classes of scikit-learn's RidgeClassifier",
     "_fit_context": "scikit-learn's decorator that validates the parameters of `fit`",
     "_parameter_constraints": "scikit-learn's declaration of valid parameters",
     "_validate_params": "scikit-learn's validation of them",

@@ -1,5 +1,10 @@
 """A fit that is interrupted after any chunk resumes and ends with the same bits; foreign checkpoints are refused."""
 
+import os
+import subprocess
+import sys
+import time
+
 import numpy as np
 import pytest
 
@@ -79,3 +84,59 @@ def test_what_is_no_checkpoint_is_refused(tmp_path):
         mercer.PCA().fit(ArraySource(X))
     with pytest.raises(ValueError, match="seconds"), checkpoints(path, every=-1):
         pass
+
+
+CHILD = """
+import resource, sys, time
+import numpy as np
+import mercer
+
+class Rows:
+    n_features, dtype, feature_names, lengths, reads = 3, np.dtype("float32"), None, (40,) * 6, 0
+
+    def chunk(self, i):
+        self.reads += 1  # three reads for a shift, one to know the source by, then the pass
+        if self.reads == 8 and sys.argv[2] == "killed":
+            time.sleep(600)
+        if self.reads == 8 and sys.argv[2] == "full":
+            resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))  # as on a disk with 64 bytes left
+        return np.random.default_rng(i).standard_normal((40, 3)).astype("float32")
+
+if __name__ == "__main__":
+    with mercer.streams.checkpoints(sys.argv[1], every=0):
+        mercer.PCA().fit(Rows())
+"""
+
+
+class Rows:
+    n_features, dtype, feature_names, lengths = 3, np.dtype("float32"), None, (40,) * 6
+
+    def chunk(self, i):
+        return np.random.default_rng(i).standard_normal((40, 3)).astype("float32")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="signals and limits of POSIX")
+@pytest.mark.parametrize("how", ["killed", "full"])
+def test_a_killed_process_and_a_full_disk_leave_a_whole_checkpoint(how, tmp_path):
+    (tmp_path / "fit.py").write_text(CHILD)
+    path = tmp_path / "fit.part"
+    child = subprocess.Popen([sys.executable, tmp_path / "fit.py", path, how], stderr=subprocess.PIPE, text=True)
+    while how == "killed" and not path.exists() and child.poll() is None:
+        time.sleep(0.01)
+    if how == "killed":
+        child.kill()  # while the eighth chunk is awaited, and while a checkpoint may just be replaced
+    _, said = child.communicate()
+    assert child.returncode != 0 and path.exists()
+    if how == "full":
+        assert "OSError" in said and "fit.part" in said and "could not be written" in said
+    reads = []
+
+    class Counted(Rows):
+        def chunk(self, i):
+            reads.append(i)
+            return super().chunk(i)
+
+    with checkpoints(path, every=0):
+        again = mercer.PCA().fit(Counted())
+    assert len(reads) < 3 + 1 + 6  # what was done is not read again
+    assert np.array_equal(again.components_, mercer.PCA().fit(Rows()).components_)

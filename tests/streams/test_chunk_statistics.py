@@ -45,6 +45,19 @@ def test_indicators_beside_features_give_the_sums_of_classes():
     assert np.allclose(found.products[:3, 3], of_first, rtol=0, atol=len(X) * EPS * np.abs(X).sum())
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_weights_of_classes_weigh_sums_and_products(dtype):
+    codes = (np.arange(len(X)) % 3)[:, None]
+    rows, weights = X.astype(dtype), (0.5, 2.0, 0.25)
+    for views in ([rows, codes], [sp.csr_array(rows), codes]):
+        found = ChunkWork((ShiftedRows(np.zeros(3)), ClassIndicators(3)), weights=weights)(0, 0, views)
+        w = np.asarray(weights)[codes[:, 0]]
+        F = np.column_stack([rows, codes == np.arange(3)]).astype(np.float64)
+        room = len(X) * np.finfo(dtype).eps * (np.abs(F).T @ (w[:, None] * np.abs(F)))
+        assert np.all(np.abs(found.products - F.T @ (w[:, None] * F)) <= room)
+        assert np.all(np.abs(found.sums - w @ F) <= len(X) * np.finfo(dtype).eps * (w @ np.abs(F)))
+
+
 def test_overflow_names_the_chunk_and_an_error_in_a_thread_reaches_the_caller():
     with pytest.raises(ValueError, match="chunk 7, which starts with row 99"):
         ChunkWork((ShiftedRows(np.zeros(3)),))(7, 99, [np.full((5000, 3), 1e200)])

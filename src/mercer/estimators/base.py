@@ -8,6 +8,7 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from functools import cache
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,12 @@ from mercer.kernels.discrete import as_strings
 from mercer.memory import available_bytes
 from mercer.numeric_input import refuse_not_numeric, sorted_columns
 from mercer.planning import Alternative, Footprint, Plan, limit_of
+from mercer.streams.chosen_columns import columns_named
 from mercer.streams.local_driver import is_row_source, row_count
 from mercer.streams.mapped_rows import MappedRows
+from mercer.streams.row_sample import rows_at
 from mercer.streams.row_source import RowSource
+from mercer.streams.source_landmarks import given_or_drawn
 
 FLOATS = (np.float64, np.float32)
 
@@ -105,8 +109,21 @@ def no_streaming(estimator: Any) -> str:
     """Why an estimator does not take a source of rows, and what does."""
     return (
         f"{type(estimator).__name__} needs all rows in memory, and X is a source of rows. Read some of them, such as "
-        "X.chunk(0), or take an estimator that streams: PCA, or KernelPCA, KernelMap, KernelDiscriminantAnalysis or "
-        "KernelCCA with a rank."
+        "X.chunk(0), or take an estimator that streams: PCA; KernelPCA, KernelMap, KernelDiscriminantAnalysis, "
+        "KernelCCA or Kernelized with a rank; NoveltyDetector; TSNE, SNE or Isomap with landmarks."
+    )
+
+
+def fitted_columns(estimator: Any, source: RowSource) -> RowSource:
+    """The columns of a source that an estimator was fitted to: all of them, or those with the names of the fit."""
+    if source.n_features == estimator.n_features_in_:
+        return source
+    names = list(getattr(estimator, "feature_names_in_", ()))
+    if names and set(names) <= set(source.feature_names or ()):
+        return columns_named(source, names)
+    raise ValueError(
+        f"X has {source.n_features} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} "
+        "features as input."
     )
 
 
@@ -169,15 +186,51 @@ class Estimator(Planned, Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         if source.feature_names is not None:
             self.feature_names_in_ = np.asarray(source.feature_names, object)
 
-    def _mapped(self, source: RowSource, columns: int, function: Callable[[Any], Any]) -> MappedRows:
-        """The rows of a source as `function` maps them, computed when they are asked for."""
-        if source.n_features != self.n_features_in_:
+    def _mapped(
+        self,
+        source: RowSource,
+        columns: int,
+        function: Callable[[Any], Any],
+        names: list[str] | None = None,
+        dtype: Any = None,
+    ) -> MappedRows:
+        """The rows of a source as `function` maps them, computed when they are asked for.
+
+        names : of the columns; by default those that `transform` gives
+        """
+        names = [str(name) for name in self.get_feature_names_out()] if names is None else names
+        return MappedRows(fitted_columns(self, source), function, columns, names, dtype)
+
+    def _fit_landmarks(self, source: RowSource) -> None:
+        """Fit to the landmarks of a source alone, whose numbers become `source_rows_`; all other rows are placed."""
+        self._refuse_no_landmarks()
+        places = given_or_drawn(source, self.landmarks, self.random_state)
+        inner = copy(self)
+        inner.landmarks = None
+        inner.fit(rows_at(source, places))
+        self.__dict__.update({name: value for name, value in vars(inner).items() if name != "landmarks"})
+        self.source_rows_ = places
+        if source.feature_names is not None:
+            self.feature_names_in_ = np.asarray(source.feature_names, object)
+
+    def _landmark_plan(self, source: RowSource) -> Plan:
+        """The plan for the landmarks of a source, with the chunks that the other rows come in."""
+        self._refuse_no_landmarks()
+        given, n = self.landmarks, row_count(source)
+        m = min(int(given), n) if isinstance(given, Integral) else len(given)
+        inner = copy(self)
+        inner.landmarks = None
+        plan = inner._draft(np.broadcast_to(np.zeros((), source.dtype), (m, source.n_features)))
+        chunks = 2 * max(source.lengths, default=0) * source.n_features * np.dtype(source.dtype).itemsize
+        footprint = Footprint({**plan.footprint.held, "two chunks": chunks}, plan.footprint.steps)
+        return replace(plan, rows=n, reason=f"a map of {m:,} landmarks: {plan.reason}", footprint=footprint)
+
+    def _refuse_no_landmarks(self) -> None:
+        if self.landmarks is None:
             raise ValueError(
-                f"X has {source.n_features} features, but {type(self).__name__} is expecting {self.n_features_in_} "
-                "features as input."
+                f"{type(self).__name__} makes a map of some of the rows of a source and places the others in it. Say "
+                "how many: landmarks=10_000, or give row numbers, such as those of mercer.streams.landmark_places."
             )
-        names = [str(name) for name in self.get_feature_names_out()]
-        return MappedRows(source, function, columns, names)
 
     def _streaming_plan(self, source: RowSource, method: str, reason: str, footprint: Footprint, code: int) -> Plan:
         given = getattr(self, "memory_limit", None)

@@ -33,6 +33,7 @@ from mercer.models.fields import (
     derived,
     finite,
     floats,
+    if_set,
     instance_of,
     integers,
     list_of,
@@ -56,6 +57,7 @@ from mercer.spectral.scaling import (
     unfold,
     unfold_landmarks,
 )
+from mercer.streams.local_driver import is_row_source
 
 _SPECTRUM = ("eigenvalues_", "residuals_", "eigenvalue_error_", "report_")  # those of the kernel PCA that it is
 
@@ -97,7 +99,8 @@ class Isomap(Estimator):
     metric_params : dict or None
     landmarks : int, array of row numbers, or None
         Keep distances to these points only (de Silva & Tenenbaum). A number is chosen by max–min: each is the farthest
-        along the graph from those before it. n log n work and memory n × landmarks, instead of n².
+        along the graph from those before it. n log n work and memory n × landmarks, instead of n². Of a source of rows
+        the landmarks are all that is fitted; a number of them is drawn at random (`mercer.streams.landmark_places`).
     disconnected : "join", "largest" or "error"
         What to do with a graph that falls apart: add the shortest connections between its parts (the minimum spanning
         tree), with a warning that names their sizes; map the largest part and place the other rows as new points;
@@ -128,6 +131,7 @@ class Isomap(Estimator):
     fitted_rows_ : (m,)
         Rows that the map was made of: all, unless disconnected="largest" left some out.
     landmarks_ : (m,) row numbers, or None
+    source_rows_ : (m,) row numbers of the landmarks of a source, which are all that was fitted
     recall_ : float
         Share of the true nearest neighbours in the graph; 1 unless they are approximate.
     kernel_pca_ : KernelPCA
@@ -172,6 +176,7 @@ class Isomap(Estimator):
             "added_edges_": list_of(tuple_of(whole(), whole(), finite)),
             "_geodesics": instance_of("Geodesics", n="m"),
             "landmarks_": optional(integers("l", below="n")),
+            "source_rows_": if_set(integers("n", increasing=True)),
             "kernel_pca_": instance_of("KernelPCA", n="r", k="k"),
             "embedding_": floats("e", "k"),
             "residual_variance_": floats("k", infinite=True),
@@ -249,13 +254,25 @@ class Isomap(Estimator):
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X, y=None):
-        """Map the rows of X, (n, d), dense or CSR; distances or a graph of them for metric="precomputed"."""
-        self._fit(X)
+        """Map the rows of X, (n, d), dense or CSR; distances or a graph of them for metric="precomputed".
+
+        X may also be a source of rows (`mercer.streams`) with `landmarks`. The map is then that of the landmarks and of
+        the graph among them, and `transform` places the rows of a source chunk by chunk.
+        """
+        self._forget("source_rows_")
+        if is_row_source(X):
+            self._refuse_precomputed_source()
+            self._fit_landmarks(X)
+        else:
+            self._fit(X)
         return self
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit_transform(self, X, y=None):
-        """Map the rows of X and return their coordinates, (n, k)."""
+        """Map the rows of X and return their coordinates, (n, k); those of a source of rows are a source."""
+        if is_row_source(X):
+            return self.fit(X).transform(X)
+        self._forget("source_rows_")
         self._fit(X)
         return self.embedding_
 
@@ -297,6 +314,14 @@ class Isomap(Estimator):
         rows = self.fitted_rows_
         self.landmarks_ = choose_landmarks(self.landmarks, m, self._geodesics, rows, self.random_state)
         return unfold_landmarks(self._geodesics, self._local(self.landmarks_), self._plan, self._settings(count))
+
+    def _source_plan(self, source: Any, y: Any = None) -> Plan:
+        self._refuse_precomputed_source()
+        return self._landmark_plan(source)
+
+    def _refuse_precomputed_source(self) -> None:
+        if self._is_precomputed():
+            raise ValueError("A source has rows, not distances between them. Take a metric of rows.")
 
     def _draft(self, X: Any, y: Any = None) -> Plan:
         return self._drafted(X.shape[0], X.shape[0], 5 * X.shape[0] if self.n_neighbors is None else None)
@@ -425,9 +450,12 @@ class Isomap(Estimator):
     def transform(self, X):
         """Coordinates of new rows, (m, k): by the distances along the graph from their neighbours in the fitted data.
 
-        One shortest-path tree per row gives them, so the fit does not have to keep its distances.
+        One shortest-path tree per row gives them, so the fit does not have to keep its distances. The coordinates of a
+        source of rows are a source too.
         """
         check_is_fitted(self)
+        if is_row_source(X):
+            return self._mapped(X, self._n_features_out, self.transform, dtype=self.embedding_.dtype)
         X = self._rows_of(X, reset=False)
         if self._is_precomputed() and len(self.fitted_rows_) < X.shape[1]:
             X = X[:, self.fitted_rows_]

@@ -60,10 +60,18 @@ from mercer.models.fields import (
 from mercer.numeric_input import refuse_not_numeric
 from mercer.planning import Plan
 from mercer.random_state import generator_from
-from mercer.spectral.canonical import View, canonical_pairs
+from mercer.spectral.canonical import View, canonical_pairs, pairs_of_products
 from mercer.spectral.held_out import REGS, column_correlations, held_out_correlations
 from mercer.spectral.tuning import best_width
 from mercer.spectral.whole_canonical import LEAST_REG, Smoother, whole_pairs
+from mercer.streams.class_codes import with_target
+from mercer.streams.local_driver import is_row_source, row_count
+from mercer.streams.mapped_rows import MappedRows
+from mercer.streams.recut_rows import beside as side_by_side
+from mercer.streams.row_sample import rows_at
+from mercer.streams.row_source import RowSource
+from mercer.streams.streamed_features import KernelView, StreamedFeatures, features_of_views
+from mercer.streams.streamed_scores import streamed_correlations
 
 _FACTORED_UP_TO = (
     512  # samples up to which decomposing factors takes no longer than a search for the top of their spectrum
@@ -183,8 +191,8 @@ class KernelCCA(KernelEstimator):
             "expansion_": instance_of("KernelExpansion", n="m", d="d", k="k"),
             "expansion_y_": instance_of("KernelExpansion", n="my", d="dy", k="k"),
             "_view_y": instance_of("SecondView", n="my", d="dy"),
-            "x_scores_": floats("n", "k"),
-            "y_scores_": floats("n", "k"),
+            "x_scores_": if_set(floats("n", "k")),  # a fit to streamed rows keeps none
+            "y_scores_": if_set(floats("n", "k")),
             "correlations_": floats("k"),
             "training_correlations_": floats("k"),
             "residuals_": floats("k", 2, infinite=True),
@@ -255,7 +263,13 @@ class KernelCCA(KernelEstimator):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y):
-        """Find the pairs of X and y, (n, d) each, y also (n,); dense or CSR, strings, or kernel matrices."""
+        """Find the pairs of X and y, (n, d) each, y also (n,); dense or CSR, strings, or kernel matrices.
+
+        X may also be a source of rows (`mercer.streams`) if rank is not None. y is then a source, an array, or the name
+        of a column of X. There are no `x_scores_` and `y_scores_`; what "cv" chooses comes from a sample.
+        """
+        if is_row_source(X):
+            return self._fit_source(X, y)
         self._fit(X, y)
         return self
 
@@ -263,8 +277,10 @@ class KernelCCA(KernelEstimator):
     def fit_transform(self, X, y):
         """Find the pairs and return the scores of X alone, (n, k), as a step of a pipeline must.
 
-        `y_scores_` are y's; `fit(X, y).transform(X, y)` gives both.
+        `y_scores_` are y's; `fit(X, y).transform(X, y)` gives both. Those of a source of rows are a source too.
         """
+        if is_row_source(X):
+            return self._fit_source(X, y).transform(X)
         restore = self._fit(X, y)
         return restore(self.x_scores_)
 
@@ -302,6 +318,79 @@ class KernelCCA(KernelEstimator):
         self.report_ = Report(plan.method, found.reason, found.steps, plan.needed_bytes, seconds=seconds)
         self._say(str(self.report_))
         return restore
+
+    def _source_plan(self, source, y=None) -> Plan:
+        if y is None:
+            raise ValueError("KernelCCA plans for two views of the samples: call plan(X, y).")
+        source, y = with_target(source, y)
+        second = side_by_side(source, y)
+        most = 0 if self.rank is None else most_columns(row_count(source), self.rank)
+        return self._source_draft(source, self.rank, most + second.n_features)
+
+    def _fit_source(self, source, y):
+        started = time.perf_counter()
+        if y is None:
+            raise ValueError(
+                "KernelCCA requires y to be passed, but the target y is None: it is the second view of the samples."
+            )
+        self._forget("reg_path_", "gamma_path_", "x_scores_", "y_scores_")
+        regs, other = self._regs(), self._second_view()
+        source, y = with_target(source, y)
+        second = side_by_side(source, y)
+        plan = self._source_plan(source, second)
+        plan.refuse()
+        self._say(str(plan))
+        places, X = self._bind_source(source, self.rank)
+        Y = other.bind_source(second, places)
+        self._view_y = other
+        regs = self._tuned((X, Y), regs)
+        kernels = self.kernel_.centered_form(X), other.kernel_.centered_form(Y)
+        views = [
+            KernelView(kernel, part, (places, rows))
+            for kernel, part, rows in zip(kernels, (source, second), (X, Y), strict=True)
+        ]
+        features = features_of_views(views, rank=self.rank, random_state=self.random_state, n_jobs=self.n_jobs)
+        found, training = self._on_sums(features, (X, Y), regs)
+        self._warn(found, row_count(source), regs)
+        self._keep(found, training)
+        seconds = time.perf_counter() - started
+        self.report_ = Report("factors", found.reason, found.steps, plan.needed_bytes, seconds=seconds)
+        self._say(str(self.report_))
+        return self
+
+    def _on_sums(self, features: list[StreamedFeatures], samples, regs) -> tuple[FoundPairs, np.ndarray]:
+        """The pairs from the sums over streamed rows, with the scores of the sample, and their correlations."""
+        sums, blocks = features[0].statistics, [part.columns for part in features]
+        whole, n = sums.centred_products(), sums.n
+        order = ((0, 0), (0, 1), (1, 1))
+        products = {(i, j): whole[blocks[i], blocks[j]].copy() for i, j in order}
+        sides = [
+            View(np.empty((0, part.features.columns), part.features.expansion.coefs.dtype), reg, part.error, part.trace)
+            for part, reg in zip(features, regs, strict=True)
+        ]
+        means = [sums.mean[block] for block in blocks]
+        pairs = pairs_of_products(means, products, sides[0], sides[1], n, int(self.n_components))
+        maps = [part.expansion(w, mean @ w) for part, w, mean in zip(features, pairs.weights, pairs.means, strict=True)]
+        found = FoundPairs(
+            pairs.correlations,
+            pairs.residuals,
+            [expansion(rows) for expansion, rows in zip(maps, samples, strict=True)],
+            maps,
+            regs,
+            pairs.penalties,
+            pairs.variances,
+            pairs.ranks,
+            (features[0].features.columns, features[1].features.columns),
+            (_share(features[0]), _share(features[1])),
+            f"factors of {features[0].features.columns} and {features[1].features.columns} columns over all {n:,} rows",
+        )
+        turned = [
+            np.einsum("ak,ab,bk->k", pairs.weights[i], whole[blocks[i], blocks[j]], pairs.weights[j], optimize=True)
+            for i, j in order
+        ]
+        sizes = np.sqrt(np.maximum(turned[0] * turned[2], 0.0))
+        alive = sizes > 0
+        return found, np.clip(np.where(alive, turned[1] / np.where(alive, sizes, 1.0), 0.0), -1.0, 1.0)
 
     def _tuned(self, views, regs: tuple[float, float]) -> tuple[float, float]:
         """Set the widths that are to be chosen, and return the penalties, by the correlation of held-out samples."""
@@ -474,11 +563,16 @@ class KernelCCA(KernelEstimator):
                 ForcedCorrelationWarning,
             )
 
-    def _keep(self, found: FoundPairs) -> None:
+    def _keep(self, found: FoundPairs, training: np.ndarray | None = None) -> None:
+        """Set what a fit sets. `training` are the correlations over streamed rows, whose scores are not kept."""
         k, count = int(self.n_components), len(found.correlations)
         signs = np.zeros((count, k))  # missing components are zero
         np.fill_diagonal(signs, column_signs(found.scores[0]))
-        self.x_scores_, self.y_scores_ = (scores @ beside(signs, scores) for scores in found.scores)
+        if training is None:
+            self.x_scores_, self.y_scores_ = (scores @ beside(signs, scores) for scores in found.scores)
+            training = column_correlations(self.x_scores_, self.y_scores_)
+        else:
+            training = np.pad(training, (0, k - count))
         self.expansion_, self.expansion_y_ = (_turned(expansion, signs) for expansion in found.maps)
         # Only the anchors are needed from here on: for factors these are the landmarks.
         view = self._view_y
@@ -486,20 +580,24 @@ class KernelCCA(KernelEstimator):
         view.X_fit_ = self.Y_fit_
         self.kernel_y_, self.gamma_y_, self.n_features_y_in_ = view.kernel_, view.gamma_, view.n_features_in_
         self.correlations_ = self._like(np.pad(found.correlations, (0, k - count)))
-        self.training_correlations_ = self._like(column_correlations(self.x_scores_, self.y_scores_))
+        self.training_correlations_ = self._like(training)
         self.residuals_ = self._like(np.pad(found.residuals, ((0, k - count), (0, 0))))
         self.penalty_, self.rank_, self.factor_error_ = found.penalties, found.columns, found.errors
         self.reg_ = found.regs
 
     def _like(self, values: np.ndarray) -> Any:
         """NumPy values as an array of the data's kind, device and precision."""
-        return beside(values, self.x_scores_)
+        scores = getattr(self, "x_scores_", None)
+        return np.asarray(values, self.X_fit_.dtype) if scores is None else beside(values, scores)
 
     # --- using the pairs -------------------------------------------------------------------------------
 
     def transform(self, X, y=None):
-        """The scores of new samples: of X, (m, k); with y a tuple of X's and y's."""
+        """The scores of new samples: of X, (m, k); with y a tuple of X's and y's. Those of a source are a source."""
         check_is_fitted(self)
+        if is_row_source(X):
+            scores = self._mapped(X, self._n_features_out, lambda rows: self.expansion_(self._in_fit_dtype(rows)))
+            return scores if y is None else (scores, self.transform_y(side_by_side(X, y)))
         samples, restore = self._new_samples(X)
         scores = restore(self.expansion_(samples))
         return scores if y is None else (scores, self.transform_y(y))
@@ -507,6 +605,9 @@ class KernelCCA(KernelEstimator):
     def transform_y(self, y):
         """The scores of new samples of the second view alone, (m, k)."""
         check_is_fitted(self)
+        if is_row_source(y):
+            names = [str(name) for name in self.get_feature_names_out()]
+            return self._view_y.mapped(y, self.expansion_y_, names)
         samples, restore = self._view_y.read_new(y)
         scores = restore(self.expansion_y_(samples))
         return _wrap_data_with_container("transform", scores, y, self)
@@ -514,6 +615,9 @@ class KernelCCA(KernelEstimator):
     def correlations(self, X, y) -> np.ndarray:
         """The correlation of each pair of scores over the samples of X and y, (k,); zero where a score is constant."""
         check_is_fitted(self)
+        if is_row_source(X):
+            X, y = with_target(X, y)
+            return streamed_correlations(*self.transform(X, y))
         first, second = self._new_samples(X)[0], self._view_y.read_new(y)[0]
         check_consistent_length(first, second)
         _refuse_too_few(first)
@@ -531,7 +635,7 @@ class KernelCCA(KernelEstimator):
 
     @property
     def _n_features_out(self) -> int:
-        return self.x_scores_.shape[1]
+        return self.correlations_.shape[0]
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -556,6 +660,11 @@ class FoundPairs:
     errors: tuple[float, float]  # tr(K − FFᵀ)/tr K
     reason: str
     steps: int = 0
+
+
+def _share(features: StreamedFeatures) -> float:
+    """tr(K − FFᵀ)/tr K over all rows."""
+    return features.error / features.trace if features.trace > 0 else 0.0
 
 
 def _turned(expansion: KernelExpansion, turn: np.ndarray) -> KernelExpansion:
@@ -623,6 +732,18 @@ class SecondView(KernelEstimator):
     def read_new(self, y: Any) -> tuple[Any, Callable[[Any], Any]]:
         """New samples, in the place and the precision of the fitted ones, and the same function."""
         return self._new_samples(y)
+
+    def bind_source(self, source: RowSource, places: np.ndarray) -> Any:
+        """Set the kernel for streamed rows by those with the given numbers, which are returned."""
+        self._read_source(source, 2)
+        self._refuse_not_vectors()
+        rows = rows_at(source, places)
+        self._bind(rows)
+        return rows
+
+    def mapped(self, source: RowSource, expansion: KernelExpansion, names: list[str]) -> MappedRows:
+        """The scores of streamed rows, as a source."""
+        return self._mapped(source, len(names), lambda rows: expansion(self._in_fit_dtype(rows)), names)
 
     def bind(self, Y: Any) -> None:
         """Set the kernel with all its numbers for the samples Y."""

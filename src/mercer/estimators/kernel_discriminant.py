@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import softmax
+from scipy.special import log_softmax, softmax
 from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.class_weight import compute_sample_weight
@@ -64,7 +65,14 @@ from mercer.spectral.discriminant import (
     start_rank,
 )
 from mercer.spectral.scatter import Classes
+from mercer.spectral.streamed_discriminants import discriminants_of_sums
 from mercer.spectral.tuning import SAMPLE
+from mercer.streams.class_codes import class_codes, with_target
+from mercer.streams.local_driver import is_row_source
+from mercer.streams.row_maps import ClassIndicators
+from mercer.streams.row_sample import rows_at
+from mercer.streams.streamed_features import streamed_features
+from mercer.streams.streamed_scores import share_of_hits
 
 _DIRECT_UP_TO = 6000  # samples up to which one Cholesky factor and its inverse take no longer than the passes
 _TOL = 1e-4  # the default tolerance: tiles in float32 reach it, and predictions do not depend on further digits
@@ -259,7 +267,13 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
 
         sample_weight : (n,), what each sample counts; None: all alike. A sample that counts nothing is left aside, and
         one that is left out in turn is left out with all its weight.
+
+        X may also be a source of rows (`mercer.streams`) if rank is not None. y is then an array, a source of one
+        column, or the name of a column of X, and there is no sample_weight. Widths, reg="loo" and `loo_error_` come
+        from the sample that landmarks are chosen from.
         """
+        if is_row_source(X):
+            return self._fit_source(X, y, sample_weight)
         started = time.perf_counter()
         self._forget("reg_path_", "gamma_path_")
         X, _ = self._samples(X, reset=True, copy=True)
@@ -278,6 +292,66 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
         self.report_ = Report(plan.method, found.reason, found.passes, used, settings.tol, converged, seconds)
         self._say(str(self.report_))
         return self
+
+    def _source_plan(self, source, y=None) -> Plan:
+        source, y = with_target(source, y)
+        classes = len(np.unique(y)) if y is not None and not is_row_source(y) else 2
+        return self._source_draft(source, self.rank, classes)
+
+    def _fit_source(self, source, y, sample_weight=None):
+        started = time.perf_counter()
+        self._forget("reg_path_", "gamma_path_")
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        if sample_weight is not None:
+            raise ValueError(
+                "Rows of a source have no weights of their own. Take class_weight or priors, or read the rows into an "
+                "array."
+            )
+        source, y = with_target(source, y)
+        labels = class_codes(source, y)
+        weights = self._class_shares(labels.classes, labels.counts)
+        plan = self._source_draft(source, self.rank, len(labels.classes))
+        plan.refuse()
+        self._say(str(plan))
+        places, sample = self._bind_source(source, self.rank)
+        codes = rows_at(labels, places)[:, 0].astype(np.int64)
+        settings = self._settings(sample, plan)
+        if isinstance(self.gamma, str) and self.gamma == "loo":
+            settings = replace(settings, sampled=self._choose_width(sample, Classes(codes, self.priors_), settings))
+        features = streamed_features(
+            self.kernel_.centered_form(sample),
+            source,
+            (places, sample),
+            rank=self.rank,
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+            beside=((ClassIndicators(len(labels.classes)), labels),),
+            weights=weights,
+        )
+        self.X_fit_ = features.features.expansion.anchors
+        classes = Classes(codes, self.priors_, counts=labels.counts)
+        found = discriminants_of_sums(features, sample, classes, settings)
+        self._keep(found, classes)
+        seconds = time.perf_counter() - started
+        self.report_ = Report("factor", found.reason, found.passes, plan.needed_bytes, settings.tol, True, seconds)
+        self._say(str(self.report_))
+        return self
+
+    def _class_shares(self, classes: np.ndarray, counts: np.ndarray) -> tuple[float, ...] | None:
+        """Set the classes and their shares. What a row of each class counts, or None if all rows count alike."""
+        self.classes_, n, C = classes, int(counts.sum()), len(classes)
+        self._refuse_few(n, C)
+        own = n / (C * counts)  # "balanced"
+        if self.class_weight != "balanced":
+            own = np.array([(self.class_weight or {}).get(label, 1.0) for label in classes], np.float64)
+        if not np.all(own > 0):
+            raise ValueError("A class of weight zero cannot be left aside in a source of rows: leave its rows out.")
+        shares = own * counts / (own @ counts)
+        self.priors_ = shares if self.priors is None else _checked_priors(self.priors, C)
+        if self.priors is None and self.class_weight is None:
+            return None
+        return tuple((self.priors_ * n / counts).tolist())
 
     def _settings(self, X, plan: Plan) -> DiscriminantSettings:
         return DiscriminantSettings(
@@ -342,18 +416,22 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
             X, y, weights = rows_of(X, counting), y[counting], weights[counting]
         self.classes_, codes = np.unique(y, return_inverse=True)
         C = len(self.classes_)
+        self._refuse_few(len(y), C)
+        shares = np.bincount(codes, weights)
+        self.priors_ = shares / shares.sum() if self.priors is None else _checked_priors(self.priors, C)
+        return X, Classes(codes, self.priors_, weights)
+
+    def _refuse_few(self, n: int, C: int) -> None:
+        """ValueError for too few classes or samples."""
         if C < 2:
             raise ValueError(f"The number of classes has to be greater than one; got {C} class")
-        if len(y) == C:
+        if n == C:
             raise ValueError(
-                f"The number of samples ({len(y)}) must be more than the number of classes ({C}): with one member "
+                f"The number of samples ({n}) must be more than the number of classes ({C}): with one member "
                 "each, nothing is known of the spread within classes."
             )
         if self.n_components is not None and self.n_components > C - 1:
             raise ValueError(f"n_components={self.n_components}: {C} classes have {C - 1} directions at most.")
-        shares = np.bincount(codes, weights)
-        self.priors_ = shares / shares.sum() if self.priors is None else _checked_priors(self.priors, C)
-        return X, Classes(codes, self.priors_, weights)
 
     def _weights(self, X, y, sample_weight) -> np.ndarray | None:
         """What each sample counts, (n,), as its own weight and that of its class say; None if all count alike."""
@@ -410,36 +488,59 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
     # --- using the directions --------------------------------------------------------------------------
 
     def transform(self, X):
-        """The coordinates of rows along the directions, (m, k)."""
+        """The coordinates of rows along the directions, (m, k). Those of a source of rows are a source too."""
         check_is_fitted(self)
+        if is_row_source(X):
+            return self._mapped(X, self._n_out, lambda rows: self._coordinates(self._in_fit_dtype(rows)))
         X, restore = self._new_samples(X)
+        return restore(self._coordinates(X))
+
+    def _coordinates(self, X):
         z = self._directions.columns(slice(0, self._n_out))(X)
-        return restore(z * beside(self._scale[: self._n_out], z))
+        return z * beside(self._scale[: self._n_out], z)
+
+    def _judged(self, X, verdict: Callable[[np.ndarray], np.ndarray], names: list[str], dtype: Any = np.float64):
+        """What `verdict` makes of the decisions on rows; for a source of rows a source with columns of these names."""
+        if is_row_source(X):
+            return self._mapped(
+                X, len(names), lambda rows: verdict(self._decisions(self._in_fit_dtype(rows))), names, dtype
+            )
+        return verdict(self._decisions(self._new_samples(X)[0]))
 
     def _decisions(self, X) -> np.ndarray:
-        check_is_fitted(self)
-        z = to_numpy(self._directions(self._new_samples(X)[0])).astype(np.float64)
-        return self._rule.decide(z)
+        return self._rule.decide(to_numpy(self._directions(X)).astype(np.float64))
+
+    def _class_names(self) -> list[str]:
+        return [str(name) for name in self.classes_]
 
     def decision_function(self, X):
         """Log density of row and class together, up to a constant, (m, C); for two classes their difference, (m,)."""
-        delta = self._decisions(X)
-        return delta[:, 1] - delta[:, 0] if len(self.classes_) == 2 else delta
+        check_is_fitted(self)
+        if len(self.classes_) == 2:
+            return self._judged(X, lambda delta: delta[:, 1] - delta[:, 0], ["decision"])
+        return self._judged(X, lambda delta: delta, self._class_names())
 
     def predict(self, X):
-        """The likeliest class of each row, (m,)."""
-        best = self._decisions(X).argmax(axis=1)
-        return self.classes_[best]
+        """The likeliest class of each row, (m,). For a source of rows it is a source of one column."""
+        check_is_fitted(self)
+        return self._judged(X, lambda delta: self.classes_[delta.argmax(axis=1)], ["class"], self.classes_.dtype)
 
     def predict_proba(self, X):
         """The probability of each class, (m, C)."""
-        return softmax(self._decisions(X), axis=1)
+        check_is_fitted(self)
+        return self._judged(X, lambda delta: softmax(delta, axis=1), self._class_names())
 
     def predict_log_proba(self, X):
         """The logarithm of `predict_proba`, without its underflow."""
-        delta = self._decisions(X)
-        top = delta.max(axis=1, keepdims=True)
-        return delta - top - np.log(np.exp(delta - top).sum(axis=1, keepdims=True))
+        check_is_fitted(self)
+        return self._judged(X, lambda delta: log_softmax(delta, axis=1), self._class_names())
+
+    def score(self, X, y, sample_weight=None):
+        """The share of rows whose class is predicted. X and y may be as in `fit`."""
+        if not is_row_source(X):
+            return super().score(X, y, sample_weight)
+        rows, y = with_target(X, y)
+        return share_of_hits(self.predict(rows), y)
 
     # --- scikit-learn ----------------------------------------------------------------------------------
 

@@ -35,8 +35,12 @@ from mercer.models.fields import (
 )
 from mercer.planning import Plan
 from mercer.random_state import generator_from
-from mercer.streams.local_driver import is_row_source
-from mercer.streams.streamed_features import LEAST_SAMPLE, SAMPLE_PER_LANDMARK, streamed_features
+from mercer.streams.chunk_statistics import ChunkWork
+from mercer.streams.local_driver import is_row_source, total_statistics
+from mercer.streams.row_maps import RowMap, ShiftedRows
+from mercer.streams.row_source import RowSource
+from mercer.streams.streamed_features import LEAST_SAMPLE, SAMPLE_PER_LANDMARK, StreamedFeatures, streamed_features
+from mercer.streams.sufficient_statistics import SufficientStatistics
 
 AUTO_FOURIER = 1000  # columns of method="fourier" with rank="auto": an error of about 0.03 at most on entries up to 1
 
@@ -156,15 +160,17 @@ class KernelMap(KernelEstimator):
         X may also be a source of rows (`mercer.streams`) if rank is not None; `error_` then is that of all its rows.
         """
         if is_row_source(X):
-            return self._fit_source(X)
-        self._fit(X)
+            self._fit_source(X)
+        else:
+            self._fit(X)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit_transform(self, X, y=None):
         """Find the map and return F of the rows of X, (n, m), as the factorisation left it."""
         if is_row_source(X):
-            return self._fit_source(X).transform(X)
+            self._fit_source(X)
+            return self.transform(X)
         F, restore = self._fit(X)
         return restore(F)
 
@@ -199,8 +205,27 @@ class KernelMap(KernelEstimator):
     def _source_plan(self, source, y=None) -> Plan:
         return self._source_draft(source, self.rank)
 
-    def _fit_source(self, source):
-        started = time.perf_counter()
+    def fit_beside(
+        self,
+        source: RowSource,
+        beside: tuple[tuple[RowMap, RowSource], ...] = (),
+        weights: tuple[float, ...] | None = None,
+    ) -> SufficientStatistics:
+        """Fit to a source of rows, and return what a pass sums up of F and of the maps beside it, column after column.
+
+        beside : maps and their sources, in the chunks of the source
+        weights : what a row of each class counts, if the last map has the classes
+        """
+        found = self._fit_source(source, beside, weights)
+        if found is not None:
+            return found.statistics
+        features = self.transform(source)  # random features have their pass to themselves
+        own = ShiftedRows(np.zeros(self.n_components_))
+        work = ChunkWork((own, *(each for each, _ in beside)), n_jobs=self.n_jobs, weights=weights)
+        return total_statistics(work, [features, *(rows for _, rows in beside)], "features of all rows")
+
+    def _fit_source(self, source, beside=(), weights=None) -> StreamedFeatures | None:
+        started, found = time.perf_counter(), None
         plan = self._source_plan(source)
         plan.refuse()
         rank = self.rank
@@ -211,7 +236,16 @@ class KernelMap(KernelEstimator):
         else:
             sample = self._bind_source(source, rank, least=1)
             random, jobs = self.random_state, self.n_jobs
-            found = streamed_features(self.kernel_, source, sample, rank=rank, random_state=random, n_jobs=jobs)
+            found = streamed_features(
+                self.kernel_,
+                source,
+                sample,
+                rank=rank,
+                random_state=random,
+                n_jobs=jobs,
+                beside=beside,
+                weights=weights,
+            )
             self.error_, self.error_se_ = found.error / found.trace if found.trace > 0 else 0.0, 0.0
             self.landmarks_, self.X_fit_ = found.places, found.features.expansion.anchors
             m = found.features.columns
@@ -219,7 +253,7 @@ class KernelMap(KernelEstimator):
             reason = f"{m} columns leave out {self.error_:.2g} of tr K over all {found.statistics.n:,} rows"
         seconds = time.perf_counter() - started
         self.report_ = Report(self.method, reason, bytes=plan.needed_bytes, seconds=seconds)
-        return self
+        return found
 
     def _fit(self, X):
         started = time.perf_counter()

@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.backends import adopt, backend_of, beside, is_foreign, namespace, to_numpy
+from mercer.estimators.base import fitted_columns
 from mercer.estimators.kernel_base import KERNEL_CONSTRAINTS, KernelEstimator, unbound_kernel
 from mercer.exceptions import DegenerateDataWarning, warn
 from mercer.expansion import Eigenfunction, KernelExpansion
@@ -55,10 +56,11 @@ from mercer.spectral.components import (
     streamed_components,
 )
 from mercer.spectral.contributions import feature_contributions
-from mercer.spectral.leave_one_out import LIMITS, Limits, from_factor, from_gram
+from mercer.spectral.leave_one_out import LIMITS, Limits, from_factor, from_gram, from_streamed_factor
 from mercer.spectral.parallel_analysis import parallel_analysis, refuse_no_columns, refuse_one_column
 from mercer.spectral.scaling import Scaling
 from mercer.streams.local_driver import is_row_source, row_count
+from mercer.streams.row_sample import LEFT_OUT_ROWS, rows_at, sample_places
 from mercer.streams.streamed_features import streamed_features
 
 
@@ -561,6 +563,9 @@ class KernelPCA(KernelEstimator):
         For the linear kernel this is the squared error of the reconstruction; for others, Hoffmann's measure of novelty
         (Kernel PCA for novelty detection, 2007). φ̃ is as in `score`.
         """
+        if is_row_source(X):
+            check_is_fitted(self)
+            return self._mapped(X, 1, self.squared_distance, ["squared distance"])
         _, distances, restore = self._norms_and_distances(X, "squared_distance")
         return restore(self._like(distances))
 
@@ -570,8 +575,18 @@ class KernelPCA(KernelEstimator):
         X must be the rows that were fitted. Rows that were fitted lie nearer to the subspace than new ones, so these
         distances, not those of `squared_distance`, say what to expect of a new row. `limits` say up to where they are
         exact. Cost: that of all eigenpairs up to 2000 rows, one pass over K beyond.
+
+        Of a source of rows a sample of up to 10,000 rows is left out, each from the subspace of all the others. That
+        takes a pass, and gives the distances of the sample.
         """
         check_is_fitted(self)
+        if is_row_source(X):
+            source = fitted_columns(self, X)
+            places = sample_places(source, LEFT_OUT_ROWS, self.random_state)
+            k, sample = int(np.sum(self.eigenvalues_ > 0)), (places, rows_at(source, places))
+            if self.landmarks_ is None:
+                raise ValueError("The rows that were fitted are an array: leave out its rows, not those of a source.")
+            return from_streamed_factor(self.expansion_, source, self.landmarks_, k, sample, limits)
         X, _ = self._new_samples(X)
         values = to_numpy(self.eigenvalues_)
         if self.landmarks_ is not None:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar
 
+import numpy as np
 from sklearn import get_config
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, _fit_context, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, _fit_context, clone, is_classifier, is_regressor
+from sklearn.linear_model import Ridge, RidgeClassifier
+from sklearn.preprocessing import LabelBinarizer
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils._set_output import _get_output_config
@@ -22,6 +26,16 @@ from mercer.estimators.kernel_map import KernelMap
 from mercer.fit_report import Report
 from mercer.models.fields import INPUT, SavedEstimator, instance_of
 from mercer.planning import Footprint, Plan
+from mercer.progress import counted
+from mercer.spectral.streamed_ridge import ridge_of_sums
+from mercer.streams.class_codes import ClassCodes, class_codes, with_target
+from mercer.streams.local_driver import is_row_source, read_ahead
+from mercer.streams.mapped_rows import MappedRows
+from mercer.streams.recut_rows import beside as side_by_side
+from mercer.streams.row_maps import ClassIndicators, ShiftedRows
+from mercer.streams.row_sample import middle_of
+from mercer.streams.row_source import RowSource
+from mercer.streams.streamed_scores import share_explained, share_of_hits
 
 _ROUTED = (
     "fit",
@@ -45,6 +59,83 @@ def _inner_has(name: str) -> Callable[[Any], bool]:
         return True
 
     return check
+
+
+def _no_chunks(kind: Any) -> str:
+    """Why an estimator cannot be fitted to streamed features, and what can."""
+    name = type(kind).__name__
+    known = {
+        "LogisticRegression": "SGDClassifier(loss='log_loss')",
+        "LinearSVC": "SGDClassifier(loss='hinge')",
+        "SVC": "SGDClassifier(loss='hinge')",
+        "LinearRegression": "Ridge(alpha=1e-6)",
+        "LinearDiscriminantAnalysis": "KernelDiscriminantAnalysis in place of Kernelized",
+        "PCA": "KernelPCA in place of Kernelized",
+        "KMeans": "MiniBatchKMeans",
+    }
+    instead = known.get(name, "Ridge, RidgeClassifier, or an estimator with partial_fit, such as SGDClassifier")
+    return (
+        f"{name} has no partial_fit, so it needs the features of all rows in memory, and X is a source of rows. Take "
+        f"{instead}, or read some of the rows into an array."
+    )
+
+
+def _fit_ridge(ridge: Any, features: KernelMap, source: RowSource, y: Any) -> None:
+    """Ridge regression of the targets y, in closed form."""
+    targets = side_by_side(source, y)
+    shift = middle_of(targets)
+    sums = features.fit_beside(
+        source, ((ShiftedRows(np.zeros(targets.n_features) if shift is None else shift), targets),)
+    )
+    m = features.n_components_
+    coefs, intercepts = ridge_of_sums(sums, m, ridge.alpha, intercept=ridge.fit_intercept)
+    single = targets.n_features == 1 and getattr(y, "ndim", 1) == 1
+    _keep_ridge(ridge, coefs[0] if single else coefs, intercepts[0] if single else intercepts)
+
+
+def _fit_ridge_classifier(ridge: Any, features: KernelMap, source: RowSource, labels: ClassCodes) -> None:
+    """Ridge regression of ±1, a target per class, or one for two classes; in closed form."""
+    n, C = int(labels.counts.sum()), len(labels.classes)
+    if C < 2:
+        raise ValueError(f"The number of classes has to be greater than one; got {C} class")
+    own = np.ones(C)
+    if ridge.class_weight == "balanced":
+        own = n / (C * labels.counts)
+    elif ridge.class_weight is not None:
+        own = np.array([ridge.class_weight.get(label, 1.0) for label in labels.classes], np.float64)
+    mean = float(own @ labels.counts) / n  # weights are one on average, so that the penalty is relative to their mean
+    weights = None if np.all(own == 1) else tuple((own / mean).tolist())
+    sums = features.fit_beside(source, ((ClassIndicators(C), labels),), weights)
+    m = features.n_components_
+    # The target of a class is twice its indicator less one, and the indicators of all classes sum to one.
+    coefs, offsets = ridge_of_sums(sums, m, np.asarray(ridge.alpha) / mean, intercept=ridge.fit_intercept)
+    coefs, offsets = 2 * coefs - coefs.sum(axis=0), 2 * offsets - offsets.sum()
+    _keep_ridge(ridge, coefs[1] if C == 2 else coefs, offsets[1:] if C == 2 else offsets)
+    ridge._label_binarizer = LabelBinarizer(pos_label=1, neg_label=-1).fit(labels.classes)
+    if not isinstance(getattr(type(ridge), "classes_", None), property):  # newer versions of scikit-learn store them
+        ridge.classes_ = labels.classes
+
+
+def _keep_ridge(ridge: Any, coefs: np.ndarray, intercept: Any) -> None:
+    ridge.coef_, ridge.intercept_ = coefs, intercept if ridge.fit_intercept else 0.0
+    ridge.n_features_in_, ridge.n_iter_, ridge.solver_ = coefs.shape[-1], None, "cholesky"
+
+
+def _fit_in_chunks(fitted: Any, features: KernelMap, source: RowSource, y: Any) -> None:
+    """`partial_fit` with each chunk in turn."""
+    mapped, known = features.transform(source), {}
+    sources: list[RowSource] = [mapped]
+    if isinstance(y, ClassCodes):
+        known, sources = {"classes": y.classes}, [mapped, y]
+    elif y is not None:
+        sources = [mapped, side_by_side(source, y)]
+    for _, (F, *targets) in counted("chunks", read_ahead(sources, range(len(mapped.lengths))), len(mapped.lengths)):
+        if isinstance(y, ClassCodes):
+            fitted.partial_fit(F, y.classes[targets[0][:, 0].astype(np.intp)], **known)
+        elif targets:
+            fitted.partial_fit(F, targets[0][:, 0] if targets[0].shape[1] == 1 else targets[0])
+        else:
+            fitted.partial_fit(F)
 
 
 class Kernelized(Planned, Saved, MetaEstimatorMixin, BaseEstimator):
@@ -134,7 +225,14 @@ class Kernelized(Planned, Saved, MetaEstimatorMixin, BaseEstimator):
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X, y=None, **params):
-        """Fit the map to X, and the estimator to F(X), y and what else it takes, such as sample_weight."""
+        """Fit the map to X, and the estimator to F(X), y and what else it takes, such as sample_weight.
+
+        X may also be a source of rows (`mercer.streams`), and y an array, a source, or the name of a column of X. Ridge
+        and RidgeClassifier then follow from the sums of the pass that finds the map. An estimator with `partial_fit`
+        is given the chunks, one after the other, in a second pass.
+        """
+        if is_row_source(X):
+            return self._fit_source(X, y, params)
         self._fitted_by("fit", X, y, params)
         return self
 
@@ -142,12 +240,16 @@ class Kernelized(Planned, Saved, MetaEstimatorMixin, BaseEstimator):
     @_fit_context(prefer_skip_nested_validation=False)
     def fit_transform(self, X, y=None, **params):
         """Fit, and return what the estimator's own `fit_transform` does."""
+        if is_row_source(X):
+            return self._fit_source(X, y, params).transform(X)
         return self._fitted_by("fit_transform", X, y, params)
 
     @available_if(_inner_has("fit_predict"))
     @_fit_context(prefer_skip_nested_validation=False)
     def fit_predict(self, X, y=None, **params):
         """Fit, and return what the estimator's own `fit_predict` does."""
+        if is_row_source(X):
+            return self._fit_source(X, y, params).predict(X)
         return self._fitted_by("fit_predict", X, y, params)
 
     @property
@@ -162,6 +264,47 @@ class Kernelized(Planned, Saved, MetaEstimatorMixin, BaseEstimator):
 
     def _lighter(self, plan: Plan) -> list[dict[str, Any]]:
         return self._new_map()._lighter(plan)
+
+    def _source_plan(self, source: Any, y: Any = None) -> Plan:
+        return replace(self._new_map().plan(source), estimator=type(self).__name__)
+
+    def _fit_source(self, source: RowSource, y: Any, params: dict[str, Any]) -> Kernelized:
+        kind = self.estimator
+        if params:
+            raise ValueError(
+                f"{', '.join(params)}: rows of a source have no further parameters. Read the rows into an array."
+            )
+        closed = isinstance(kind, Ridge | RidgeClassifier) and not getattr(kind, "positive", False)
+        if not closed and not hasattr(kind, "partial_fit"):
+            raise TypeError(_no_chunks(kind))
+        source, y = with_target(source, y)
+        if y is None and (is_classifier(kind) or is_regressor(kind)):
+            raise ValueError(f"{type(kind).__name__} requires y to be passed, but the target y is None.")
+        features, fitted = self._new_map(), clone(kind)
+        labels = class_codes(source, y) if is_classifier(kind) else None
+        if isinstance(fitted, RidgeClassifier) and labels is not None:
+            _fit_ridge_classifier(fitted, features, source, labels)
+        elif closed:
+            _fit_ridge(fitted, features, source, y)
+        else:
+            _fit_in_chunks(fitted, features.fit(source), source, labels if labels is not None else y)
+        self.map_, self.estimator_ = features, fitted
+        self.n_features_in_ = features.n_features_in_
+        self.__dict__.pop("feature_names_in_", None)
+        if hasattr(features, "feature_names_in_"):
+            self.feature_names_in_ = features.feature_names_in_
+        return self
+
+    def _ask_source(self, method: str, source: RowSource, params: dict[str, Any]) -> MappedRows:
+        """What a method of the estimator gives for streamed rows, as a source. One row of zeros tells its shape."""
+        call = partial(getattr(self.estimator_, method), **self._routed(method, params))
+        features = self.map_.transform(source)
+        probe = np.asarray(call(np.zeros((1, features.n_features), features.dtype)))
+        columns = 1 if probe.ndim == 1 else probe.shape[1]
+        names = None
+        if columns == len(getattr(self.estimator_, "classes_", ())):
+            names = [str(name) for name in self.classes_]
+        return MappedRows(features, call, columns, names, probe.dtype)
 
     def _fitted_by(self, method: str, X: Any, y: Any, params: dict[str, Any]) -> Any:
         self.map_ = self._new_map()
@@ -182,6 +325,8 @@ class Kernelized(Planned, Saved, MetaEstimatorMixin, BaseEstimator):
 
     def _ask(self, method: str, X: Any, *more: Any, **params: Any) -> Any:
         check_is_fitted(self)
+        if is_row_source(X):
+            return self._ask_source(method, X, params)
         return getattr(self.estimator_, method)(self.map_.transform(X), *more, **self._routed(method, params))
 
     @available_if(_inner_has("predict"))
@@ -211,7 +356,17 @@ class Kernelized(Planned, Saved, MetaEstimatorMixin, BaseEstimator):
 
     @available_if(_inner_has("score"))
     def score(self, X, y=None, **params):
-        """The estimator's score on X and y."""
+        """The estimator's score on X and y; of a source of rows that of a classifier or a regressor."""
+        if is_row_source(X):
+            check_is_fitted(self)
+            X, y = with_target(X, y)
+            if is_classifier(self.estimator_):
+                return share_of_hits(self.predict(X), y)
+            if is_regressor(self.estimator_):
+                return share_explained(self.predict(X), y)
+            raise TypeError(
+                f"{type(self.estimator_).__name__} is neither a classifier nor a regressor: score a sample."
+            )
         return self._ask("score", X, *(() if y is None else (y,)), **params)
 
     @available_if(_inner_has("transform"))

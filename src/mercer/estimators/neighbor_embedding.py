@@ -7,6 +7,7 @@ import time
 import warnings
 from abc import abstractmethod
 from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -68,6 +69,7 @@ from mercer.models.fields import (
 from mercer.planning import Plan, code_bytes, limit_of
 from mercer.progress import counted
 from mercer.random_state import generator_from
+from mercer.streams.local_driver import is_row_source
 
 _MOMENTUM = 0.8
 # Maps of _MANY points or more use this momentum after the exaggeration: with 0.8 they would not settle in time.
@@ -90,6 +92,7 @@ MAP_FIELDS: dict[str, Check | Line] = {  # what model files hold of a fitted map
     "learning_rate_": finite,
     "embedding_": floats("rows", "c", most=FARTHEST),  # of all rows; n is the number of landmarks if there are any
     "landmarks_": if_set(optional(integers("n", below="rows", increasing=True))),
+    "source_rows_": if_set(integers("n", increasing=True)),
     "kl_divergence_": number,
     "n_iter_": whole(),
     "report_": instance_of("SolverReport", "EmbeddingReport"),
@@ -196,13 +199,24 @@ class NeighborEmbedding(Estimator):
         """Find the map of X: rows (n, d), dense or CSR; strings for string kernels; distances or affinities (n, n).
 
         X may be left out if the parameter `affinities` holds those of another fit.
+
+        X may also be a source of rows (`mercer.streams`) with `landmarks`. The map is then that of the landmarks,
+        whose numbers are `source_rows_`, and `transform` places the rows of a source chunk by chunk.
         """
-        self._fit(X)
+        self._forget("source_rows_")
+        if is_row_source(X):
+            self._refuse_square_source()
+            self._fit_landmarks(X)
+        else:
+            self._fit(X)
         return self
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """Find the map of X and return it, (n, n_components), float32."""
+        """Find the map of X and return it, (n, n_components), float32; of a source of rows it is a source."""
+        if is_row_source(X):
+            return self.fit(X).transform(X)
+        self._forget("source_rows_")
         self._fit(X)
         return self.embedding_
 
@@ -248,6 +262,16 @@ class NeighborEmbedding(Estimator):
             )
         self._descend(self._loss(), phases, started, callbacks, callback_every)
         return self
+
+    def _source_plan(self, source: Any, y: Any = None) -> Plan:
+        self._refuse_square_source()
+        return self._landmark_plan(source)
+
+    def _refuse_square_source(self) -> None:
+        if self._is_square() or isinstance(self.affinities, Affinities):
+            raise ValueError("A source has rows, not distances or affinities of pairs of them. Take a metric of rows.")
+        if self.fixed is not None or not isinstance(self.init, str):
+            raise ValueError("init and fixed name positions of fitted rows, which a source does not have in memory.")
 
     def _draft(self, X: Any, y: Any = None) -> Plan:
         rows, P = X.shape[0], self.affinities.P if isinstance(self.affinities, Affinities) else X
@@ -563,8 +587,22 @@ class NeighborEmbedding(Estimator):
         n_iter, learning_rate, exaggeration : of the descent; n_iter=0 leaves the rows where they begin
 
         A fitted row gets the position that it has. Cost: a search for neighbours, then n_iter steps of one gradient.
+
+        The positions of a source of rows are a source too, whose chunks are placed when they are asked for.
         """
         check_is_fitted(self)
+        if is_row_source(X):
+            if not isinstance(init, str):
+                raise ValueError("init names a position per row, which is an array. Take 'median' or 'mean'.")
+            place_rows = partial(
+                self.transform,
+                perplexity=perplexity,
+                init=init,
+                n_iter=n_iter,
+                learning_rate=learning_rate,
+                exaggeration=exaggeration,
+            )
+            return self._mapped(X, self._n_features_out, place_rows, dtype=self.embedding_.dtype)
         if not isinstance(n_iter, Integral) or n_iter < 0:
             raise ValueError(f"n_iter = {n_iter!r} must be a number of steps, 0 or more.")
         for name, value in (("learning_rate", learning_rate), ("exaggeration", exaggeration)):

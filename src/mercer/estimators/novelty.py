@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.backends import namespace
-from mercer.estimators.base import Planned, Saved, no_streaming, stand_in
+from mercer.estimators.base import Planned, Saved, fitted_columns, stand_in
 from mercer.estimators.kernel_base import unbound_kernel
 from mercer.estimators.kernel_pca import KernelPCA
 from mercer.estimators.pca import PCA
@@ -26,7 +26,8 @@ from mercer.kernels.discrete import Precomputed
 from mercer.models.fields import INPUT, SavedEstimator, finite, floats, instance_of
 from mercer.planning import Footprint, Plan
 from mercer.spectral.leave_one_out import LIMITS
-from mercer.streams.local_driver import is_row_source
+from mercer.streams.local_driver import is_row_source, row_count
+from mercer.streams.mapped_rows import MappedRows
 
 AUTO_CONTAMINATION = 0.05
 EXACT_ROWS = 2000  # up to this many rows the default subspace is exact, which takes a second or two
@@ -58,7 +59,7 @@ class NoveltyDetector(Planned, Saved, OutlierMixin, MetaEstimatorMixin, BaseEsti
     Attributes
     ----------
     estimator_ : the fitted clone of `estimator`
-    left_out_distances_ : (n,), of the training rows, each from the subspace of the others
+    left_out_distances_ : (n,), of the training rows, each from the subspace of the others; of a sample of streamed rows
     threshold_ : float, the distance beyond which a row is new
     offset_ : float, −threshold_: decision_function = score_samples − offset_
     n_features_in_, feature_names_in_
@@ -110,13 +111,19 @@ class NoveltyDetector(Planned, Saved, OutlierMixin, MetaEstimatorMixin, BaseEsti
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X, y=None):
-        """Find the subspace of the rows of X, and the threshold; y is ignored."""
+        """Find the subspace of the rows of X, and the threshold; y is ignored.
+
+        X may also be a source of rows (`mercer.streams`). One pass finds the subspace, and another one the threshold:
+        the quantile of the distances of a sample of 10,000 rows, each from the subspace of all the others.
+        """
         if is_row_source(X):
-            raise TypeError(no_streaming(self))
-        rows = stand_in(X)
-        model = self._subspace(rows.shape[0])
-        self._checked(self._draft(rows), rows)
-        self._say(f"subspace of {rows.shape[0]} rows by {type(model).__name__}")
+            n, model = row_count(X), self._subspace(row_count(X), streamed=True)
+            self._source_plan(X).refuse()
+        else:
+            rows = stand_in(X)
+            n, model = rows.shape[0], self._subspace(rows.shape[0])
+            self._checked(self._draft(rows), rows)
+        self._say(f"subspace of {n} rows by {type(model).__name__}")
         self.estimator_ = clone(model).fit(X)
         self.n_features_in_ = self.estimator_.n_features_in_
         if hasattr(self.estimator_, "feature_names_in_"):
@@ -147,6 +154,9 @@ class NoveltyDetector(Planned, Saved, OutlierMixin, MetaEstimatorMixin, BaseEsti
         steps = {**plan.footprint.as_steps("subspace"), **after.as_steps("rows left out")}
         return replace(plan, estimator=type(self).__name__, footprint=Footprint({}, steps))
 
+    def _source_plan(self, source: Any, y: Any = None) -> Plan:
+        return replace(self._subspace(row_count(source), streamed=True).plan(source), estimator=type(self).__name__)
+
     def _lighter(self, plan: Plan) -> list[dict[str, Any]]:
         model = self._subspace(plan.rows)
         return [{"estimator": clone(model).set_params(**change)} for change in model._lighter(plan)]
@@ -155,9 +165,9 @@ class NoveltyDetector(Planned, Saved, OutlierMixin, MetaEstimatorMixin, BaseEsti
         if self.verbose:
             sys.stderr.write(f"NoveltyDetector: {line}\n")
 
-    def _subspace(self, n: int) -> PCA | KernelPCA:
+    def _subspace(self, n: int, streamed: bool = False) -> PCA | KernelPCA:
         """The model to be fitted to n rows."""
-        model = _default_subspace(n) if self.estimator is None else self.estimator
+        model = _default_subspace(n, streamed) if self.estimator is None else self.estimator
         if not isinstance(model, (PCA, KernelPCA)):
             raise TypeError(
                 f"NoveltyDetector needs a mercer.PCA or a mercer.KernelPCA, not {type(model).__module__}."
@@ -171,20 +181,35 @@ class NoveltyDetector(Planned, Saved, OutlierMixin, MetaEstimatorMixin, BaseEsti
         return model
 
     def score_samples(self, X):
-        """The opposite of each row's squared distance from the subspace, (m,): higher is more normal."""
+        """The opposite of each row's squared distance from the subspace, (m,): higher is more normal.
+
+        Of a source of rows these, and what `decision_function` and `predict` give, are a source of one column.
+        """
         check_is_fitted(self)
+        if is_row_source(X):
+            return MappedRows(fitted_columns(self, X), self.score_samples, 1, ["score"])
         return -self.estimator_.squared_distance(X)
 
     def decision_function(self, X):
         """score_samples(X) − offset_, (m,): below zero for rows that are new."""
+        if is_row_source(X):
+            check_is_fitted(self)
+            return MappedRows(fitted_columns(self, X), self.decision_function, 1, ["decision"])
         return self.score_samples(X) - self.offset_
 
     def predict(self, X):
         """−1 for rows that are new, 1 for the others, (m,)."""
+        if is_row_source(X):
+            check_is_fitted(self)
+            return MappedRows(fitted_columns(self, X), self.predict, 1, ["class"], np.int64)
         return _signs(self.decision_function(X))
 
     def fit_predict(self, X, y=None):
         """−1 for rows of X that are far from the subspace of all the others, 1 for the rest, (n,)."""
+        if is_row_source(X):
+            raise TypeError(
+                "The rows of a source are not left out one by one, only a sample of them is. Take fit(X).predict(X)."
+            )
         self.fit(X)
         return _signs(self.threshold_ - self.left_out_distances_)
 
@@ -195,8 +220,8 @@ class NoveltyDetector(Planned, Saved, OutlierMixin, MetaEstimatorMixin, BaseEsti
         return tags
 
 
-def _default_subspace(n: int) -> KernelPCA:
-    solver = {} if n <= EXACT_ROWS else {"eigen_solver": "rpcholesky", "rank": RANK}
+def _default_subspace(n: int, streamed: bool = False) -> KernelPCA:
+    solver = {} if n <= EXACT_ROWS and not streamed else {"eigen_solver": "rpcholesky", "rank": RANK}
     return KernelPCA(0.5, kernel="laplacian", gamma="columns", **solver)
 
 

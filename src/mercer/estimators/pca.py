@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.backends import Array, adopt, backend_of, cpu, device_of, is_foreign, namespace, to_numpy
-from mercer.estimators.base import Estimator
+from mercer.estimators.base import Estimator, fitted_columns
 from mercer.exceptions import DegenerateDataWarning, NotConvergedWarning, warn
 from mercer.fit_report import Report
 from mercer.footprints import axes as principal_axes
@@ -41,11 +41,12 @@ from mercer.models.fields import INPUT, SavedEstimator, finite, floats, if_set, 
 from mercer.planning import MODULES, Plan
 from mercer.random_state import legacy_generator_from
 from mercer.spectral.intrinsic_dimension import SpikedGaussian, choose_dimension, noise_variance
-from mercer.spectral.leave_one_out import LIMITS, Limits, from_gram, from_rows
+from mercer.spectral.leave_one_out import LIMITS, Limits, from_gram, from_rows, from_sums
 from mercer.streams.chunk_statistics import run_rows
 from mercer.streams.local_driver import is_row_source, row_count
+from mercer.streams.row_sample import LEFT_OUT_ROWS, rows_at, sample_places
 from mercer.streams.row_source import RowSource
-from mercer.streams.streamed_axes import streamed_axes
+from mercer.streams.streamed_axes import streamed_axes, streamed_moments
 
 _REASONS = {
     "covariance_eigh": "the rows are many and narrow, so one pass over them gives the covariance",
@@ -239,6 +240,9 @@ class PCA(Estimator):
 
     def squared_distance(self, X: Array) -> Array:
         """‖x − x̂‖² of each row, (n,), x̂ its projection on the components: the squared distance from the subspace."""
+        if is_row_source(X):
+            check_is_fitted(self)
+            return self._mapped(X, 1, self.squared_distance, ["squared distance"])
         distances, dtype, restore = self._squared_distances(X, "squared_distance")
         return restore(namespace(distances).astype(distances, dtype, copy=False))
 
@@ -247,8 +251,15 @@ class PCA(Estimator):
 
         X must be the rows that were fitted; `limits` say up to where the distances are exact. Cost: n d² + d³ flops, or
         those of the n × n matrix of inner products where there are more columns than rows.
+
+        Of a source of rows a sample of up to 10,000 rows is left out, each from the subspace of all the others. That
+        takes a pass, and gives the distances of the sample.
         """
         check_is_fitted(self)
+        if is_row_source(X):
+            source = fitted_columns(self, X)
+            rows = rows_at(source, sample_places(source, LEFT_OUT_ROWS, self.random_state))
+            return from_sums(streamed_moments(source), rows, self.n_components_, limits)
         X, _ = self._data(X, reset=False)
         n, d = X.shape
         if d <= min(n, limits.whole):

@@ -78,13 +78,16 @@ class TSNE(NeighborEmbedding):
     landmarks : int, array of row numbers, or None, default=None
         Make the map of these rows only, and place every other row in it as `transform` would. A number of rows is
         drawn at random, so that the map shows the densities of the data; `mercer.selection.landmark_rows` chooses in
-        other ways. For more rows than a descent can take.
+        other ways. For more rows than a descent can take. Of a source of rows the landmarks are all that is fitted
+        (`mercer.streams.landmark_places` chooses them).
 
     Attributes
     ----------
     embedding_ : array (n, n_components), float32
     landmarks_ : array (m,) of row numbers, or None
         With landmarks, everything below describes the map of the landmarks.
+    source_rows_ : array (m,), after a fit to a source
+        The numbers of its landmarks, in the order of `embedding_`
     kl_divergence_ : float
         KL(P ‖ Q) of `embedding_`, P without exaggeration, Q over all pairs, sums in float64.
     affinities_ : `mercer.embedding.Affinities`, with P, the widths and the recall of the search

@@ -11,7 +11,7 @@ those of no variance are left out.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -44,6 +44,10 @@ class View:
     reg: float
     left_out: float = 0.0
     trace: float = 0.0
+
+    @property
+    def eps(self) -> float:
+        return float(namespace(self.F).finfo(self.F.dtype).eps)
 
 
 @dataclass(frozen=True)
@@ -79,13 +83,21 @@ def canonical_pairs(first: View, second: View, k: int, *, n_jobs: int | None = N
 
 
 def _canonical_pairs(first: View, second: View, k: int, n_jobs: int | None) -> CanonicalPairs:
-    views = first, second
-    n = first.F.shape[0]
-    xp = namespace(first.F)
-    eps = max(float(xp.finfo(view.F.dtype).eps) for view in views)
     # Products in float32 blur what is below √eps of the variance: a penalty that small needs them in float64.
-    precision = xp.float64 if min(view.reg for view in views) < np.sqrt(eps) else None
-    means, products = centred_products([view.F for view in views], precision=precision, n_jobs=n_jobs)
+    small = min(first.reg, second.reg) < np.sqrt(max(first.eps, second.eps))
+    precision = namespace(first.F).float64 if small else None
+    means, products = centred_products([first.F, second.F], precision=precision, n_jobs=n_jobs)
+    return pairs_of_products(means, products, first, second, first.F.shape[0], k)
+
+
+def pairs_of_products(
+    means: Sequence[np.ndarray], products: Blocks, first: View, second: View, n: int, k: int
+) -> CanonicalPairs:
+    """The pairs from the means of both factors' rows, and from F₁ᵀHF₁, F₁ᵀHF₂ and F₂ᵀHF₂, which are overwritten.
+
+    Where the n rows are not in memory, the F of a view is an array of its columns and type without rows.
+    """
+    views = first, second
     for block in products.values():
         block /= n
     variances = [_variance(products[v, v], view, n) for v, view in enumerate(views)]
@@ -93,7 +105,7 @@ def _canonical_pairs(first: View, second: View, k: int, n_jobs: int | None) -> C
     T, lifts, ranks = _whitened(products, views, variances, penalties, n)
     rho, U, V = top_singular_triplets(T, min(k, *ranks))
     residuals = np.column_stack([np.linalg.norm(T @ V - U * rho, axis=0), np.linalg.norm(T.T @ U - V * rho, axis=0)])
-    found = int(np.sum(rho > _zero(eps, first.reg, second.reg)))
+    found = int(np.sum(rho > _zero(max(first.eps, second.eps), first.reg, second.reg)))
     return CanonicalPairs(
         np.minimum(rho[:found], 1.0),
         residuals[:found],
@@ -108,8 +120,7 @@ def _canonical_pairs(first: View, second: View, k: int, n_jobs: int | None) -> C
 def _variance(C: np.ndarray, view: View, n: int) -> float:
     """tr(HKH)/n, or zero if it is within the rounding of tr K."""
     variance = float(np.trace(C)) + view.left_out / n
-    eps = float(namespace(view.F).finfo(view.F.dtype).eps)
-    return variance if variance > 8 * eps * np.sqrt(n) * view.trace / n else 0.0
+    return variance if variance > 8 * view.eps * np.sqrt(n) * view.trace / n else 0.0
 
 
 def _zero(eps: float, *regs: float) -> float:
@@ -157,8 +168,7 @@ def _by_cholesky(C: np.ndarray, lam: float) -> tuple[Lift, Lift, int]:
 def _by_eigenvectors(C: np.ndarray, lam: float, view: View, n: int) -> tuple[Lift, Lift, int]:
     """Wᵀ· and W· for W = E(Λ + λI)^(−½), C = EΛEᵀ, over the eigenvalues that are more than rounding."""
     values, E = np.linalg.eigh(C)
-    eps = float(namespace(view.F).finfo(view.F.dtype).eps)
-    alive = values > 8 * eps * np.sqrt(n) * values.max(initial=0.0)
+    alive = values > 8 * view.eps * np.sqrt(n) * values.max(initial=0.0)
     W = E[:, alive] / np.sqrt(values[alive] + lam)
     return lambda A: W.T @ A, lambda U: W @ U, int(alive.sum())
 

@@ -8,13 +8,16 @@ Rows that were fitted are nearer to the subspace than new ones, since it was tur
                    else the kept pairs, one more pass, and one number per row for what was not kept
     from_factor    from the features of a low-rank factor
 
+Of rows that are not in memory a sample is left out, row by row, from the scatter of all: `from_sums` and
+`from_streamed_factor`.
+
 A refit might choose another width (gamma="median") or another number of components (a share of the variance). These
 stay as they were chosen for all rows.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +32,11 @@ from mercer.linalg.inner import power_of_two
 from mercer.linalg.lowrank import inverse_root
 from mercer.linalg.operators import Centered
 from mercer.spectral.downdate import exact_distances, lumped_distances
+from mercer.streams.chunk_statistics import ChunkWork
+from mercer.streams.local_driver import total_statistics
+from mercer.streams.row_source import RowSource
+from mercer.streams.streamed_features import features_of
+from mercer.streams.sufficient_statistics import SufficientStatistics
 
 _ZERO = 1e-12  # an eigenvalue below this share of the largest is rounding
 _INSIDE = 1e-10  # share of a row's length that rounding may leave outside the span of all components
@@ -128,6 +136,44 @@ def from_factor(
     found = np.concatenate([distances(_cut(X, run)) for run in runs])
     found[landmarks] = np.maximum(found[landmarks], 1 / (root**2).sum(axis=1))
     return found
+
+
+def from_sums(sums: SufficientStatistics, rows: Any, k: int, limits: Limits = LIMITS) -> np.ndarray:
+    """The distances of a few of the rows from the first k principal components, by the sums over all rows."""
+    values, vectors = _descending(*np.linalg.eigh(sums.centred_products()))
+    scores = (_dense(rows) - sums.mean) @ vectors
+    return _from_all(values, scores, k, sums.n, _of_sample(limits, len(scores), sums.n))
+
+
+def from_streamed_factor(
+    expansion: KernelExpansion,
+    source: RowSource,
+    landmarks: np.ndarray,
+    k: int,
+    sample: tuple[np.ndarray, Any],
+    limits: Limits = LIMITS,
+) -> np.ndarray:
+    """As `from_factor`, for a sample, the numbers of rows and the rows, from one pass over all rows of a source."""
+    places, rows = sample
+    features = features_of(expansion.kernel, expansion.anchors, rows, expansion.n_jobs)
+    sums = total_statistics(ChunkWork((features,), n_jobs=expansion.n_jobs), [source], "rows left out")
+    values, vectors = _descending(*np.linalg.eigh(sums.centred_products()))
+    new = features.expansion.new_points(rows)
+    f = np.asarray(features.expansion.on_points(new), np.float64)
+    beyond = np.maximum(np.asarray(expansion.kernel.diagonal(new), np.float64) - (f**2).sum(axis=1), 0.0)
+    within = _of_sample(limits, len(rows), sums.n)
+    found = _from_all(values, (f - sums.mean) @ vectors, min(k, len(values)), sums.n, within) + beyond
+    own = 1 / (features.expansion.coefs.astype(np.float64) ** 2).sum(axis=1)
+    order = np.argsort(landmarks)
+    at = np.minimum(np.searchsorted(landmarks[order], places), len(landmarks) - 1)
+    chosen = landmarks[order][at] == places
+    found[chosen] = np.maximum(found[chosen], own[order][at[chosen]])
+    return found
+
+
+def _of_sample(limits: Limits, rows: int, n: int) -> Limits:
+    """The limits for `rows` of n rows: the work is that of these alone."""
+    return replace(limits, exact_work=limits.exact_work * n / max(1, rows))
 
 
 def _from_all(values: np.ndarray, scores: np.ndarray, k: int, n: int, limits: Limits) -> np.ndarray:

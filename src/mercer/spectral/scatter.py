@@ -35,21 +35,27 @@ _NOTHING = 1e-12  # a direction that separates the classes less than this is rou
 
 @dataclass(frozen=True)
 class Classes:
-    """n samples in C classes, the shares that the classes are taken to have, and what each sample counts in its own."""
+    """n samples in C classes, the shares that the classes are taken to have, and what each sample counts in its own.
+
+    For streamed rows `codes` are those of a sample, and `counts` are those of all rows, which the weights follow.
+    """
 
     codes: np.ndarray  # (n,), 0 … C − 1
     priors: np.ndarray  # (C,)
     counts_as: np.ndarray | None = None  # (n,), positive; None: all alike
+    counts: np.ndarray | None = None  # (C,), all rows of each class; None: the codes are those of all rows
 
     @property
     def n(self) -> int:
-        return len(self.codes)
+        return len(self.codes) if self.counts is None else int(self.counts.sum())
 
     @cached_property
     def weights(self) -> np.ndarray:
         """wᵢ, (n,), summing to n, and to nπ_c within class c."""
-        share = np.bincount(self.codes, self.counts_as, minlength=len(self.priors)) / self.n
-        of_class = (self.priors / share)[self.codes]
+        counts = self.counts
+        if counts is None:
+            counts = np.bincount(self.codes, self.counts_as, minlength=len(self.priors))
+        of_class = self.priors[self.codes] / (counts / self.n)[self.codes]
         return of_class if self.counts_as is None else self.counts_as * of_class
 
     def indicators(self) -> np.ndarray:

@@ -4,6 +4,8 @@ open_rows             a source from a file, a folder, a pattern, an array, a fra
 write_rows            a source into a parquet, Arrow or npy file, chunk by chunk
 RowSource             the protocol: n_features, dtype, feature_names, lengths, chunk(i)
 ShardedRows           the rows of all processes of torch.distributed as one source
+landmark_places       rows of a source that stand for all, for the landmarks of TSNE, SNE and Isomap
+placement_quality     what a map of landmarks loses when the other rows are placed in it
 checkpoints           a file from which a fit that was killed resumes
 SufficientStatistics  what a pass sums up, and what merges; ChunkWork computes it for one chunk
 """
@@ -17,10 +19,12 @@ if TYPE_CHECKING:
     from mercer.streams.checkpoint_file import checkpoints
     from mercer.streams.chunk_statistics import ChunkWork
     from mercer.streams.opening import open_rows
+    from mercer.streams.placement_scores import placement_quality
     from mercer.streams.row_maps import LandmarkFeatures, ShiftedRows
     from mercer.streams.row_source import ArraySource, ListSource, RowSource
     from mercer.streams.row_writer import write_rows
     from mercer.streams.sharded_rows import ShardedRows
+    from mercer.streams.source_landmarks import landmark_places
     from mercer.streams.sufficient_statistics import SufficientStatistics
 
 __all__ = [
@@ -33,7 +37,9 @@ __all__ = [
     "ShiftedRows",
     "SufficientStatistics",
     "checkpoints",
+    "landmark_places",
     "open_rows",
+    "placement_quality",
     "write_rows",
 ]
 
@@ -41,6 +47,8 @@ _HOMES = {
     "open_rows": "opening",
     "write_rows": "row_writer",
     "checkpoints": "checkpoint_file",
+    "landmark_places": "source_landmarks",
+    "placement_quality": "placement_scores",
     "ChunkWork": "chunk_statistics",
     "LandmarkFeatures": "row_maps",
     "ShiftedRows": "row_maps",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from copy import copy
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -43,7 +44,7 @@ class ArrowRows(ABC):
         self.units: list[Unit] = []
         lengths: list[int] = []
         names: list[str] = []
-        types: list[np.dtype] = []
+        types: dict[str, list[np.dtype]] = {}
         for path in paths:
             with readable(path, self.kind):
                 schema, rows = self.describe(path)
@@ -53,11 +54,13 @@ class ArrowRows(ABC):
                         raise TableError(_difference(path, found, paths[0], names))
                     found = names  # the same columns in another order
                 names = found
-                types.extend(column_type(schema, name) for name in names)
+                for name in names:
+                    types.setdefault(name, []).append(column_type(schema, name))
             self.units.extend(Unit(path, number) for number in range(len(rows)))
             lengths.extend(rows)
         self.n_features = len(names)
-        self.dtype = common_type(types)
+        self.column_types = {name: common_type(found) for name, found in types.items()}
+        self.dtype = common_type(list(self.column_types.values()))
         self.feature_names = names
         self.unit_lengths = lengths
         self.pieces = chunks_of_units(lengths, bounded_rows(self.n_features * self.dtype.itemsize, chunk_rows))
@@ -71,6 +74,14 @@ class ArrowRows(ABC):
     @abstractmethod
     def batches(self, unit: Unit) -> Iterator[pa.RecordBatch]:
         """The rows of a unit with the columns `feature_names`, in batches."""
+
+    def only(self, names: Sequence[str]) -> ArrowRows:
+        """The same chunks with some of the columns. No others are read, and their types do not count."""
+        made = copy(self)
+        made.feature_names, made.n_features = list(names), len(names)
+        made.dtype = common_type([self.column_types[name] for name in names])
+        made._cursor = _Cursor()
+        return made
 
     def chunk(self, i: int) -> Rows:
         made = np.empty((self.lengths[i], self.n_features), self.dtype)

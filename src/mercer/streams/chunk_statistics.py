@@ -34,19 +34,22 @@ class ChunkWork:
     maps : one per view
     draws : rows that every chunk draws for each map with a kernel
     key : the seed and the number of the pass
+    weights : (C,), what a row of each class counts in the sums and products, one on average over all rows. The classes
+        are the last view.
     """
 
     maps: tuple[RowMap, ...]
     draws: int = 0
     key: tuple[int, int] = (0, 0)
     n_jobs: int | None = None
+    weights: tuple[float, ...] | None = None
 
     def __call__(self, number: int, first: int, views: Sequence[Any]) -> SufficientStatistics:
         """The statistics of chunk `number`, whose first row has the number `first` among all rows.
 
         views : the rows of the chunk, one matrix per map
         """
-        sums = _Sums(self.maps, views[0].shape[0])
+        sums = _Sums(self.maps, views[0].shape[0], self.weights)
         size = run_rows(sum(each.columns for each in self.maps))
         runs = [slice(start, min(start + size, sums.n)) for start in range(0, sums.n, size)]
         with cpu.one_thread():
@@ -68,8 +71,9 @@ class ChunkWork:
 class _Sums:
     """Sums over the runs of a chunk, added in the order of the runs whichever thread computed them."""
 
-    def __init__(self, maps: Sequence[RowMap], n: int) -> None:
+    def __init__(self, maps: Sequence[RowMap], n: int, weights: Sequence[float] | None = None) -> None:
         self.maps, self.n = maps, n
+        self.weights = None if weights is None else np.asarray(weights)
         m, v = sum(each.columns for each in maps), len(maps)
         self.sums, self.products = np.zeros(m), np.zeros((m, m))
         self.trace, self.left, self.negative, self.largest = (np.zeros(v) for _ in range(4))
@@ -81,9 +85,8 @@ class _Sums:
             with np.errstate(over="ignore", invalid="ignore", under="ignore"):  # `refuse_infinite` judges the sums
                 mapped = [each(rows[run]) for each, rows in zip(self.maps, views, strict=True)]
                 F = _joined([f for f, _, _ in mapped])
-                product = F.T @ F
-                product = product.toarray() if sp.issparse(product) else product
-                sums = np.asarray(F.sum(axis=0, dtype=np.float64)).reshape(-1)
+                own = None if self.weights is None else self.weights[views[-1][run, 0].astype(np.intp)]
+                sums, product = _sums_of(F, own)
         except BaseException:
             with self.turn:
                 self.failed = True
@@ -130,6 +133,17 @@ class _Sums:
         shift = np.concatenate([np.asarray(each.shift, np.float64) for each in self.maps])
         kernel = self.trace, self.left, self.negative, self.largest
         return SufficientStatistics(self.n, shift, self.sums, self.products, *kernel, draws)
+
+
+def _sums_of(F: Any, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Σ w f and Σ w f fᵀ over the rows f of F."""
+    if weights is None:
+        sums, product = np.asarray(F.sum(axis=0, dtype=np.float64)).reshape(-1), F.T @ F
+    else:
+        roots = np.sqrt(weights)[:, None]
+        F = F.multiply(roots).tocsr() if sp.issparse(F) else F * roots.astype(F.dtype)
+        sums, product = np.asarray(F.T @ roots[:, 0], np.float64).reshape(-1), F.T @ F
+    return sums, product.toarray() if sp.issparse(product) else product
 
 
 def _joined(parts: list[Any]) -> Any:

@@ -73,7 +73,7 @@ def read_ahead(sources: Sequence[RowSource], numbers: Sequence[int]) -> Iterator
 
 def fingerprint_of(work: ChunkWork, sources: Sequence[RowSource]) -> str:
     """A hash of the maps, the key of the draws, and the shape, type and first rows of the sources."""
-    sha = hashlib.sha256(repr((work.key, work.draws)).encode())
+    sha = hashlib.sha256(repr((work.key, work.draws, work.weights)).encode())
     for source in sources:
         facts = list(source.lengths), source.n_features, np.dtype(source.dtype).name, source.feature_names
         sha.update(repr(facts).encode())

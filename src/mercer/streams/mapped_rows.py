@@ -15,14 +15,20 @@ class MappedRows:
 
     function : rows (m, d) to scores (m, k), row by row
     n_features : k
+    dtype : of the scores; by default that of the rows. Classes may be text, which other arrays hold and files do not.
     """
 
     def __init__(
-        self, source: RowSource, function: Callable[[Any], Any], n_features: int, feature_names: list[str] | None = None
+        self,
+        source: RowSource,
+        function: Callable[[Any], Any],
+        n_features: int,
+        feature_names: list[str] | None = None,
+        dtype: Any = None,
     ) -> None:
         self.source, self.function = source, function
         self.n_features, self.feature_names = n_features, feature_names
-        self.dtype = np.dtype(source.dtype)
+        self.dtype = np.dtype(source.dtype if dtype is None else dtype)
 
     @property
     def lengths(self) -> Sequence[int]:
@@ -31,7 +37,7 @@ class MappedRows:
     def chunk(self, i: int) -> np.ndarray:
         if not self.lengths[i]:
             return np.empty((0, self.n_features), self.dtype)
-        return np.asarray(self.function(self.source.chunk(i)), self.dtype)
+        return np.asarray(self.function(self.source.chunk(i)), self.dtype).reshape(-1, self.n_features)
 
     def to_array(self, out: np.ndarray | None = None) -> np.ndarray:
         """All rows, (n, k), in a new array, or written to `out`, such as a memory map."""

@@ -7,10 +7,12 @@ approximates a kernel. Its shift is fixed when it is made.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.linalg.blas import get_blas_funcs
 
 from mercer.expansion import KernelExpansion
 
@@ -87,7 +89,21 @@ class LandmarkFeatures:
         expansion = self.expansion
         points = expansion.new_points(rows)
         diagonal = np.asarray(expansion.kernel.diagonal(points), np.float64)
-        F = expansion.kernel.tile(points, expansion.anchor_points()) @ expansion.coefs
+        F = self._times_coefs(expansion.kernel.tile(points, expansion.anchor_points()))
         squares = np.einsum("ij,ij->i", F, F, dtype=np.float64)
         F -= self.shift.astype(F.dtype)
         return F, diagonal, squares
+
+    @cached_property
+    def _is_triangular(self) -> bool:
+        coefs = self.expansion.coefs
+        return coefs.shape[0] == coefs.shape[1] and not np.tril(coefs, -1).any()
+
+    def _times_coefs(self, K: np.ndarray) -> np.ndarray:
+        """K @ coefs. The inverse of a Cholesky factor is triangular, so half of the product is zero: it stays out."""
+        coefs = self.expansion.coefs
+        if not self._is_triangular or K.dtype != coefs.dtype:
+            return K @ coefs
+        # LAPACK's order is that of the transposes, so nothing is copied: Kᵀ is overwritten by coefsᵀ Kᵀ.
+        trmm = get_blas_funcs("trmm", (coefs, K))
+        return trmm(1.0, coefs.T, K.T, side=0, lower=1, overwrite_b=1).T

@@ -11,6 +11,7 @@ from mercer.random_state import generator_from
 from mercer.streams.local_driver import read_ahead, row_count
 from mercer.streams.row_source import RowSource, row_starts
 
+LEFT_OUT_ROWS = 10_000  # rows of a sample that are left out in turn: a share of 0.05 of them is known to 0.002
 _SHIFT_ROWS = 256  # of each of up to three chunks: the mean of so many lies amid the data
 
 

@@ -13,6 +13,7 @@ error. If they exceed 1e-4 of the trace, float64 takes over.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,6 +49,7 @@ class StreamedFeatures:
     """A map of rows into features, and its statistics over all rows.
 
     places : (m,), the numbers of the landmarks among all rows
+    view, start : their number among the maps of the statistics, and that of their first column
     error : tr(K − FFᵀ) over all rows, with what rounding may add
     """
 
@@ -55,6 +57,12 @@ class StreamedFeatures:
     places: np.ndarray
     statistics: SufficientStatistics
     view: int = 0
+    start: int = 0
+
+    @property
+    def columns(self) -> slice:
+        """Where the statistics have the columns of these features."""
+        return slice(self.start, self.start + self.features.columns)
 
     @property
     def trace(self) -> float:
@@ -130,6 +138,15 @@ def features_of(kernel: Kernel, anchors: Any, sample: Any, n_jobs: int | None = 
     return LandmarkFeatures(wide, shift, 2 * finer + finer**2)
 
 
+@dataclass(frozen=True)
+class KernelView:
+    """Rows under a bound kernel, and the sample that landmarks come from: numbers of rows, and rows."""
+
+    kernel: Kernel
+    source: RowSource
+    sample: tuple[np.ndarray, Any]
+
+
 def streamed_features(
     kernel: Kernel,
     source: RowSource,
@@ -139,34 +156,69 @@ def streamed_features(
     random_state: Any = None,
     n_jobs: int | None = None,
     beside: tuple[tuple[RowMap, RowSource], ...] = (),
+    weights: tuple[float, ...] | None = None,
 ) -> StreamedFeatures:
-    """The features of all rows of a source under a bound kernel, from one pass, or a few for rank="auto".
+    """The features of all rows of a source under a bound kernel: `features_of_views` with a single view."""
+    view = KernelView(kernel, source, sample)
+    return features_of_views(
+        [view], rank=rank, random_state=random_state, n_jobs=n_jobs, beside=beside, weights=weights
+    )[0]
 
-    sample : what `source_sample` gave
+
+def features_of_views(
+    views: Sequence[KernelView],
+    *,
+    rank: int | str,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+    beside: tuple[tuple[RowMap, RowSource], ...] = (),
+    weights: tuple[float, ...] | None = None,
+) -> list[StreamedFeatures]:
+    """The features of each view with the statistics of all, from one pass, or a few for rank="auto".
+
     beside : further maps and their sources, whose columns follow those of the features in the statistics
+    weights : what a row of each class counts, where the last of the maps has the classes (`ChunkWork`)
 
-    Cost of a pass: n m entries of k and 3 n m² flops for m landmarks. Memory: two chunks, 8 m² bytes three times, and a
-    run of features per thread.
+    Cost of a pass: n m entries of k, n m² flops for a view's features and n m² for all products of m columns. Memory:
+    two chunks, 8 m² bytes three times, and a run of features per thread.
     """
-    places, rows = sample
-    features, chosen = chosen_landmarks(kernel, rows, places, rank, random_state, n_jobs)
-    seed, maps, sources = seed_number(random_state), [m for m, _ in beside], [source, *(s for _, s in beside)]
-    least = min(source.n_features, AUTO_LEAST)
+    seed, maps, sources = seed_number(random_state), [m for m, _ in beside], [view.source for view in views]
+    sources += [source for _, source in beside]
+    held = [chosen_landmarks(view.kernel, view.sample[1], view.sample[0], rank, random_state, n_jobs) for view in views]
     for number in range(_MOST_PASSES):
-        most = AUTO_RANK - features.columns if rank == "auto" and number + 1 < _MOST_PASSES else 0
-        draws = min(most, max(least, features.columns))
-        work = ChunkWork((features, *maps), max(0, draws), (seed, number), n_jobs)
+        grows = rank == "auto" and number + 1 < _MOST_PASSES
+        wanted = [_wanted(view, features) if grows else 0 for view, (features, _) in zip(views, held, strict=True)]
+        work = ChunkWork((*(features for features, _ in held), *maps), max(wanted), (seed, number), n_jobs, weights)
         statistics = total_statistics(work, sources, f"pass {number + 1} over the rows")
-        found = StreamedFeatures(features, chosen, statistics)
-        refuse_indefinite(found.negative, kernel, np.dtype(source.dtype))
-        if not draws or found.error <= AUTO_TOL * _variance(statistics, features.columns):
+        starts = np.cumsum([0, *(features.columns for features, _ in held)]).tolist()
+        found = [StreamedFeatures(*each, statistics, v, starts[v]) for v, each in enumerate(held)]
+        for view, each in zip(views, found, strict=True):
+            refuse_indefinite(each.negative, view.kernel, np.dtype(view.source.dtype))
+        grown = [
+            _with_draws(view, each, b, (seed, number)) if b else None
+            for view, each, b in zip(views, found, wanted, strict=True)
+        ]
+        if not any(grown):
             break
-        drawn = statistics.draws[0]
-        grown = None if drawn is None else next_landmarks(features, chosen, drawn, rows, (seed, number), n_jobs)
-        if grown is None:
-            break
-        features, chosen = grown
+        held = [new or old for new, old in zip(grown, held, strict=True)]
     return found
+
+
+def _wanted(view: KernelView, features: LandmarkFeatures) -> int:
+    """Draws for rank="auto": as many as there are landmarks, within bounds."""
+    least = min(view.source.n_features, AUTO_LEAST)
+    return max(0, min(AUTO_RANK - features.columns, max(least, features.columns)))
+
+
+def _with_draws(
+    view: KernelView, found: StreamedFeatures, b: int, key: tuple[int, int]
+) -> tuple[LandmarkFeatures, np.ndarray] | None:
+    """More landmarks, if the features leave out too much and rows were drawn."""
+    drawn = found.statistics.draws[found.view]
+    if drawn is None or found.error <= AUTO_TOL * _variance(found):
+        return None
+    drawn = Draws(drawn.clocks[:b], drawn.places[:b], drawn.rows[:b])
+    return next_landmarks(found.features, found.places, drawn, view.sample[1], key, found.features.expansion.n_jobs)
 
 
 def next_landmarks(
@@ -211,7 +263,7 @@ def _stacked(first: Any, second: Any) -> Any:
     return sp.vstack([first, second], format="csr") if sp.issparse(first) else np.concatenate([first, second])
 
 
-def _variance(statistics: SufficientStatistics, columns: int) -> float:
+def _variance(found: StreamedFeatures) -> float:
     """‖HF‖², the variance that the features hold."""
-    squares = statistics.products.diagonal()[:columns] - statistics.sums[:columns] ** 2 / max(1, statistics.n)
-    return float(squares.sum())
+    sums, own = found.statistics, found.columns
+    return float((sums.products.diagonal()[own] - sums.sums[own] ** 2 / max(1, sums.n)).sum())

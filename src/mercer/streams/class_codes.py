@@ -1,0 +1,86 @@
+"""Labels of streamed rows: which classes there are, how many rows each has, and the number of every row's class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.utils import column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+
+from mercer.backends import to_numpy
+from mercer.streams.chosen_columns import without_column
+from mercer.streams.local_driver import is_row_source, read_ahead
+from mercer.streams.recut_rows import beside
+from mercer.streams.row_source import ArraySource, RowSource
+
+_MOST_CLASSES = 10_000  # the sums hold a column per class: more different values than this are measurements
+
+
+class ClassCodes:
+    """The classes of rows as a source of one column, the codes 0 … C − 1.
+
+    labels : a source of one column, of codes, or of the labels `values`
+    classes : (C,), the labels in rising order
+    counts : (C,), the rows of each
+    """
+
+    n_features, dtype, feature_names = 1, np.dtype(np.float32), None  # float32 holds every code exactly
+
+    def __init__(
+        self, labels: RowSource, classes: np.ndarray, counts: np.ndarray, values: np.ndarray | None = None
+    ) -> None:
+        self.labels, self.classes, self.counts, self.values = labels, classes, counts, values
+
+    @property
+    def lengths(self) -> Sequence[int]:
+        return self.labels.lengths
+
+    def chunk(self, i: int) -> np.ndarray:
+        rows = self.labels.chunk(i)
+        if self.values is None:
+            return rows
+        found = _column(rows)
+        codes = np.minimum(np.searchsorted(self.values, found), len(self.values) - 1)
+        if np.any(self.values[codes] != found):
+            raise ValueError(f"Chunk {i} of the labels has classes that it did not have when they were counted.")
+        return codes.astype(np.float32)[:, None]
+
+
+def with_target(source: RowSource, y: Any) -> tuple[RowSource, Any]:
+    """The source and y; where y is the name of a column, the other columns and that one."""
+    if isinstance(y, str):
+        return without_column(source, y)
+    return source, y
+
+
+def class_codes(source: RowSource, y: Any) -> ClassCodes:
+    """The classes y of the rows of a source: an array (n,), or a source of one column, which is read once for them."""
+    if not is_row_source(y):
+        labels = column_or_1d(to_numpy(y), warn=True)
+        check_classification_targets(labels)
+        classes, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+        _refuse_many(len(classes))
+        return ClassCodes(beside(source, ArraySource(codes.astype(np.float32)[:, None])), classes, counts)
+    if y.n_features != 1:
+        raise ValueError(f"y is a source of {y.n_features} columns, but labels are one column.")
+    y = beside(source, y)
+    classes, counts = np.empty(0), np.empty(0, np.int64)
+    for _, (chunk,) in read_ahead([y], range(len(y.lengths))):
+        found, own = np.unique(_column(chunk), return_counts=True)
+        classes, place = np.unique(np.concatenate([classes, found]), return_inverse=True)
+        counts = np.bincount(place, np.concatenate([counts, own])).astype(np.int64)
+        _refuse_many(len(classes))
+    check_classification_targets(classes)
+    whole = classes.astype(np.int64)
+    return ClassCodes(y, whole if np.array_equal(whole, classes) else classes, counts, values=classes)
+
+
+def _column(rows: Any) -> np.ndarray:
+    return np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows)[:, 0]
+
+
+def _refuse_many(classes: int) -> None:
+    if classes > _MOST_CLASSES:
+        raise ValueError(f"y has more than {_MOST_CLASSES:,} different values. These are measurements, not classes.")
