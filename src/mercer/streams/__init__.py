@@ -3,6 +3,7 @@
 open_rows             a source from a file, a folder, a pattern, an array, a frame, a dask array, an iterable
 write_rows            a source into a parquet, Arrow or npy file, chunk by chunk
 RowSource             the protocol: n_features, dtype, feature_names, lengths, chunk(i)
+cluster               a context in which the workers of a dask cluster compute every pass
 ShardedRows           the rows of all processes of torch.distributed as one source
 checkpoints           a file from which a fit that was killed resumes
 SufficientStatistics  what a pass sums up, and what merges; ChunkWork computes it for one chunk
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mercer.streams.checkpoint_file import checkpoints
     from mercer.streams.chunk_statistics import ChunkWork
+    from mercer.streams.cluster_driver import cluster
     from mercer.streams.opening import open_rows
     from mercer.streams.row_maps import LandmarkFeatures, ShiftedRows
     from mercer.streams.row_source import ArraySource, ListSource, RowSource
@@ -33,6 +35,7 @@ __all__ = [
     "ShiftedRows",
     "SufficientStatistics",
     "checkpoints",
+    "cluster",
     "open_rows",
     "write_rows",
 ]
@@ -42,6 +45,7 @@ _HOMES = {
     "write_rows": "row_writer",
     "checkpoints": "checkpoint_file",
     "ChunkWork": "chunk_statistics",
+    "cluster": "cluster_driver",
     "LandmarkFeatures": "row_maps",
     "ShiftedRows": "row_maps",
     "ShardedRows": "sharded_rows",
