@@ -183,3 +183,14 @@ def test_the_same_bits_from_a_side_thread():
         return KernelPCA(5, kernel="rbf").fit(X).eigenvectors_
 
     np.testing.assert_array_equal(in_a_side_thread(vectors), vectors())
+
+
+def test_in_one_thread_jobs_and_blas_use_no_other():
+    seen = set()
+    with cpu.in_this_thread():
+        cpu.for_each(range(8), lambda job, slot: seen.add(threading.get_ident()), 4)
+        with cpu.in_this_thread():
+            pass
+        cpu.for_each(range(8), lambda job, slot: seen.add(threading.get_ident()), 4)
+        assert all(lib["num_threads"] == 1 for lib in threadpool_info() if lib["user_api"] == "blas")
+    assert seen == {threading.get_ident()}

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from mercer.streams.row_source import chunks
+from mercer.streams.local_driver import chunks
 
 
 @pytest.fixture

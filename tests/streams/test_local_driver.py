@@ -9,7 +9,7 @@ import mercer
 from mercer.progress import listening
 from mercer.streams import ArraySource, ListSource
 from mercer.streams.chunk_statistics import ChunkWork
-from mercer.streams.local_driver import is_row_source, read_ahead, total_statistics
+from mercer.streams.local_driver import chunks, groups_of, is_row_source, read_ahead, total_statistics
 from mercer.streams.row_maps import ShiftedRows
 
 RNG = np.random.default_rng(0)
@@ -23,6 +23,28 @@ def test_the_total_is_the_sum_of_the_chunks_in_order():
     for i, start in ((0, 0), (2, 50), (3, 60)):
         by_hand = by_hand.merge(WORK(i, start, [source.chunk(i)]))
     assert np.array_equal(total.products, by_hand.products) and total.n == 200
+
+
+def test_many_chunks_are_merged_in_groups():
+    """1,030 chunks are merged by twos, so that as few states as that travel when workers compute them."""
+    rows = RNG.standard_normal((1030, 3))
+    total, by_hand = total_statistics(WORK, [ArraySource(rows, chunk_rows=1)]), WORK.nothing([X])
+    for i in range(0, 1030, 2):
+        by_hand = by_hand.merge(WORK(i, i, [rows[i : i + 1]]).merge(WORK(i + 1, i + 1, [rows[i + 1 : i + 2]])))
+    assert np.array_equal(total.products, by_hand.products) and total.n == 1030
+
+
+def test_groups_hold_every_chunk_with_rows_once():
+    lengths = [i % 3 for i in range(5000)]
+    groups = groups_of(lengths)
+    assert [i for group in groups for i in group] == [i for i in range(5000) if i % 3]
+    assert len(groups) <= 1024 and max(map(len, groups)) <= 5
+    assert groups_of([]) == groups_of([0]) == []
+
+
+def test_empty_chunks_keep_their_places():
+    source = ListSource([X[:0], X[:50], X[50:50], X[50:]])
+    assert [len(rows) for rows in chunks(source)] == [0, 50, 0, 150]
 
 
 def test_chunks_that_are_read_ahead_come_in_order_and_errors_come_through():
@@ -67,12 +89,12 @@ def test_memory_does_not_grow_with_the_number_of_rows():
     model = mercer.KernelPCA(2, kernel="rbf", rank=30, n_jobs=1)
     model.fit(Generated(3))  # what is loaded once is loaded now
     peaks = []
-    for chunks in (8, 64):
+    for count in (8, 64):
         tracemalloc.start()
-        model.fit(Generated(chunks))
+        model.fit(Generated(count))
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
-        plan = model.plan(Generated(chunks))
+        plan = model.plan(Generated(count))
         assert peaks[-1] <= plan.peak_bytes
     # The same arrays, but for lists of 56 more lengths and of what is coming.
     assert peaks[1] <= 1.1 * peaks[0]

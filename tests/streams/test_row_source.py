@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from mercer.streams.local_driver import chunks
 from mercer.streams.row_source import (
     ArraySource,
     ListSource,
     RowSource,
     bounded_rows,
-    chunks,
     even_cuts,
     float_type,
     row_starts,

@@ -173,6 +173,17 @@ def _set_blas_threads(settings: list[tuple[Any, int]]) -> list[tuple[Any, int]]:
     return before
 
 
+@contextmanager
+def in_this_thread() -> Iterator[None]:
+    """A context in which jobs and BLAS use this thread alone: within a task of a scheduler that deals out threads."""
+    before, _inside.job = getattr(_inside, "job", False), True
+    try:
+        with one_thread():
+            yield
+    finally:
+        _inside.job = before
+
+
 def for_each(
     jobs: Iterable[Any], work: Callable[[Any, int], None], n_jobs: int | None = None, *, blas: bool = True
 ) -> None:

@@ -21,7 +21,8 @@ from mercer.memory import available_bytes
 from mercer.numeric_input import refuse_not_numeric, sorted_columns
 from mercer.planning import Alternative, Footprint, Plan, limit_of
 from mercer.streams.chosen_columns import columns_named
-from mercer.streams.local_driver import is_row_source, row_count
+from mercer.streams.dask_rows import DaskRows, accepts_dask, is_dask
+from mercer.streams.local_driver import is_row_source, row_count, workers_of
 from mercer.streams.mapped_rows import MappedRows
 from mercer.streams.row_sample import rows_at
 from mercer.streams.row_source import RowSource
@@ -49,8 +50,34 @@ class Saved:
         save_model(self, path)
 
 
+_OF_ROWS = {  # methods that may take and give sources of rows
+    "fit",
+    "fit_transform",
+    "fit_predict",
+    "transform",
+    "transform_y",
+    "predict",
+    "predict_proba",
+    "predict_log_proba",
+    "decision_function",
+    "score_samples",
+}
+
+
 class Planned:
-    """An estimator with `plan(X)`, which says what a fit would do and how much memory it would take (abstract)."""
+    """An estimator with `plan(X)`, which says what a fit would do and how much memory it would take (abstract).
+
+    Methods that take sources of rows take dask arrays too, and give dask arrays for them.
+    """
+
+    def __init_subclass__(cls, **settings: Any) -> None:
+        for name in _OF_ROWS & set(vars(cls)):
+            method = vars(cls)[name]
+            if hasattr(method, "fn"):  # scikit-learn's descriptor of a method that only some instances have
+                method.fn = accepts_dask(method.fn)
+            else:
+                setattr(cls, name, accepts_dask(method))
+        super().__init_subclass__(**settings)
 
     def plan(self, X: Any, y: Any = None) -> Plan:
         """What `fit` would do with this data: the method and why, its memory, and what to change if that is too much.
@@ -58,6 +85,8 @@ class Planned:
         Nothing is fitted, and nothing large is allocated. `fit` makes the same plan, and raises MemoryLimitError if
         `plan(X).fits` is False.
         """
+        if is_dask(X):
+            return self.plan(DaskRows(X), y)
         if is_row_source(X):
             return self._source_plan(X, y)
         X = stand_in(X)
@@ -235,6 +264,8 @@ class Estimator(Planned, Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixi
     def _streaming_plan(self, source: RowSource, method: str, reason: str, footprint: Footprint, code: int) -> Plan:
         given = getattr(self, "memory_limit", None)
         limit = limit_of(given, available_bytes())
+        workers = workers_of([source])
+        reason += "" if workers is None else f", on {workers.name}"
         name, n = type(self).__name__, row_count(source)
         return Plan(name, n, method, reason, footprint, limit, given is not None, code_bytes=code)
 

@@ -3,6 +3,7 @@
 open_rows             a source from a file, a folder, a pattern, an array, a frame, a dask array, an iterable
 write_rows            a source into a parquet, Arrow or npy file, chunk by chunk
 RowSource             the protocol: n_features, dtype, feature_names, lengths, chunk(i)
+cluster               a context in which the workers of a dask cluster compute every pass
 ShardedRows           the rows of all processes of torch.distributed as one source
 landmark_places       rows of a source that stand for all, for the landmarks of TSNE, SNE and Isomap
 placement_quality     what a map of landmarks loses when the other rows are placed in it
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mercer.streams.checkpoint_file import checkpoints
     from mercer.streams.chunk_statistics import ChunkWork
+    from mercer.streams.cluster_driver import cluster
     from mercer.streams.opening import open_rows
     from mercer.streams.placement_scores import placement_quality
     from mercer.streams.row_maps import LandmarkFeatures, ShiftedRows
@@ -37,6 +39,7 @@ __all__ = [
     "ShiftedRows",
     "SufficientStatistics",
     "checkpoints",
+    "cluster",
     "landmark_places",
     "open_rows",
     "placement_quality",
@@ -50,6 +53,7 @@ _HOMES = {
     "landmark_places": "source_landmarks",
     "placement_quality": "placement_scores",
     "ChunkWork": "chunk_statistics",
+    "cluster": "cluster_driver",
     "LandmarkFeatures": "row_maps",
     "ShiftedRows": "row_maps",
     "ShardedRows": "sharded_rows",

@@ -1,12 +1,23 @@
-"""Rows of dask arrays and dask frames. dask itself is not imported: its objects bring the methods that are needed."""
+"""Rows of dask arrays and dask frames, as sources, and the other way: mapped rows as a dask array.
+
+dask itself is not imported: its objects bring the methods that are needed.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, wraps
+from typing import Any, TypeVar
 
+import numpy as np
+
+from mercer.backends import cpu
+from mercer.streams.mapped_rows import MappedRows, RowFunction
 from mercer.streams.row_source import Rows, checked_chunk, float_type, places_of
+
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def is_dask(X: Any) -> bool:
@@ -15,12 +26,12 @@ def is_dask(X: Any) -> bool:
 
 
 def dask_matrix(X: Any, columns: Sequence[Any] | None = None) -> tuple[Any, list[str] | None]:
-    """X as a dask array whose chunks have known lengths and all columns, and the names of the columns.
+    """X as a dask array that has all columns in every chunk, and the names of the columns. Lengths may be unknown.
 
-    Lengths that dask does not know, as those of every frame, are computed: that takes one pass over the data.
+    A vector of numbers becomes a column.
     """
     names = None
-    if hasattr(X, "to_dask_array"):
+    if hasattr(X, "to_dask_array") and hasattr(X, "columns"):
         names = [str(name) for name in X.columns]
         if columns is not None:
             places = places_of(columns, names, len(names), "The dask frame")
@@ -29,7 +40,7 @@ def dask_matrix(X: Any, columns: Sequence[Any] | None = None) -> tuple[Any, list
             stored = getattr(dtype, "numpy_dtype", dtype)
             if getattr(stored, "kind", "O") not in "biuf":
                 raise ValueError(f"Column {name!r} of the dask frame holds {dtype}, not numbers. Choose with columns=.")
-        X = X.to_dask_array(lengths=True)
+    X = X.to_dask_array() if hasattr(X, "to_dask_array") else X
     if X.ndim != 2:
         raise ValueError(f"Rows are cut from a matrix, but the dask array has shape {X.shape}.")
     float_type(X.dtype, "The dask array")
@@ -39,19 +50,132 @@ def dask_matrix(X: Any, columns: Sequence[Any] | None = None) -> tuple[Any, list
         X = X[:, places_of(columns, None, X.shape[1], "The dask array")]
     if len(X.chunks[1]) > 1:
         X = X.rechunk({1: -1})
-    if any(math.isnan(length) for length in X.chunks[0]):
-        X = X.copy().compute_chunk_sizes()  # of a copy: it changes the array in place
     return X, names
 
 
+@dataclass(frozen=True)
+class RowFacts:
+    """What a chunk of a dask array is checked against, without the array. Lengths that dask does not know are NaN."""
+
+    n_features: int
+    dtype: np.dtype
+    feature_names: list[str] | None
+    lengths: Sequence[float]
+
+
 class DaskRows:
-    """The chunks of a dask array, each computed in this process when it is asked for."""
+    """The chunks of a dask array: computed by the client's workers if there is a client, otherwise in this process."""
 
     def __init__(self, X: Any, *, columns: Sequence[Any] | None = None):
         self.array, self.feature_names = dask_matrix(X, columns)
         self.n_features = int(self.array.shape[1])
         self.dtype = float_type(self.array.dtype, "The dask array")
-        self.lengths = [int(length) for length in self.array.chunks[0]]
+
+    @cached_property
+    def lengths(self) -> list[int]:
+        """Those that dask does not know, as of every frame, are counted when a fit first asks, in a pass."""
+        if any(math.isnan(length) for length in self.array.chunks[0]):
+            self.array = self.array.copy().compute_chunk_sizes()  # of a copy: it changes the array in place
+        return [int(length) for length in self.array.chunks[0]]
+
+    @property
+    def facts(self) -> RowFacts:
+        return RowFacts(self.n_features, self.dtype, self.feature_names, self.array.chunks[0])
+
+    @cached_property
+    def _blocks(self) -> list[Any]:
+        return [row[0] for row in self.array.to_delayed()]
+
+    def block(self, i: int) -> Any:
+        """Chunk i, unchecked, as a part of dask's graph."""
+        return self._blocks[i]
+
+    def workers(self) -> Any:
+        """Those of the client that dask itself would use now, if there is one."""
+        from mercer.streams.cluster_driver import current_driver  # loaded late: dask need not be installed whole
+
+        return current_driver()
 
     def chunk(self, i: int) -> Rows:
-        return checked_chunk(self.array.blocks[i].compute(scheduler="synchronous"), self, i)
+        # A graph may refer to results that a cluster holds. Only its client can compute it then.
+        here = {"scheduler": "synchronous"} if self.workers() is None else {}
+        return checked_chunk(self.array.blocks[i].compute(**here), replace(self.facts, lengths=self.lengths), i)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_blocks"}
+
+    def mapped(self, function: RowFunction, columns: int) -> Any:
+        """The rows as a function maps them, as a dask array: nothing is computed yet, and chunks stay as they are."""
+        from mercer.backends.dask_workers import in_graph  # loaded late: it imports dask
+
+        return self.array.map_blocks(
+            _mapped_block,
+            in_graph(_BlockMap(function, self.facts, columns)),
+            dtype=function.dtype,
+            chunks=(self.array.chunks[0], (columns,)),
+            meta=np.empty((0, 0), function.dtype),
+        )
+
+
+@dataclass(frozen=True)
+class _BlockMap:
+    """A function of rows that are checked first."""
+
+    function: RowFunction
+    facts: RowFacts
+    columns: int
+
+    def __call__(self, rows: Any, number: int) -> np.ndarray:
+        known = list(self.facts.lengths)
+        if math.isnan(known[number]):
+            known[number] = rows.shape[0]
+        rows = checked_chunk(rows, replace(self.facts, lengths=known), number)
+        return self.function(rows) if rows.shape[0] else np.empty((0, self.columns), self.function.dtype)
+
+
+def _mapped_block(rows: Any, function: _BlockMap, block_id: Any = None) -> np.ndarray:
+    with cpu.in_this_thread():  # dask deals out blocks to threads
+        return function(rows, block_id[0])
+
+
+def accepts_dask(method: _F) -> _F:
+    """A decorator for methods that take and give sources of rows: dask arrays become sources, and results dask arrays.
+
+    The first dask argument is X. Others, such as labels, are cut where X is cut; a vector becomes a column.
+    """
+
+    @wraps(method)
+    def accepting(self: Any, *args: Any, **named: Any) -> Any:
+        X = next((each for each in (*args, *named.values()) if is_dask(each)), None)
+        if X is None:
+            return method(self, *args, **named)
+        rows = DaskRows(X)
+        read: Callable[[Any], Any] = lambda each: (  # noqa: E731
+            rows if each is X else _beside(each, rows) if is_dask(each) else each
+        )
+        return _as_dask(method(self, *map(read, args), **{name: read(each) for name, each in named.items()}))
+
+    return accepting  # type: ignore[return-value]
+
+
+def _beside(y: Any, rows: DaskRows) -> DaskRows:
+    """Another matrix or vector with the same rows, cut where these are cut."""
+    if not hasattr(y, "columns"):
+        y = y.to_dask_array() if hasattr(y, "to_dask_array") else y
+        y = y[:, None] if y.ndim == 1 else y
+    found = DaskRows(y)
+    if found.lengths != rows.lengths and sum(found.lengths) == sum(rows.lengths):
+        found = DaskRows(found.array.rechunk({0: tuple(rows.lengths)}))
+    return found
+
+
+def _as_dask(result: Any) -> Any:
+    """Mapped rows of a dask array as a dask array; anything else as it is."""
+    if isinstance(result, tuple):
+        return tuple(_as_dask(each) for each in result)
+    if not isinstance(result, MappedRows):
+        return result
+    source = result.source
+    if isinstance(source, MappedRows):
+        source = DaskRows(_as_dask(source))
+    return source.mapped(result.mapped, result.n_features) if isinstance(source, DaskRows) else result

@@ -1,8 +1,13 @@
-"""A pass over all rows on this machine: chunks in order, the next one read while the last is computed.
+"""A pass over all rows: chunks in order, the next one read while the last is computed, or dealt to workers.
 
-Memory holds two chunks, the sums and a run of features per thread, however many chunks there are. A source that knows
-better, because its chunks live on other machines, has a method `sum_chunks(work, sources)`. If it merges by the numbers
-of the chunks, it has the same bits.
+Memory holds two chunks, the sums and a run of features per thread, however many chunks there are. Sums are merged by
+the numbers of the chunks, so it makes no difference to the bits who computes them. The first of these that applies
+decides where that is:
+
+- a source whose chunks live in other processes of the same program has a method `sum_chunks(work, sources)`;
+- within `cluster(…)` workers compute the chunks of any source;
+- a source that names workers of its own, `workers()`, has them compute its chunks;
+- all other chunks are computed in this process.
 """
 
 from __future__ import annotations
@@ -11,7 +16,9 @@ import hashlib
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -20,13 +27,60 @@ from mercer.progress import counted, tell
 from mercer.streams.checkpoint_file import open_checkpoint
 from mercer.streams.chunk_statistics import ChunkWork
 from mercer.streams.row_maps import LandmarkFeatures, RowMap
-from mercer.streams.row_source import RowSource, row_starts
+from mercer.streams.row_source import Rows, RowSource, row_starts
 from mercer.streams.sufficient_statistics import SufficientStatistics
+
+# Groups of chunks whose sums one task computes: enough to keep a thousand workers busy, and few enough that a state of
+# 32 MB (2,000 landmarks) per group passes through one process in the time that the workers take for the chunks.
+GROUPS = 1024
+
+Step = Callable[[Any, int, list[Any]], Any]  # (state so far or None, number of a chunk, its rows by source) → state
+
+
+class Workers(Protocol):
+    """Who computes chunks elsewhere."""
+
+    @property
+    def name(self) -> str:
+        """What reports call them."""
+        ...
+
+    def folded(self, step: Step, sources: Sequence[RowSource], groups: Sequence[Sequence[int]]) -> Iterator[Any]:
+        """What `folded` of this module gives. Step and sources are pickled."""
+        ...
+
+
+_open_workers: list[Workers] = []  # the innermost context is last
+
+
+@contextmanager
+def computed_by(workers: Workers) -> Iterator[None]:
+    """A context in which these workers compute the chunks of every pass."""
+    _open_workers.append(workers)
+    try:
+        yield
+    finally:
+        _open_workers.remove(workers)
+
+
+def workers_of(sources: Sequence[RowSource]) -> Workers | None:
+    """Who computes the chunks of these sources, if it is not this process."""
+    if any(hasattr(source, "sum_chunks") for source in sources):
+        return None  # every process of the group asks for the same chunks, and no one else can
+    if _open_workers:
+        return _open_workers[-1]
+    return next((found for source in sources if (found := _own_workers(source)) is not None), None)
+
+
+def _own_workers(source: RowSource) -> Workers | None:
+    named = getattr(source, "workers", None)
+    return None if named is None else named()
 
 
 def is_row_source(X: Any) -> bool:
     """Whether X is a matrix in numbered chunks, without reading any."""
-    return all(hasattr(X, name) for name in ("chunk", "lengths", "n_features"))
+    # The class is asked first: a source may have to count its rows to know its lengths.
+    return all(hasattr(type(X), name) or hasattr(X, name) for name in ("chunk", "n_features", "lengths"))
 
 
 def row_count(source: RowSource) -> int:
@@ -34,7 +88,7 @@ def row_count(source: RowSource) -> int:
 
 
 def total_statistics(work: ChunkWork, sources: Sequence[RowSource], name: str = "rows") -> SufficientStatistics:
-    """The statistics of all rows, chunk after chunk; resumes from an open checkpoint.
+    """The statistics of all rows, group of chunks after group; resumes from an open checkpoint.
 
     sources : one per map, cut into chunks of the same lengths
     name : what the pass is called while it runs
@@ -43,19 +97,76 @@ def total_statistics(work: ChunkWork, sources: Sequence[RowSource], name: str = 
     elsewhere = getattr(sources[0], "sum_chunks", None)
     if elsewhere is not None:
         return elsewhere(work, sources)
-    starts, chunks = row_starts(sources[0]), len(sources[0].lengths)
+    starts, groups = row_starts(sources[0]), groups_of(sources[0].lengths)
     file, fingerprint = open_checkpoint(), ""
     done, total = 0, work.nothing(sources)
     if file is not None:
         fingerprint = fingerprint_of(work, sources)
         done, total = file.resume(fingerprint) or (0, total)
-    clock, wanted = _Clock(int(starts[-1] - starts[done])), [i for i in range(done, chunks) if sources[0].lengths[i]]
-    for i, views in counted(name, read_ahead(sources, wanted), len(wanted)):
-        total = total.merge(work(i, int(starts[i]), views))
+    clock, wanted = _Clock(int(starts[-1] - starts[done])), [group for group in groups if group[0] >= done]
+    states = zip(wanted, folded(_Summing(work, starts), sources, wanted), strict=True)
+    workers = workers_of(sources)
+    name += "" if workers is None else f" on {workers.name}"
+    for group, state in counted(name, states, len(wanted)):
+        total = total.merge(state)
         if file is not None:
-            file.keep(fingerprint, i + 1, total, last=i == wanted[-1])
-        tell(clock.note(int(starts[i + 1] - starts[done])))
+            file.keep(fingerprint, group[-1] + 1, total, last=group is wanted[-1])
+        tell(clock.note(int(starts[group[-1] + 1] - starts[done])))
     return total
+
+
+def groups_of(lengths: Sequence[int], most: int = GROUPS) -> list[list[int]]:
+    """The numbers of the chunks that have rows, in up to `most` groups of neighbours. The lengths alone decide.
+
+    >>> groups_of([5, 0, 5, 5, 5], most=3)
+    [[0], [2, 3], [4]]
+    """
+    size = -(-len(lengths) // most) or 1
+    runs = (range(start, min(start + size, len(lengths))) for start in range(0, len(lengths), size))
+    groups = ([i for i in run if lengths[i]] for run in runs)
+    return [group for group in groups if group]
+
+
+@dataclass(frozen=True)
+class _Summing:
+    """The step that adds the statistics of a chunk."""
+
+    work: ChunkWork
+    starts: np.ndarray
+
+    def __call__(self, state: SufficientStatistics | None, number: int, views: list[Any]) -> SufficientStatistics:
+        found = self.work(number, int(self.starts[number]), views)
+        return found if state is None else state.merge(found)
+
+
+def folded(step: Step, sources: Sequence[RowSource], groups: Sequence[Sequence[int]]) -> Iterator[Any]:
+    """The state after the chunks of each group, in the order of the groups; wherever the chunks are computed."""
+    workers = workers_of(sources)
+    return _folded_here(step, sources, groups) if workers is None else workers.folded(step, sources, groups)
+
+
+def _folded_here(step: Step, sources: Sequence[RowSource], groups: Sequence[Sequence[int]]) -> Iterator[Any]:
+    chunks = read_ahead(sources, [i for group in groups for i in group])
+    for group in groups:
+        state = None
+        for _ in group:
+            i, views = next(chunks)
+            state = step(state, i, views)
+        yield state
+
+
+def chunks(source: RowSource) -> Iterator[Rows]:
+    """All chunks in order, the empty ones too. What this process holds of them is a few, whoever computes them."""
+    filled = [[i] for i, length in enumerate(source.lengths) if length]
+    # The tasks of a dask graph are all dealt out at once, and would leave their chunks in the workers' memory.
+    here = _own_workers(source) is not None
+    states = (_folded_here if here else folded)(_itself, [source], filled)
+    for i, length in enumerate(source.lengths):
+        yield next(states) if length else source.chunk(i)
+
+
+def _itself(state: None, number: int, views: list[Any]) -> Any:
+    return views[0]
 
 
 def read_ahead(sources: Sequence[RowSource], numbers: Sequence[int]) -> Iterator[tuple[int, list[Any]]]:

@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from mercer.streams.local_driver import Workers, chunks
 from mercer.streams.row_source import RowSource, row_starts
+
+
+@dataclass(frozen=True)
+class RowFunction:
+    """A function of rows, (m, d) to (m, k) or to (m,), whose results are matrices of one type."""
+
+    function: Callable[[Any], Any]
+    dtype: np.dtype
+
+    def __call__(self, rows: Any) -> np.ndarray:
+        result = np.asarray(self.function(rows), self.dtype)
+        return result.reshape(-1, 1) if result.ndim == 1 else result
 
 
 class MappedRows:
@@ -29,20 +43,26 @@ class MappedRows:
         self.source, self.function = source, function
         self.n_features, self.feature_names = n_features, feature_names
         self.dtype = np.dtype(source.dtype if dtype is None else dtype)
+        self.mapped = RowFunction(function, self.dtype)  # what is sent to where the rows are
 
     @property
     def lengths(self) -> Sequence[int]:
         return self.source.lengths
 
+    def workers(self) -> Workers | None:
+        """Who computes the chunks, if that is not this process."""
+        named = getattr(self.source, "workers", None)
+        return None if named is None else named()
+
     def chunk(self, i: int) -> np.ndarray:
         if not self.lengths[i]:
             return np.empty((0, self.n_features), self.dtype)
-        return np.asarray(self.function(self.source.chunk(i)), self.dtype).reshape(-1, self.n_features)
+        return self.mapped(self.source.chunk(i))
 
     def to_array(self, out: np.ndarray | None = None) -> np.ndarray:
         """All rows, (n, k), in a new array, or written to `out`, such as a memory map."""
         starts = row_starts(self)
         out = np.empty((int(starts[-1]), self.n_features), self.dtype) if out is None else out
-        for i in range(len(self.lengths)):
-            out[starts[i] : starts[i + 1]] = self.chunk(i)
+        for i, rows in enumerate(chunks(self)):
+            out[starts[i] : starts[i + 1]] = rows
         return out

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from mercer.random_state import generator_from
-from mercer.streams.local_driver import read_ahead, row_count
+from mercer.streams.local_driver import folded, row_count
 from mercer.streams.row_source import RowSource, row_starts
 
 LEFT_OUT_ROWS = 10_000  # rows of a sample that are left out in turn: a share of 0.05 of them is known to 0.002
@@ -23,14 +25,23 @@ def sample_places(source: RowSource, size: int, random_state: Any) -> np.ndarray
     return np.sort(generator_from(random_state).choice(n, size, replace=False))
 
 
+@dataclass(frozen=True)
+class _Picking:
+    """The step that takes some rows of a chunk, by their numbers in it."""
+
+    index: Mapping[int, Any]
+
+    def __call__(self, state: None, number: int, views: list[Any]) -> Any:
+        found = views[0][self.index[number]]
+        return found if sp.issparse(found) else np.array(found)  # a slice would keep the chunk in memory
+
+
 def rows_at(source: RowSource, places: np.ndarray) -> Any:
     """The rows with the given numbers, rising, as one matrix. Only chunks that hold one of them are read."""
     starts = row_starts(source)
     homes = np.searchsorted(starts, places, side="right") - 1
-    parts = [
-        chunk[places[homes == i] - starts[i]]
-        for i, (chunk,) in read_ahead([source], [int(i) for i in np.unique(homes)])
-    ]
+    index = {int(i): places[homes == i] - starts[i] for i in np.unique(homes)}
+    parts = list(folded(_Picking(index), [source], [[i] for i in index]))
     if not parts:
         return np.empty((0, source.n_features), source.dtype)
     return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
@@ -43,13 +54,11 @@ def middle_of(source: RowSource) -> np.ndarray | None:
     """
     filled = [i for i, length in enumerate(source.lengths) if length]
     chosen = sorted({filled[0], filled[len(filled) // 2], filled[-1]})
-    parts = []
-    for i in chosen:
-        chunk = source.chunk(i)
-        if sp.issparse(chunk):
-            return None
-        parts.append(np.asarray(chunk[:: -(-len(chunk) // _SHIFT_ROWS)], np.float64))
-    rows = np.concatenate(parts)
+    index = {i: slice(None, None, -(-source.lengths[i] // _SHIFT_ROWS)) for i in chosen}
+    parts = list(folded(_Picking(index), [source], [[i] for i in chosen]))
+    if any(sp.issparse(part) for part in parts):
+        return None
+    rows = np.concatenate(parts, dtype=np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         middle = rows[0] + (rows - rows[0]).mean(axis=0)
     return np.where(np.isfinite(middle), middle, 0.0).astype(source.dtype).astype(np.float64)

@@ -7,7 +7,7 @@ often as needed and in any order, so that a pass can be repeated, resumed, or de
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, Protocol, runtime_checkable
 
@@ -68,12 +68,12 @@ def common_type(types: Sequence[np.dtype]) -> np.dtype:
     return np.dtype(np.float32) if types and all(dtype == np.float32 for dtype in types) else np.dtype(np.float64)
 
 
-def checked_chunk(rows: Any, source: RowSource, i: int, where: str = "") -> Rows:
+def checked_chunk(rows: Any, source: Any, i: int, where: str = "") -> Rows:
     """Rows as chunk i of the source: a C-ordered array or a sorted csr_array of its type; a copy only if it must be.
 
     ValueError or TypeError, with the number of the chunk and of the row, for other numbers of rows or columns, for
     types that the source's type cannot hold, and for values that are missing or infinite. `where` says what the chunk
-    was read from.
+    was read from. The source may be no more than what it announces: n_features, dtype, feature_names and lengths.
     """
     place = f"Chunk {i} ({where})" if where else f"Chunk {i}"
     if getattr(rows, "ndim", None) != 2:
@@ -96,7 +96,7 @@ def checked_chunk(rows: Any, source: RowSource, i: int, where: str = "") -> Rows
 
 
 def _refuse_not_finite(
-    values: np.ndarray, source: RowSource, i: int, place: str, cell: Callable[[int], tuple[int, int]]
+    values: np.ndarray, source: Any, i: int, place: str, cell: Callable[[int], tuple[int, int]]
 ) -> None:
     with np.errstate(all="ignore"):
         if np.isfinite(values.sum(dtype=np.float64)):  # one pass without a mask; a sum may still overflow
@@ -108,10 +108,10 @@ def _refuse_not_finite(
     what = "missing (NaN)" if np.isnan(values[wrong[0]]) else "infinite"
     name = repr(source.feature_names[column]) if source.feature_names else str(column)
     first = sum(source.lengths[:i])
+    whole = "" if first != first else f", which is row {first + row} of all,"  # lengths that dask does not know are NaN
     more = f", and {len(wrong) - 1} more values are missing or infinite" if len(wrong) > 1 else ""
     raise ValueError(
-        f"{place}: row {row}, which is row {first + row} of all, is {what} in column "
-        f"{name}{more}. Leave such rows out, or fill them first."
+        f"{place}: row {row}{whole} is {what} in column {name}{more}. Leave such rows out, or fill them first."
     )
 
 
@@ -267,8 +267,3 @@ def _names(names: Sequence[str] | None, n_features: int) -> list[str] | None:
     if len(names) != n_features:
         raise ValueError(f"There are {len(names)} names for {n_features} columns.")
     return [str(name) for name in names]
-
-
-def chunks(source: RowSource) -> Iterator[Rows]:
-    """All chunks in order."""
-    return (source.chunk(i) for i in range(len(source.lengths)))

@@ -13,8 +13,9 @@ from pyarrow import ipc, parquet
 from scipy import sparse
 
 from mercer.atomic_write import replacing
+from mercer.streams.local_driver import chunks
 from mercer.streams.opening import open_rows
-from mercer.streams.row_source import RowSource, chunks
+from mercer.streams.row_source import RowSource
 from mercer.tables.source import TableError, place_names
 
 

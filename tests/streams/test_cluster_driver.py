@@ -1,0 +1,149 @@
+"""A pass on workers gives the bits of a pass in this process: over any source, and when a worker is lost."""
+
+import os
+import signal
+import time
+from functools import cache
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import mercer
+from mercer.streams import ArraySource, ListSource, checkpoints, cluster
+from mercer.streams.local_driver import folded
+from mercer.streams.mapped_rows import MappedRows
+
+distributed = pytest.importorskip("distributed")
+da = pytest.importorskip("dask.array")
+
+X = (np.random.default_rng(0).standard_normal((2500, 4)) * [3, 2, 1, 0.5] + 10).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def client():
+    """Two processes. They know nothing of this one, as those of another machine would."""
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as started,
+        distributed.Client(started, set_as_default=False) as found,
+    ):
+        yield found
+
+
+def bits(model):
+    arrays = {name: value for name, value in vars(model).items() if isinstance(value, np.ndarray)}
+    return {name: value.tobytes() for name, value in arrays.items() if value.dtype != object}
+
+
+def made():
+    return mercer.PCA(2), mercer.KernelPCA(2, kernel="rbf", gamma="median", rank=40)
+
+
+@cache
+def fitted_here():
+    return [bits(model.fit(ArraySource(X, chunk_rows=300))) for model in made()]
+
+
+class Again:
+    """An iterable that starts again each time."""
+
+    def __iter__(self):
+        return (ArraySource(X, chunk_rows=300).chunk(i) for i in range(9))
+
+
+class Slow(ArraySource):
+    """Rows that take a while to read, so that a worker can be lost meanwhile."""
+
+    def chunk(self, i):
+        time.sleep(0.05)
+        return super().chunk(i)
+
+
+def doubled(rows):
+    return 2 * rows
+
+
+@pytest.mark.parametrize("kind", ["parquet", "array", "iterable", "dask"])
+def test_a_fit_on_workers_has_the_bits_of_a_fit_here(client, kind, tmp_path):
+    path = tmp_path / "rows.parquet"
+    mercer.write_rows(ArraySource(X, chunk_rows=300), path)
+    lengths = ArraySource(X, chunk_rows=300).lengths
+    rows = {
+        "parquet": lambda: mercer.open_rows(path, chunk_rows=300),
+        "array": lambda: ArraySource(X, chunk_rows=300),
+        "iterable": lambda: mercer.open_rows(Again()),
+        "dask": lambda: da.from_array(X, chunks=(tuple(lengths), 2)),
+    }[kind]()
+    with cluster(client):
+        for model, expected in zip(made(), fitted_here(), strict=True):
+            assert bits(model.fit(rows)) == expected
+        assert f"on 2 workers of {client.scheduler.address}" in model.plan(rows).reason
+        scores = model.transform(rows)
+        here = model.transform(ArraySource(X, chunk_rows=300)).to_array()
+        on_workers = scores.compute() if kind == "dask" else scores.to_array()
+    # BLAS may add in another order with one thread. A score is a sum over 40 landmarks of terms of the size of √γ.
+    np.testing.assert_allclose(on_workers, here, atol=1e-5 * np.abs(here).max())
+
+
+def test_a_dask_array_finds_the_current_client(client):
+    lengths = tuple(ArraySource(X, chunk_rows=300).lengths)
+    array = da.from_array(X, chunks=(lengths, 4))
+    with client.as_current():
+        assert "on 2 workers" in mercer.PCA(2).plan(array).reason
+        assert bits(mercer.PCA(2).fit(client.persist(array))) == fitted_here()[0]
+    assert "workers" not in mercer.PCA(2).plan(array).reason
+
+
+def test_views_of_several_kinds_go_together(client):
+    """Mapped rows of files, sparse rows and a dask array: whoever holds them, the step sees the same chunks."""
+    dense, lengths = ArraySource(X, chunk_rows=500), (500,) * 5
+    views = [MappedRows(dense, doubled, 4), ArraySource(sp.csr_array(X), chunk_rows=500)]
+    views.append(mercer.open_rows(da.from_array(X, chunks=(lengths, 4))))
+    views.append(MappedRows(views[-1], doubled, 4))
+    expected = [list(folded(summed, views[:n], [[0, 1], [3], [4]])) for n in (2, 4)]
+    with cluster(client):
+        assert [list(folded(summed, views[:n], [[0, 1], [3], [4]])) for n in (2, 4)] == expected
+
+
+def summed(state, number, views):
+    return (state or []) + [(number, type(view).__name__, float(view.sum(dtype=np.float64))) for view in views]
+
+
+def test_a_gap_in_one_chunk_is_named(client):
+    rows = X.copy()
+    rows[1720, 2] = np.nan
+    said = r"Chunk 17: row 20, which is row 1720 of all, is missing \(NaN\) in column 2"
+    with cluster(client):
+        with pytest.raises(ValueError, match=said):
+            mercer.PCA(2).fit(ArraySource(rows, chunk_rows=100))
+        with pytest.raises(ValueError, match=said):
+            mercer.PCA(2).fit(da.from_array(rows, chunks=(100, 4)))
+
+
+def test_a_fit_that_was_interrupted_on_workers_resumes_here(client, tmp_path):
+    rows, file = X.copy(), tmp_path / "fit.part"
+    rows[2000] = np.inf
+    with pytest.raises(ValueError, match="infinite"), cluster(client), checkpoints(file, every=0):
+        mercer.PCA(2).fit(ListSource(np.split(rows, 25)))
+    assert file.exists()
+    seen = []
+    whole = ListSource(np.split(X, 25))
+    with checkpoints(file, every=0), mercer.progress.listening(lambda *told: seen.append(told)):
+        model = mercer.PCA(2).fit(whole)
+    assert {count for name, _, count, _ in seen if name.startswith("the covariance") and count} <= set(range(1, 25))
+    assert bits(model) == bits(mercer.PCA(2).fit(whole))
+
+
+def test_a_lost_worker_changes_no_bit(client):
+    source = Slow(X, chunk_rows=100)
+    expected = bits(mercer.PCA(2).fit(ArraySource(X, chunk_rows=100)))
+    killed = []
+
+    def kill(name, done, count, note):
+        if done == 3 and not killed:
+            killed.append(min(client.run(os.getpid).values()))
+            os.kill(killed[0], signal.SIGKILL)
+
+    with cluster(client), mercer.progress.listening(kill):
+        assert bits(mercer.PCA(2).fit(source)) == expected
+    assert killed
