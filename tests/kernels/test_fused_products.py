@@ -118,12 +118,21 @@ def test_a_users_kernel_is_fused_and_tiles_take_over_where_it_cannot_be(fused):
     assert torch.allclose(*sums, rtol=1e-12)
 
 
-def test_tiles_take_over_where_the_range_of_half_precision_ends(fused, monkeypatch):
-    monkeypatch.setattr(fused_products, "_largest", lambda *points: 1e-9)
-    K = Gram(Polynomial(3, 1.0), rows(torch.float32), precision=torch.float32)
-    V = torch.ones((N, 1), dtype=torch.float64, device=DEVICE)
-    exact = torch.as_tensor(Polynomial(3, 1.0)(X).sum(axis=1), device=DEVICE)
-    assert torch.allclose(K.matmat(V)[:, 0], exact, rtol=1e-4, atol=1e-5 * float(exact.max()))
+@dataclass(repr=False)
+class SquaredDistance(VectorKernel):
+    """Its diagonal says nothing of its other entries."""
+
+    reads = "sqeuclidean"
+
+
+def test_tiles_take_over_where_the_range_of_half_precision_ends(fused):
+    far = np.vstack([X, X, X])
+    far[1] *= 1e6  # no row of the sample from which the range is guessed
+    rows = torch.as_tensor(far, dtype=torch.float32, device=DEVICE)
+    K = Gram(SquaredDistance(), rows, precision=torch.float32)
+    found = K.matmat(torch.ones((len(far), 1), dtype=torch.float64, device=DEVICE))[:, 0]
+    exact = torch.as_tensor(SquaredDistance()(far).sum(axis=1), device=DEVICE)
+    assert torch.allclose(found, exact, rtol=1e-4, atol=1e-6 * float(exact.max()))
     assert K.fused is None and K.passes == 1
 
 

@@ -65,9 +65,8 @@ def fused_product(kernel: Kernel, A: Points, B: Points | None, arithmetic: str) 
 
 
 def _largest(kernel: Kernel, A: Points, Q: Points) -> float:
-    """The largest |k| on a sample of rows and on the diagonal of each side."""
-    a, q = _sampled(A), _sampled(Q)
-    found = [kernel.tile(a, q), kernel.diagonal(a), kernel.diagonal(q)]
+    """The largest k(x, x), which bounds |k| if the kernel is positive semidefinite, or |k| on a sample of rows."""
+    found = [kernel.tile(_sampled(A), _sampled(Q)), kernel.diagonal(A), kernel.diagonal(Q)]
     xp = namespace(found[0])
     return max(float(xp.max(xp.abs(part))) for part in found)
 
