@@ -57,9 +57,9 @@ PYTHONS ?= python3.11 python3.12 python3.13
 test-pythons:
 	for python in $(PYTHONS); do $(MAKE) test PYTHON=$$python VENV=.venv-$$(basename $$python) || exit 1; done
 
-# torch is optional; the CPU build is enough for the tests.
+# torch is optional; the CPU build is enough for the tests. Triton interprets kernels where there is no card.
 test-torch: $(VENV)/.installed-test
-	$(BIN)/python -c 'import torch' 2>/dev/null || $(BIN)/pip install --quiet torch==2.13.0
+	$(BIN)/python -c 'import torch, triton' 2>/dev/null || $(BIN)/pip install --quiet torch==2.13.0 triton
 	$(BIN)/pytest -m torch tests
 
 # scikit-learn's gallery with Mercer's classes; EXAMPLES='plot_kernel_pca manifold' chooses some.

@@ -10,6 +10,7 @@ import numpy as np
 
 from mercer.backends import namespace, placement, to_numpy
 from mercer.kernels.discrete import backend_for
+from mercer.kernels.fused_products import WIDEST, fused_product
 from mercer.kernels.gradients import gradient_sum, refuse_kinks
 from mercer.kernels.kernel import Kernel, Points
 from mercer.kernels.kernel_fields import bound_kernel, refuse_unsuited
@@ -77,6 +78,9 @@ class KernelExpansion:
         old = self.anchor_points()
         backend = backend_for(old)
         xp = namespace(self.coefs)
+        fused = self._fused(new, old)
+        if fused is not None:
+            return fused
         out = xp.empty((len(new), self.coefs.shape[1]), dtype=self.coefs.dtype, **placement(self.coefs))
         rows, columns = self._runs(len(new), backend), _runs(len(old), backend.TILE)
         largest = max((r.stop - r.start for r in rows), default=0) * max((c.stop - c.start for c in columns), default=0)
@@ -102,6 +106,20 @@ class KernelExpansion:
                 "data was scaled."
             )
         return out
+
+    def _fused(self, new: Points, old: Points) -> Any:
+        """f at prepared points without tiles, or None where that is not to be had."""
+        if self.coefs.shape[1] > WIDEST:
+            return None
+        xp = namespace(self.coefs)
+        product = fused_product(self.kernel, new, old, "single" if self.coefs.dtype == xp.float32 else "double")
+        if product is None:
+            return None
+        with phase("placing rows"):
+            out = product(xp.astype(self.coefs, xp.float64))
+        if out is None or not bool(xp.all(xp.isfinite(out))):
+            return None  # the tiles say what is wrong
+        return xp.astype(out - self.offset, self.coefs.dtype)
 
     def rounding_error(self, largest: float, entry_error: float = 0.0) -> np.ndarray:
         """How far f may be from its exact value because of rounding, (k,), at rows where |k(x, xᵢ)| ≤ `largest`.

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import torch
@@ -19,6 +22,8 @@ __all__ = [
     "dot",
     "for_each",
     "free_bytes",
+    "fused_product",
+    "fuses",
     "mirrored",
     "one_thread",
     "product",
@@ -87,3 +92,29 @@ def _rbf(A, aa, B, bb, gamma: float, out=None, entries: int = 0) -> torch.Tensor
 
 
 FUSED: dict[str, Callable[..., Any]] = {"rbf": _rbf}
+
+
+def fuses(X: torch.Tensor) -> bool:
+    """Whether products with kernel matrices of such tensors can be fused: on a GPU that Triton compiles for."""
+    return X.device.type == "cuda" and _triton() and torch.cuda.get_device_capability(X.device) >= _LEAST_GPU
+
+
+def fused_product(formula: Any, arithmetic: str, largest: float) -> Callable[[Any], Any] | None:
+    """V ↦ k(X, Y) V for a formula of k (see `symbolic`), or None where it cannot be fused.
+
+    The product answers None if entries exceed its range, or if the card cannot run it.
+    """
+    if not fuses(formula.readings[0].rows):
+        return None
+    products = import_module("mercer.backends.triton_products")
+    wide = any(reading.by_product and reading.rows.shape[1] > DOUBLE_TO for reading in formula.readings)
+    return None if wide and arithmetic == "double" else products.FusedProduct(formula, arithmetic, largest)
+
+
+@cache
+def _triton() -> bool:
+    return find_spec("triton") is not None
+
+
+DOUBLE_TO = 128  # coordinates up to which float64 is fused: beyond, symmetric halves of cuBLAS's tiles take less time
+_LEAST_GPU = (8, 0)  # the first whose matrix units multiply in float64

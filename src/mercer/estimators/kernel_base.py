@@ -17,6 +17,7 @@ from mercer.features import most_columns, workload_of
 from mercer.footprints import Workload, streamed
 from mercer.kernels import KERNEL_NAMES, Kernel, resolve_kernel
 from mercer.kernels.discrete import Precomputed
+from mercer.kernels.fused_products import may_fuse
 from mercer.kernels.kernel import simple_kernels
 from mercer.kernels.resolve import LENGTH_NAMES
 from mercer.linalg.eigen import SMALL
@@ -158,7 +159,11 @@ class KernelEstimator(Estimator):
         return Plan(type(self).__name__, X.shape[0], method, reason, footprint, **{**fields, **more})
 
     def _keeping(self, X: Any, wanted: int, plan: Plan) -> Plan:
-        """The plan with up to `wanted` bytes of kept tiles. On a device they may fill all free memory."""
+        """The plan with up to `wanted` bytes of kept tiles. On a device they may fill all free memory.
+
+        Fused products compute entries faster than memory would deliver them, so none are kept.
+        """
+        wanted = 0 if may_fuse(unbound_kernel(self), X) else wanted
         on_host = not is_foreign(X) or str(placement(X).get("device", "cpu")) == "cpu"
         free = available_bytes() if on_host else UNLIMITED
         return plan.keeping(wanted, free, most=KEPT_MOST if on_host else UNLIMITED)

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
+
+import numpy as np
 
 from mercer.backends import namespace, placement
 from mercer.kernels.discrete import backend_for
+from mercer.kernels.fused_products import WIDEST, Product, fused_product
 from mercer.kernels.kernel import Kernel
+from mercer.linalg.eigen_bounds import column_norms
 from mercer.linalg.operators import Array, Operator
 from mercer.linalg.tiled import Tiled
-from mercer.progress import in_phase
+from mercer.progress import in_phase, phase
+
+_SAMPLED = 1024  # rows on which a coarse product is compared: its error is then known to a few percent
 
 
 class Gram(Tiled):
@@ -18,6 +25,10 @@ class Gram(Tiled):
 
     Tiles are kept from pass number `keep_from` on, as many as fit into `keep_bytes`; the others are computed again in
     every pass. `precision` is the dtype of the tiles; products are summed in float64 in any case.
+
+    On a GPU a product of a large matrix is fused: no tile stands in memory, and none is kept. `arithmetic` is how it is
+    computed then: "half", "single" or "double". The first product of a step that has an `exact` matrix behind it is
+    compared with that on some rows, which gives `noise`.
     """
 
     def __init__(
@@ -30,6 +41,8 @@ class Gram(Tiled):
         keep_from: int = 0,
         tile: int | None = None,
         n_jobs: int | None = None,
+        arithmetic: str = "",
+        exact: Gram | None = None,
     ) -> None:
         self.kernel, self.X = kernel, X
         self.points = kernel.points(X, precision)
@@ -46,6 +59,9 @@ class Gram(Tiled):
         self._store: Array = None
         self._kept: dict[tuple[int, int], Array] = {}
         self._places = self._plan_store()
+        self.arithmetic = arithmetic or ("double" if self.precision == self.dtype else "single")
+        self._exact = exact
+        self._noise: Any = None
 
     def _tile_size(self) -> int:
         """The backend's choice; a quarter of a small n, so that symmetry halves the work and every thread gets some."""
@@ -71,15 +87,39 @@ class Gram(Tiled):
         return 0 if self._store is None else self._store.shape[0] * self.xp.finfo(self.precision).bits // 8
 
     def ladder(self, tol: float) -> list[Operator]:
-        """float32 tiles first, at half the memory and a third of the time; then tiles of this operator's precision."""
+        """float32 tiles first, at half the memory and a third of the time; then tiles of this operator's precision.
+
+        Fused products begin in half precision, and go on with sums of two halves, which are as right as float32.
+        """
         single = self.xp.float32
         if self.precision == single or self.n < 2 * self.backend.TILE:
             return [self]
-        coarse = Gram(
-            self.kernel, self.X, precision=single, keep_bytes=self._keep_bytes, tile=self.tile, n_jobs=self.n_jobs
-        )
+        coarse = self._coarse("single")
         usable = coarse.points.is_finite() and bool(self.xp.all(self.xp.isfinite(coarse.diagonal())))
-        return [coarse, self] if usable else [self]
+        if not usable:
+            return [self]
+        return [coarse, self] if coarse.fused is None else [self._coarse("half"), coarse, self]
+
+    def _coarse(self, arithmetic: str) -> Gram:
+        return Gram(
+            self.kernel,
+            self.X,
+            precision=self.xp.float32,
+            keep_bytes=self._keep_bytes,
+            tile=self.tile,
+            n_jobs=self.n_jobs,
+            arithmetic=arithmetic,
+            exact=self,
+        )
+
+    @cached_property
+    def fused(self) -> Product | None:
+        """The fused product, or None if tiles are computed."""
+        return fused_product(self.kernel, self.points, None, self.arithmetic)
+
+    @property
+    def noise(self) -> Any:
+        return self._noise
 
     def keep(self) -> None:
         """Keep tiles from the next pass on."""
@@ -88,12 +128,33 @@ class Gram(Tiled):
     def forget(self) -> None:
         """Free the memory of the kept tiles."""
         self._kept, self._store = {}, None
+        self.__dict__.pop("fused", None)  # with its copies of the rows
 
     def matmat(self, V: Array) -> Array:
+        if V.shape[1] <= WIDEST and self.fused is not None:
+            with phase(f"pass {self.passes + 1} over all pairs"):
+                product = self.fused(self.xp.astype(V, self.dtype, copy=False))
+            if product is not None:
+                self.count(V)
+                if self._noise is None and self._exact is not None:
+                    self._noise = self._measured_noise(V, product)
+                return product
+            self.fused = None  # its range or the card is too small: tiles from here on
         if self._store is None and self._places and self.passes >= self._keep_from:
             entries = max(place.stop for place in self._places.values())
             self._store = self.backend.buffer(entries, 1, self._like)[:, 0]
         return super().matmat(V)
+
+    def _measured_noise(self, V: Array, product: Array) -> np.ndarray:
+        """‖(A − exact A) v‖/‖v‖ of each column, from evenly spaced rows."""
+        index = np.linspace(0, self.n - 1, min(self.n, _SAMPLED)).astype(np.int64)
+        places = self.xp.asarray(index, **self._device)
+        strip, total = self._exact.strip(places), 0.0  # type: ignore[union-attr]
+        for run in self.runs:
+            total = total + strip(run) @ V[run, :]
+        wrong = column_norms(self.xp.take(product, places, axis=0) - total, self.xp)
+        sizes = column_norms(V, self.xp)
+        return wrong / np.where(sizes > 0, sizes, 1.0) * (self.n / len(index)) ** 0.5
 
     def _buffers(self, slots: int) -> list[Array]:
         size = self.runs[0].stop

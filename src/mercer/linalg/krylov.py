@@ -140,15 +140,20 @@ def krylov(
         V = orthonormal_to(V[:, :0], A.xp.concat([start, V[:, start.shape[1] :]], axis=1), A.xp)
     passes, kept = 0, 0
     basis: _Basis | None = None
+    settled = False  # whether a coarse level has reached what is asked for, its own noise included
     for level in levels:
         last, began = level is levels[-1], level.passes
-        search = _Level(k, guard, tol, goal, None if last else _single_noise(level), precondition, monitor)
+        if settled and not last:
+            continue
         try:
-            basis = _Basis.on(level, V, level.matmat(V))
+            product = level.matmat(V)
         except KeyboardInterrupt:
             if basis is None:
                 raise  # nothing is known yet
             break  # the coarser level's answer stands
+        noise = None if last else _noise_of(level)
+        search = _Level(k, guard, tol, goal, noise, precondition, monitor)
+        basis = _Basis.on(level, V, product)
         # Two products beyond the first look for negative eigenvalues before any answer stands.
         basis, interrupted = search.run(basis, began + max_passes - passes, least=3 if level is levels[0] else 1)
         passes += level.passes - began
@@ -156,12 +161,18 @@ def krylov(
         V = basis.ends(k + guard)
         if not last:
             level.forget()
+            settled = search.excess(basis, noise or 0.0) <= 1
             if search.excess(basis) > 1:
                 A.keep()  # one product will not be enough, and the next ones should not compute the entries again
         if interrupted:
             break
     assert basis is not None
     return _finish(basis, k, passes, tol, kept)
+
+
+def _noise_of(A: Operator) -> float:
+    """What the arithmetic of a coarse level makes of a residual: as measured, else as float32 would."""
+    return _single_noise(A) if A.noise is None else float(A.noise.max())
 
 
 def _single_noise(A: Operator) -> float:
@@ -228,7 +239,10 @@ class _Level:
             best = min(best, excess)
             full = basis.V.shape[1] >= A.n
             # Near what rounding leaves, three products without gain are enough; elsewhere residuals may rest for long.
-            near = worst <= self.tol or (self.noise is not None and worst <= 100 * SINGLE_FLOOR)
+            # A sum of several products may hold a few times the noise of one.
+            near = worst <= self.tol or (
+                self.noise is not None and worst <= max(100 * SINGLE_FLOOR, 4 * self.noise / scale)
+            )
             done = excess <= 1 and basis.products >= least
             if done or full or A.passes >= last_pass or stalled >= (3 if near else 25):
                 return basis, False
@@ -266,10 +280,10 @@ class _Level:
             final[: self.k] = self.goal.allowed(basis.values[: self.k], basis.A.n, tolerated)
         return final if self.noise is None else np.maximum(final / 2, self.noise)
 
-    def excess(self, basis: _Basis) -> float:
-        """The largest of the first k residuals relative to what is finally allowed."""
+    def excess(self, basis: _Basis, noise: float = 0.0) -> float:
+        """The largest of the first k residuals, with their noise, relative to what is finally allowed."""
         final = replace(self, noise=None).allowed(basis, self.k)
-        return float((basis.residuals(slice(self.k))[1] / final).max())
+        return float(((basis.residuals(slice(self.k))[1] + noise) / final).max())
 
 
 def _scale(values: np.ndarray, k: int, n: int) -> float:

@@ -91,6 +91,19 @@ class Operator(ABC):
         """Free memory that only makes later products faster."""
         return None
 
+    @property
+    def noise(self) -> Any:
+        """What a coarse step's arithmetic adds to products with unit vectors, if that was measured, else None.
+
+        A norm for each column of the first product, (b,).
+        """
+        return None
+
+    @property
+    def columns_at_once(self) -> int:
+        """How many columns a product multiplies in little more time than one, as far as that is worth knowing."""
+        return 1
+
     def to_dense(self) -> Array:
         """The matrix, (n, n)."""
         return self.rows(self.xp.arange(self.n, **self.placement()))
@@ -287,6 +300,15 @@ class Centered(Operator):
 
     def to_factor(self) -> tuple[Operator, bool]:
         return self.A, True
+
+    @property
+    def noise(self) -> Any:
+        known = self.A.noise
+        return known if known is None or len(known) == 1 else known[:-1]  # without the column of ones
+
+    @property
+    def columns_at_once(self) -> int:
+        return self.A.columns_at_once
 
     def keep(self) -> None:
         self.A.keep()

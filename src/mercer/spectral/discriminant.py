@@ -445,7 +445,7 @@ def _streamed(kernel: Kernel, X: Any, classes: Classes, settings: DiscriminantSe
     each class to the mean that random vectors find. The two err on opposite sides; their harmonic mean is taken.
     """
     K = gram_of(kernel, X, keep_bytes=settings.keep_bytes, keep_from=1, tile=TILE, n_jobs=settings.n_jobs)
-    coarse, A = _weighted(K.ladder(settings.tol)[0], classes), _weighted(K, classes)
+    coarse, A = _weighted(K.ladder(settings.tol)[-2:][0], classes), _weighted(K, classes)  # float32, not coarser
     variance = coarse.trace()
     _refuse_constant(variance)
     reg, path = _sampled_reg(kernel, X, classes, settings)

@@ -1,0 +1,143 @@
+"""Estimators whose products are fused find what they find by tiles."""
+
+import os
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+CARD = torch.cuda.is_available()
+if not CARD:
+    os.environ["TRITON_INTERPRET"] = "1"  # before Triton is imported
+pytest.importorskip("triton")
+pytestmark = [pytest.mark.torch, *([pytest.mark.cuda] if CARD else [])]
+
+import mercer.backends.torch as torch_backend  # noqa: E402
+from mercer import KernelPCA  # noqa: E402
+from mercer.backends import to_numpy, triton_products  # noqa: E402
+from mercer.expansion import KernelExpansion  # noqa: E402
+from mercer.kernels import RBF, Polynomial, VectorKernel, fused_products  # noqa: E402
+from mercer.linalg.gram import Gram  # noqa: E402
+from mercer.linalg.operators import Centered  # noqa: E402
+
+DEVICE = "cuda" if CARD else "cpu"
+N = 5000 if CARD else 250  # the interpreter takes a while for each block
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((N, 4)) * [3.0, 2.0, 1.5, 1.0]
+LARGE = triton_products._Blocks(128, 128, 8, 2, 2)
+
+
+@pytest.fixture
+def fused(monkeypatch):
+    """Everything is fused, however small, and in blocks that the interpreter is quick with."""
+    monkeypatch.setattr(fused_products, "FUSED_FROM", 0)
+    monkeypatch.setattr(torch_backend, "TILE", 100)
+    if not CARD:
+        monkeypatch.setattr(torch_backend, "fuses", lambda X: True)
+        for name in ("half", "single", "double"):
+            monkeypatch.setitem(triton_products._BLOCKS, name, LARGE)
+
+
+def rows(dtype=torch.float64):
+    return torch.as_tensor(X, dtype=dtype, device=DEVICE)
+
+
+def test_the_ladder_ends_with_float64_and_each_step_knows_its_noise(fused):
+    K = Gram(RBF(0.1), rows(), precision=torch.float64)
+    V = torch.linalg.qr(torch.as_tensor(RNG.standard_normal((N, 3)), device=DEVICE))[0]
+    exact = torch.as_tensor(RBF(0.1)(X), device=DEVICE) @ V
+    steps = K.ladder(1e-6)
+    assert [step.arithmetic for step in steps] == ["half", "single", "double"] and steps[-1] is K
+    noise = []
+    for step in steps[:-1]:
+        wrong = torch.linalg.vector_norm(step.matmat(V) - exact, dim=0)
+        np.testing.assert_allclose(step.noise, to_numpy(wrong), rtol=0.3)  # 250 rows are all in the sample
+        noise.append(float(wrong.max()))
+    assert noise[1] < noise[0] / 50  # 11 bits more
+    assert float(abs(K.matmat(V) - exact).max()) < 1e-12 and K.noise is None
+
+
+def test_a_centred_product_carries_its_row_sums(fused):
+    kernel = Polynomial(2, 0.1)
+    K = torch.as_tensor(kernel(X), device=DEVICE)
+    V = torch.as_tensor(RNG.standard_normal((N, 2)), device=DEVICE)
+    A = Centered(Gram(kernel, rows(), precision=torch.float64))
+    centred = K - K.mean(dim=0) - K.mean(dim=1)[:, None] + K.mean()
+    assert torch.allclose(A.matmat(V), centred @ V, atol=1e-12 * N * float(K.max()))
+    assert torch.allclose(A.row_sums(), K.sum(dim=1), rtol=1e-12) and A.passes == A.A.passes == 1
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_kernel_pca_is_certified_and_that_of_numpy(fused, dtype, monkeypatch):
+    monkeypatch.setattr("mercer.spectral.components.SMALL", 100)
+    there = KernelPCA(3, kernel="rbf", gamma=0.1, eigen_solver="krylov", tol=1e-5).fit(rows(dtype))
+    here = KernelPCA(3, kernel="rbf", gamma=0.1, eigen_solver="dense").fit(X)
+    assert there.solver_.converged and float(there.residuals_.max()) <= 1e-5 * float(there.eigenvalues_[0])
+    error = to_numpy(there.eigenvalue_error_) + N * np.finfo(str(dtype)[6:]).eps
+    assert np.all(abs(to_numpy(there.eigenvalues_) - here.eigenvalues_) <= error)
+    moved = to_numpy(there.transform(rows(dtype)[:50]))
+    np.testing.assert_allclose(moved, here.transform(X[:50]), atol=1e-3)
+
+
+def expansion(kernel, width, dtype=torch.float64):
+    anchors = rows(dtype)
+    coefs = torch.as_tensor(RNG.standard_normal((N, width)), dtype=dtype, device=DEVICE)
+    return KernelExpansion(kernel, anchors, coefs, torch.zeros(width, dtype=dtype, device=DEVICE))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_an_expansion_is_as_right_as_it_says(fused, dtype):
+    f = expansion(RBF(0.1), 3, dtype)
+    new = rows(dtype)[:100] * 0.9
+    exact = torch.as_tensor(RBF(0.1)(to_numpy(new).astype(float), to_numpy(f.anchors).astype(float)), device=DEVICE)
+    error = abs(f(new).double() - exact @ f.coefs.double()).max(dim=0).values
+    assert np.all(to_numpy(error) <= f.rounding_error(1.0, RBF(0.1).rounding(f.anchor_points())))
+
+
+@dataclass(repr=False)
+class Cauchy(VectorKernel):
+    reads = "sqeuclidean"
+
+    def profile(self, t, xp):
+        return 1 / (1 + t)
+
+
+@dataclass(repr=False)
+class Untraced(Cauchy):
+    def profile(self, t, xp):
+        return 1 / (1 + torch.abs(t))
+
+
+def test_a_users_kernel_is_fused_and_tiles_take_over_where_it_cannot_be(fused):
+    points = Cauchy().points(rows())
+    assert fused_products.fused_product(Cauchy(), points, None, "double") is not None
+    assert fused_products.fused_product(Untraced(), points, None, "double") is None
+    V = torch.ones((N, 1), dtype=torch.float64, device=DEVICE)
+    sums = [Gram(kernel, rows(), precision=torch.float64).matmat(V) for kernel in (Cauchy(), Untraced())]
+    assert torch.allclose(*sums, rtol=1e-12)
+
+
+@dataclass(repr=False)
+class SquaredDistance(VectorKernel):
+    """Its diagonal says nothing of its other entries."""
+
+    reads = "sqeuclidean"
+
+
+def test_tiles_take_over_where_the_range_of_half_precision_ends(fused):
+    far = np.vstack([X, X, X])
+    far[1] *= 1e6  # no row of the sample from which the range is guessed
+    rows = torch.as_tensor(far, dtype=torch.float32, device=DEVICE)
+    K = Gram(SquaredDistance(), rows, precision=torch.float32)
+    found = K.matmat(torch.ones((len(far), 1), dtype=torch.float64, device=DEVICE))[:, 0]
+    exact = torch.as_tensor(SquaredDistance()(far).sum(axis=1), device=DEVICE)
+    assert torch.allclose(found, exact, rtol=1e-4, atol=1e-6 * float(exact.max()))
+    assert K.fused is None and K.passes == 1
+
+
+def test_small_matrices_and_other_arrays_have_tiles():
+    points = RBF(0.1).points(rows())
+    assert fused_products.fused_product(RBF(0.1), points, None, "double") is None
+    assert fused_products.fused_product(RBF(0.1), RBF(0.1).points(X), None, "double") is None
+    assert not fused_products.may_fuse(RBF(0.1), X) and not fused_products.may_fuse(RBF(0.1), rows())
