@@ -52,7 +52,12 @@ export class Panel {
     this.marks = new Marks(this);
     this.setMap(store.maps[mapIndex]!);
     new ResizeObserver(() => this.resize()).observe(this.surface);
-    for (const change of ["colour", "states", "ground"] as const) store.on(change, () => this.refresh());
+    for (const change of ["colour", "states", "ground"] as const) {
+      store.on(change, () => {
+        this.resize(); // the table may just have opened: a million points are drawn once, to the new size
+        this.refresh();
+      });
+    }
     for (const change of ["style", "hover", "pin"] as const) store.on(change, () => this.redraw(change === "style"));
     store.on("marks", () => {
       this.marks.forget();
