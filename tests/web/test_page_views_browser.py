@@ -111,6 +111,8 @@ def test_a_click_lists_the_nearest_in_the_data_and_in_both_maps(opened, clusters
     assert found[2] == [f"row-{near:03d}" for near in np.argsort(turned, kind="stable")[1:7]]
     assert "6 of 6 kept" in lists.nth(1).inner_text()
     assert seen.page.locator(".card.pinned").bounding_box()["x"] > seen.box(1)["x"] + seen.box(1)["width"]
+    lists.nth(0).locator("button").nth(1).focus()
+    assert seen.state("hovered()") == page.neighbors.indices[row, 1]
     lists.nth(0).locator("button").first.click()
     assert seen.state("pinned()") == page.neighbors.indices[row, 0]
 
