@@ -293,8 +293,12 @@ def test_the_svg_has_every_point_and_every_name(opened, clusters):
     assert download.value.suggested_filename == "three-clusters.svg"
     text = Path(download.value.path()).read_text()
     assert text.count("<circle") == 600  # in each of the two maps
-    for word in ("Three clusters", ">blue<", ">Turned<", "first →"):
+    for word in ("Three clusters", ">Turned<", "first →"):
         assert word in text
+    names = [name["text"] for panel in (0, 1) for name in seen.state(f"names({panel})")]
+    assert {"blue", "green", "red"} == set(names)
+    for word in ("blue", "green", "red"):
+        assert text.count(f">{word}<") == 1 + 2 * names.count(word)  # in the legend; on the maps with a rim
 
 
 def test_a_slider_goes_through_the_snapshots(opened, clusters):
