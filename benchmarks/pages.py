@@ -64,9 +64,9 @@ def open_page(job: dict[str, Any]) -> dict[str, Any]:
         browser = play.chromium.launch(executable_path=path, headless=True, args=flags)
         tab = browser.new_page(viewport={"width": 1440, "height": 900})
         _wait(tab, job["small"])
-        before, used = _browser_bytes("VmRSS"), _browser_seconds()
+        before, spent = _browser_bytes("VmRSS"), _browser_seconds()
         seconds = _wait(tab, f"{job['large']}#lines=1")
-        used = _browser_seconds() - used
+        used = _since(spent)
         drawn, lasso = tab.evaluate("document.documentElement.dataset.drawn"), _lasso(tab)
         peak = _browser_bytes("VmHWM")
         browser.close()
@@ -77,7 +77,7 @@ def open_page(job: dict[str, Any]) -> dict[str, Any]:
         "before_bytes": before,
         "peak_bytes": peak,
         "processor_seconds": used,
-        "lasso_seconds": lasso,
+        **lasso,
         "file_bytes": Path(job["large"]).stat().st_size,
         "write_seconds": job["write_seconds"],
     }
@@ -91,7 +91,7 @@ def _wait(tab: Any, address: str) -> float:
     return time.perf_counter() - started
 
 
-def _lasso(tab: Any) -> float:
+def _lasso(tab: Any) -> dict[str, float]:
     """Seconds from letting go of a lasso around the middle of the map until the selection is drawn."""
     box = tab.locator(".surface").bounding_box()
     x, y, radius = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, 0.3 * box["height"]
@@ -100,12 +100,13 @@ def _lasso(tab: Any) -> float:
     tab.mouse.down()
     for k in range(1, 60):
         tab.mouse.move(x + radius * math.cos(k * math.tau / 60), y + radius * math.sin(k * math.tau / 60))
-    started = time.perf_counter()
+    spent, started = _browser_seconds(), time.perf_counter()
     tab.mouse.up()
     tab.evaluate("mercer.drawn()")
     seconds = time.perf_counter() - started
+    used = _since(spent)
     assert tab.evaluate("mercer.selected().length") > 0
-    return seconds
+    return {"lasso_seconds": seconds, "lasso_processor_seconds": used}
 
 
 def _browser_bytes(field: str) -> int:
@@ -113,15 +114,21 @@ def _browser_bytes(field: str) -> int:
     return sum(1024 * int(fields.get(field, "0 kB").split()[0]) for _, fields in _browser())
 
 
-def _browser_seconds() -> float:
-    """The processor time of the processes that this one has started."""
-    ticks = 0
+def _browser_seconds() -> dict[str, float]:
+    """The processor time of each process that this one has started."""
+    spent = {}
     for folder, _ in _browser():
         try:
-            ticks += sum(int(part) for part in (folder / "stat").read_text().rsplit(")", 1)[1].split()[11:13])
+            ticks = (folder / "stat").read_text().rsplit(")", 1)[1].split()[11:13]
         except OSError:
             continue  # ended meanwhile
-    return ticks / os.sysconf("SC_CLK_TCK")
+        spent[folder.name] = sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
+    return spent
+
+
+def _since(earlier: dict[str, float]) -> float:
+    """The processor time since then. Each page may have a process of its own, and that of the last may be gone."""
+    return sum(spent - earlier.get(process, 0.0) for process, spent in _browser_seconds().items())
 
 
 def _browser() -> list[tuple[Path, dict[str, str]]]:

@@ -473,6 +473,17 @@ def test_a_keyboard_is_enough(opened, clusters):
     legend(seen, "red").focus()
     press("Space")
     assert seen.state("shown()") == (clusters.columns["kind"] != "red").sum()
+    press("Space")
+    press("Shift+Tab")
+    focused = seen.page.evaluate("document.activeElement.querySelector('.name').textContent")
+    bright = np.array(seen.state("states()")) == 2  # a class that has the focus stands out
+    assert np.array_equal(bright, clusters.columns["kind"] == focused)
+    seen.page.locator(".surface").first.focus()
+    assert (np.array(seen.state("states()")) == 2).all()
+    press("t")
+    seen.page.locator(".drawer tbody button").nth(3).focus()
+    assert seen.state("hovered()") == 3
+    press("Escape")
     press("?")
     assert seen.page.locator("dialog").is_visible()
     press("Escape")

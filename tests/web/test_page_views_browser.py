@@ -98,18 +98,21 @@ def test_colours_that_repeat_are_told(opened):
 
 
 def test_a_click_lists_the_nearest_in_the_data_and_in_both_maps(opened, clusters):
-    page = with_rows(clusters)
+    other = np.random.default_rng(5).standard_normal((300, 3))  # a map that keeps nothing
+    page = with_rows(replace(clusters, maps=[clusters.maps[0], replace(clusters.maps[1], coordinates=other)]))
     seen, row = opened(page), 17
     seen.page.mouse.click(*seen.place(row))
     lists = seen.page.locator(".nearest .lists > div")
     assert lists.count() == 3
     found = [[item.inner_text() for item in lists.nth(k).locator("li").all()] for k in range(3)]
-    assert found[0] == [f"row-{other:03d}" for other in page.neighbors.indices[row]]
+    assert found[0] == [f"row-{near:03d}" for near in page.neighbors.indices[row]]
     assert found[0] == found[1]  # the first map is the data
-    turned = np.linalg.norm(clusters.maps[1].coordinates[:, :2] - clusters.maps[1].coordinates[row, :2], axis=1)
-    assert found[2] == [f"row-{other:03d}" for other in np.argsort(turned, kind="stable")[1:7]]
+    turned = np.linalg.norm(other[:, :2] - other[row, :2], axis=1)
+    assert found[2] == [f"row-{near:03d}" for near in np.argsort(turned, kind="stable")[1:7]]
     assert "6 of 6 kept" in lists.nth(1).inner_text()
     assert seen.page.locator(".card.pinned").bounding_box()["x"] > seen.box(1)["x"] + seen.box(1)["width"]
+    lists.nth(0).locator("button").nth(1).focus()
+    assert seen.state("hovered()") == page.neighbors.indices[row, 1]
     lists.nth(0).locator("button").first.click()
     assert seen.state("pinned()") == page.neighbors.indices[row, 0]
 
@@ -290,8 +293,12 @@ def test_the_svg_has_every_point_and_every_name(opened, clusters):
     assert download.value.suggested_filename == "three-clusters.svg"
     text = Path(download.value.path()).read_text()
     assert text.count("<circle") == 600  # in each of the two maps
-    for word in ("Three clusters", ">blue<", ">Turned<", "first →"):
+    for word in ("Three clusters", ">Turned<", "first →"):
         assert word in text
+    names = [name["text"] for panel in (0, 1) for name in seen.state(f"names({panel})")]
+    assert {"blue", "green", "red"} == set(names)
+    for word in ("blue", "green", "red"):
+        assert text.count(f">{word}<") == 1 + 2 * names.count(word)  # in the legend; on the maps with a rim
 
 
 def test_a_slider_goes_through_the_snapshots(opened, clusters):

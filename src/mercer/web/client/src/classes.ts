@@ -67,6 +67,10 @@ export class ClassFilter {
         timer = window.setTimeout(() => this.store.setSpotlight(this.off()[code] ? -1 : code), 140);
       });
       button.addEventListener("pointerleave", () => window.clearTimeout(timer));
+      button.addEventListener("focus", () => {
+        if (button.matches(":focus-visible")) this.store.setSpotlight(this.off()[code] ? -1 : code); // by the keyboard
+      });
+      button.addEventListener("blur", () => this.store.setSpotlight(-1));
     }
     return button;
   }

@@ -41,7 +41,7 @@ export class Drawer {
     this.columns = store.columns;
     this.element.append(h("header", {}, this.count, this.shares, this.columnSearch(), h("div", { class: "actions" }, zoom, save, clear)), this.scroller);
     this.scroller.addEventListener("scroll", () => this.fill());
-    this.scroller.addEventListener("pointerleave", () => store.hover(-1, this));
+    for (const go of ["pointerleave", "focusout"]) this.scroller.addEventListener(go, () => store.hover(-1, this));
     new ResizeObserver(() => this.fill(true)).observe(this.scroller);
     store.on("selection", () => this.refresh());
     store.on("table", () => this.refresh());
@@ -219,7 +219,7 @@ export class Drawer {
       if (given !== null) cell.append(h("small", { class: "given" }, shorten(given, 60)));
       return cell;
     });
-    const open = h("button", { type: "button", class: "link", onclick: () => store.pin(row) }, shorten(store.idOf(row), 60));
+    const open = h("button", { type: "button", class: "link", onclick: () => store.pin(row), onfocus: () => store.hover(row, this) }, shorten(store.idOf(row), 60));
     return h("tr", { "aria-rowindex": String(k + 2), onpointerenter: () => store.hover(row, this) }, image, h("th", { scope: "row" }, open), ...gap(from), ...cells, ...gap(this.columns.length - to), h("td", { "aria-hidden": "true" }));
   }
 

@@ -32,8 +32,8 @@ function list(store: Store, title: string, about: string, rows: number[], both: 
     const name = shorten(store.idOf(row), 40);
     const image = picture(store, row, 28);
     const button = h("button", { type: "button", class: both(row) ? "near both" : "near", title: name, "aria-label": `${name}${both(row) ? ", in the data and in the map" : ""}`, onclick: () => store.pin(row) }, image ?? name);
-    button.addEventListener("pointerenter", () => store.hover(row, button));
-    button.addEventListener("pointerleave", () => store.hover(-1, button));
+    for (const come of ["pointerenter", "focus"]) button.addEventListener(come, () => store.hover(row, button));
+    for (const go of ["pointerleave", "blur"]) button.addEventListener(go, () => store.hover(-1, button));
     return h("li", {}, button);
   });
   return h("div", {}, h("h3", { dir: "auto" }, title), h("small", {}, about), h("ol", { class: store.hasImages ? "images" : "" }, ...items));

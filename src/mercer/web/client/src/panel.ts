@@ -52,7 +52,12 @@ export class Panel {
     this.marks = new Marks(this);
     this.setMap(store.maps[mapIndex]!);
     new ResizeObserver(() => this.resize()).observe(this.surface);
-    for (const change of ["colour", "states", "ground"] as const) store.on(change, () => this.refresh());
+    for (const change of ["colour", "states", "ground"] as const) {
+      store.on(change, () => {
+        this.resize(); // the table may just have opened: a million points are drawn once, to the new size
+        this.refresh();
+      });
+    }
     for (const change of ["style", "hover", "pin"] as const) store.on(change, () => this.redraw(change === "style"));
     store.on("marks", () => {
       this.marks.forget();
@@ -324,7 +329,7 @@ export class Panel {
     context.textAlign = "center";
     const nameX = shorten(a.name, 40), nameY = shorten(b.name, 40);
     const choice = this.element.querySelector<HTMLElement>(".axis.horizontal"); // a list of axes stands where the name would
-    const roomX = (named || !choice ? 1.15 * context.measureText(nameX).width : choice.offsetWidth) + 24;
+    const roomX = (named || !choice ? 1.15 * context.measureText(nameX).width : choice.offsetWidth) + 34;
     if (a.ticks) {
       const at = (x: number): number => toScreenX(this.view, this.size, (x - a.middle) / halfX);
       const value = (px: number): number => a.middle + halfX * fromScreenX(this.view, this.size, px);
