@@ -12,4 +12,5 @@ judge     the residual of every answer, by NumPy alone
 targets   what is asked, and whether it was reached
 report    figures.json, and docs/benchmarks.md from it
 gpu       a script of its own, for a machine with CUDA
+dask_cluster  likewise: workers of dask beside one process, and workers that are killed
 """
