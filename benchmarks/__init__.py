@@ -13,4 +13,5 @@ targets   what is asked, and whether it was reached
 report    figures.json, and docs/benchmarks.md from it
 gpu       a script of its own, for a machine with CUDA
 streams   a script of its own, for rows that are not in memory; it writes its table into docs/guide/large.md
+dask_cluster  likewise: workers of dask beside one process, and workers that are killed
 """

@@ -35,10 +35,14 @@ from mercer.linalg.lowrank import FactorSpectrum, factor_spectrum, spectrum_of_p
 from mercer.linalg.operators import Centered, Dense
 from mercer.planning import Plan
 from mercer.progress import in_phase
+from mercer.streams.local_driver import open_workers
 from mercer.streams.streamed_features import StreamedFeatures
 
 # Up to this many samples one thread computes the matrix before a second would be awake. Key: the kernel is cheap.
 _ONE_TILE = {True: 512, False: 256}
+_DEALT_ABOVE = (
+    8192  # rows whose kernel matrix workers compute, if there are any: a smaller pass takes as long as tasks do
+)
 _BLOCK = 2**17  # entries worked on at a time where whole columns are many: they stay in the cache
 _TRUSTED = 0.01  # scores that are uncertain by less than this share of √γ need no warning
 # Residuals relative to their own γ that the solver is asked for: far below _TRUSTED, and seldom worth another pass.
@@ -276,7 +280,11 @@ def _operator(kernel: Kernel, X: Any, plan: Plan, settings: Settings) -> Centere
         n_jobs=settings.n_jobs,
     )
     refuse_overflow(gram, kernel)
-    centred = Centered.consuming(gram.to_dense()) if plan.solver in ("dense", "lanczos") else Centered(gram)
+    workers = open_workers() if X.shape[0] > _DEALT_ABOVE and isinstance(gram.points.rows, np.ndarray) else None
+    if plan.solver in ("dense", "lanczos"):
+        centred = Centered.consuming(gram.to_dense())
+    else:
+        centred = Centered(gram if workers is None else workers.dealt(gram))
     centred.entry_error = kernel.rounding(gram.points)
     return centred
 

@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from mercer.linalg.dealt_gram import DealtGram
+from mercer.linalg.gram import Gram
 from mercer.streams.dask_rows import DaskRows, RowFacts
 from mercer.streams.iterable_rows import IterableRows
 from mercer.streams.joined_rows import JoinedRows
@@ -28,6 +30,9 @@ _SENT_WHOLE = 2**24
 @contextmanager
 def cluster(place: Any) -> Iterator[None]:
     """Fits on sources of rows within this context have the workers of a dask cluster compute their passes.
+
+    So have fits of `KernelPCA(eigen_solver="krylov")` to NumPy rows, more than 8192 of them: the workers multiply with
+    the kernel matrix, and each of them holds all rows.
 
     place : the address of a scheduler, such as "tcp://10.0.0.1:8786"; "local:4" for four processes of this machine,
         "local" for one per core, which end with the context; a client of dask.distributed; a cluster that a client can
@@ -74,6 +79,10 @@ class ClusterDriver:
             return self.workers.chains(_SharedPass.add, shared, [[(i, brought(i)) for i in group] for group in groups])
         jobs = ((list(group), [brought(i) for i in group]) for group in groups)
         return self.workers.each(_SharedPass.total, shared, jobs)
+
+    def dealt(self, gram: Gram) -> DealtGram:
+        """A streamed kernel matrix whose products the workers compute."""
+        return DealtGram(gram, self.workers)
 
 
 @dataclass(frozen=True)

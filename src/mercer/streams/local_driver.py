@@ -22,6 +22,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from mercer.linalg.gram import Gram
+from mercer.linalg.operators import Operator
 from mercer.models.container import digest
 from mercer.progress import counted, tell
 from mercer.streams.checkpoint_file import open_checkpoint
@@ -49,6 +51,10 @@ class Workers(Protocol):
         """What `folded` of this module gives. Step and sources are pickled."""
         ...
 
+    def dealt(self, gram: Gram) -> Operator:
+        """A streamed kernel matrix whose products they compute."""
+        ...
+
 
 _open_workers: list[Workers] = []  # the innermost context is last
 
@@ -63,13 +69,16 @@ def computed_by(workers: Workers) -> Iterator[None]:
         _open_workers.remove(workers)
 
 
+def open_workers() -> Workers | None:
+    """Those of the innermost context, if one is open."""
+    return _open_workers[-1] if _open_workers else None
+
+
 def workers_of(sources: Sequence[RowSource]) -> Workers | None:
     """Who computes the chunks of these sources, if it is not this process."""
     if any(hasattr(source, "sum_chunks") for source in sources):
         return None  # every process of the group asks for the same chunks, and no one else can
-    if _open_workers:
-        return _open_workers[-1]
-    return next((found for source in sources if (found := _own_workers(source)) is not None), None)
+    return open_workers() or next((found for source in sources if (found := _own_workers(source)) is not None), None)
 
 
 def _own_workers(source: RowSource) -> Workers | None:
