@@ -128,7 +128,7 @@ def test_a_killed_process_and_a_full_disk_leave_a_whole_checkpoint(how, tmp_path
     _, said = child.communicate()
     assert child.returncode != 0 and path.exists()
     if how == "full":
-        assert "OSError" in said and "fit.part" in said and "could not be written" in said
+        assert "OSError" in said and "fit.part" in said and "cannot be written" in said
     reads = []
 
     class Counted(Rows):
