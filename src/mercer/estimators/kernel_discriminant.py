@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -214,25 +215,25 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
 
     def __init__(
         self,
-        n_components=None,
+        n_components: int | None = None,
         *,
-        kernel="rbf",
-        gamma="median",
-        degree=3,
-        coef0=1,
-        kernel_params=None,
-        reg="loo",
-        priors=None,
-        class_weight=None,
-        normalize="within",
-        rank=None,
-        tol=0,
-        max_iter=500,
-        random_state=None,
-        n_jobs=None,
-        memory_limit=None,
-        verbose=False,
-    ):
+        kernel: str | Callable[..., Any] = "rbf",
+        gamma: Any = "median",
+        degree: float = 3,
+        coef0: float = 1,
+        kernel_params: dict[str, Any] | None = None,
+        reg: float | str = "loo",
+        priors: Any = None,
+        class_weight: Any = None,
+        normalize: Any = "within",
+        rank: int | str | None = None,
+        tol: float = 0,
+        max_iter: int = 500,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        memory_limit: int | float | str | None = None,
+        verbose: bool = False,
+    ) -> None:
         self.n_components = n_components
         self.kernel = kernel
         self.gamma = gamma
@@ -254,7 +255,7 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
     # --- fitting ---------------------------------------------------------------------------------------
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelDiscriminantAnalysis:
         """Find the directions that separate the classes y, (n,), of the samples X.
 
         sample_weight : (n,), what each sample counts; None: all alike. A sample that counts nothing is left aside, and
@@ -279,7 +280,7 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
         self._say(str(self.report_))
         return self
 
-    def _settings(self, X, plan: Plan) -> DiscriminantSettings:
+    def _settings(self, X: Any, plan: Plan) -> DiscriminantSettings:
         return DiscriminantSettings(
             self.reg,
             self.rank,
@@ -293,7 +294,7 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
             direct=plan.method == "cholesky" and X.shape[0] > SMALL,
         )
 
-    def _choose_width(self, X, classes: Classes, settings: DiscriminantSettings) -> SampledPenalty:
+    def _choose_width(self, X: Any, classes: Classes, settings: DiscriminantSettings) -> SampledPenalty:
         """Set the kernel whose width has the least leave-one-out error; the penalty that goes with it."""
         bound = self.kernel_
         start = refuse_without_gamma(self.kernel, bound, "loo")
@@ -305,7 +306,7 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
         self.gamma_path_ = start * tried, errors
         return sampled
 
-    def _draft(self, X, y=None) -> Plan:
+    def _draft(self, X: Any, y: Any = None) -> Plan:
         work, n = self._workload(X, copied=True), X.shape[0]
         classes = 2 if y is None else len(np.unique(to_numpy(y)))
         if self.rank is not None:
@@ -328,7 +329,7 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
     def _lighter(self, plan: Plan) -> list[dict[str, Any]]:
         return [{"rank": rank} for rank in ("auto", 500, 100) if rank != self.rank]
 
-    def _classes(self, X, y, sample_weight) -> tuple[Any, Classes]:
+    def _classes(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Classes]:
         """The samples that count, and their classes."""
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
@@ -355,7 +356,7 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
         self.priors_ = shares / shares.sum() if self.priors is None else _checked_priors(self.priors, C)
         return X, Classes(codes, self.priors_, weights)
 
-    def _weights(self, X, y, sample_weight) -> np.ndarray | None:
+    def _weights(self, X: Any, y: Any, sample_weight: Any) -> np.ndarray | None:
         """What each sample counts, (n,), as its own weight and that of its class say; None if all count alike."""
         if sample_weight is None and self.class_weight is None:
             return None
@@ -369,7 +370,7 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
             )
         return weights
 
-    def _keep(self, found, classes: Classes) -> None:
+    def _keep(self, found: Any, classes: Classes) -> None:
         k = len(found.found.shares)
         if not k:
             raise ValueError(
@@ -409,33 +410,33 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
 
     # --- using the directions --------------------------------------------------------------------------
 
-    def transform(self, X):
+    def transform(self, X: Any) -> Any:
         """The coordinates of rows along the directions, (m, k)."""
         check_is_fitted(self)
         X, restore = self._new_samples(X)
         z = self._directions.columns(slice(0, self._n_out))(X)
         return restore(z * beside(self._scale[: self._n_out], z))
 
-    def _decisions(self, X) -> np.ndarray:
+    def _decisions(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         z = to_numpy(self._directions(self._new_samples(X)[0])).astype(np.float64)
         return self._rule.decide(z)
 
-    def decision_function(self, X):
+    def decision_function(self, X: Any) -> Any:
         """Log density of row and class together, up to a constant, (m, C); for two classes their difference, (m,)."""
         delta = self._decisions(X)
         return delta[:, 1] - delta[:, 0] if len(self.classes_) == 2 else delta
 
-    def predict(self, X):
+    def predict(self, X: Any) -> Any:
         """The likeliest class of each row, (m,)."""
         best = self._decisions(X).argmax(axis=1)
         return self.classes_[best]
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: Any) -> Any:
         """The probability of each class, (m, C)."""
         return softmax(self._decisions(X), axis=1)
 
-    def predict_log_proba(self, X):
+    def predict_log_proba(self, X: Any) -> Any:
         """The logarithm of `predict_proba`, without its underflow."""
         delta = self._decisions(X)
         top = delta.max(axis=1, keepdims=True)

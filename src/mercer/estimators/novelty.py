@@ -103,13 +103,13 @@ class NoveltyDetector(Planned, Saved, OutlierMixin, MetaEstimatorMixin, BaseEsti
         "verbose": ["boolean"],
     }
 
-    def __init__(self, estimator=None, *, contamination="auto", verbose=False):
+    def __init__(self, estimator: Any = None, *, contamination: float | str = "auto", verbose: bool = False) -> None:
         self.estimator = estimator
         self.contamination = contamination
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X, y=None):
+    def fit(self, X: Any, y: Any = None) -> NoveltyDetector:
         """Find the subspace of the rows of X, and the threshold; y is ignored."""
         if is_row_source(X):
             raise TypeError(no_streaming(self))
@@ -170,25 +170,25 @@ class NoveltyDetector(Planned, Saved, OutlierMixin, MetaEstimatorMixin, BaseEsti
             )
         return model
 
-    def score_samples(self, X):
+    def score_samples(self, X: Any) -> Any:
         """The opposite of each row's squared distance from the subspace, (m,): higher is more normal."""
         check_is_fitted(self)
         return -self.estimator_.squared_distance(X)
 
-    def decision_function(self, X):
+    def decision_function(self, X: Any) -> Any:
         """score_samples(X) − offset_, (m,): below zero for rows that are new."""
         return self.score_samples(X) - self.offset_
 
-    def predict(self, X):
+    def predict(self, X: Any) -> Any:
         """−1 for rows that are new, 1 for the others, (m,)."""
         return _signs(self.decision_function(X))
 
-    def fit_predict(self, X, y=None):
+    def fit_predict(self, X: Any, y: Any = None) -> Any:
         """−1 for rows of X that are far from the subspace of all the others, 1 for the rest, (n,)."""
         self.fit(X)
         return _signs(self.threshold_ - self.left_out_distances_)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         inner = get_tags(KernelPCA() if self.estimator is None else self.estimator)
         tags.input_tags.sparse = inner.input_tags.sparse
@@ -196,7 +196,7 @@ class NoveltyDetector(Planned, Saved, OutlierMixin, MetaEstimatorMixin, BaseEsti
 
 
 def _default_subspace(n: int) -> KernelPCA:
-    solver = {} if n <= EXACT_ROWS else {"eigen_solver": "rpcholesky", "rank": RANK}
+    solver: dict[str, Any] = {} if n <= EXACT_ROWS else {"eigen_solver": "rpcholesky", "rank": RANK}
     return KernelPCA(0.5, kernel="laplacian", gamma="columns", **solver)
 
 
