@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -98,16 +99,16 @@ class ClassicalMDS(Estimator):
 
     def __init__(
         self,
-        n_components=2,
+        n_components: int = 2,
         *,
-        metric="euclidean",
-        metric_params=None,
-        eigen_solver="auto",
-        tol=0,
-        random_state=None,
-        n_jobs=None,
-        memory_limit=None,
-    ):
+        metric: str | Callable[..., Any] = "euclidean",
+        metric_params: dict[str, Any] | None = None,
+        eigen_solver: str = "auto",
+        tol: float = 0,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        memory_limit: int | float | str | None = None,
+    ) -> None:
         self.n_components = n_components
         self.metric = metric
         self.metric_params = metric_params
@@ -117,13 +118,13 @@ class ClassicalMDS(Estimator):
         self.n_jobs = n_jobs
         self.memory_limit = memory_limit
 
-    def fit(self, X, y=None):
+    def fit(self, X: Any, y: Any = None) -> ClassicalMDS:
         """Find coordinates of the rows of X, (n, d), or of distances (n, n) for metric="precomputed"."""
         self.fit_transform(X)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit_transform(self, X, y=None):
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Find coordinates and return them, (n, k)."""
         self._refuse_foreign(X)
         X, _ = self._read(X, reset=True, ensure_min_samples=2, accept_sparse=False if self._precomputed() else "csr")
@@ -183,7 +184,7 @@ class ClassicalMDS(Estimator):
     def _given(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in ("eigen_solver", "tol", "random_state", "n_jobs")}
 
-    def transform(self, X):
+    def transform(self, X: Any) -> Any:
         """Coordinates of new rows, (m, k); of distances (m, n) to the fitted ones for metric="precomputed"."""
         check_is_fitted(self)
         X, _ = self._read(X, reset=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -214,24 +215,24 @@ class Isomap(Estimator):
     def __init__(
         self,
         *,
-        n_neighbors=5,
-        radius=None,
-        n_components=2,
-        eigen_solver="auto",
-        tol=0,
-        max_iter=None,
-        path_method="auto",
-        neighbors_algorithm="auto",
-        n_jobs=None,
-        metric="minkowski",
-        p=2,
-        metric_params=None,
-        landmarks=None,
-        disconnected="join",
-        random_state=None,
-        memory_limit=None,
-        verbose=False,
-    ):
+        n_neighbors: int | None = 5,
+        radius: float | None = None,
+        n_components: int = 2,
+        eigen_solver: str = "auto",
+        tol: float = 0,
+        max_iter: int | None = None,
+        path_method: str = "auto",
+        neighbors_algorithm: str = "auto",
+        n_jobs: int | None = None,
+        metric: str | Callable[..., Any] = "minkowski",
+        p: float = 2,
+        metric_params: dict[str, Any] | None = None,
+        landmarks: Any = None,
+        disconnected: str = "join",
+        random_state: Any = None,
+        memory_limit: int | float | str | None = None,
+        verbose: bool = False,
+    ) -> None:
         self.n_neighbors = n_neighbors
         self.radius = radius
         self.n_components = n_components
@@ -253,7 +254,7 @@ class Isomap(Estimator):
     # --- fitting ---------------------------------------------------------------------------------------
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X, y=None):
+    def fit(self, X: Any, y: Any = None) -> Isomap:
         """Map the rows of X, (n, d), dense or CSR; distances or a graph of them for metric="precomputed".
 
         X may also be a source of rows (`mercer.streams`) with `landmarks`. The map is then that of the landmarks and of
@@ -268,7 +269,7 @@ class Isomap(Estimator):
         return self
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit_transform(self, X, y=None):
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Map the rows of X and return their coordinates, (n, k); those of a source of rows are a source."""
         if is_row_source(X):
             return self.fit(X).transform(X)
@@ -447,7 +448,7 @@ class Isomap(Estimator):
 
     # --- using the map ---------------------------------------------------------------------------------
 
-    def transform(self, X):
+    def transform(self, X: Any) -> Any:
         """Coordinates of new rows, (m, k): by the distances along the graph from their neighbours in the fitted data.
 
         One shortest-path tree per row gives them, so the fit does not have to keep its distances. The coordinates of a

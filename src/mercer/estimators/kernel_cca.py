@@ -222,25 +222,25 @@ class KernelCCA(KernelEstimator):
 
     def __init__(
         self,
-        n_components=2,
+        n_components: int = 2,
         *,
-        kernel="rbf",
-        gamma=None,
-        degree=3,
-        coef0=1,
-        kernel_params=None,
-        kernel_y=None,
-        gamma_y=None,
-        degree_y=None,
-        coef0_y=None,
-        kernel_params_y=None,
-        reg=1e-3,
-        rank=None,
-        random_state=None,
-        n_jobs=None,
-        memory_limit=None,
-        verbose=False,
-    ):
+        kernel: str | Callable[..., Any] = "rbf",
+        gamma: Any = None,
+        degree: float = 3,
+        coef0: float = 1,
+        kernel_params: dict[str, Any] | None = None,
+        kernel_y: str | Callable[..., Any] | None = None,
+        gamma_y: Any = None,
+        degree_y: float | None = None,
+        coef0_y: float | None = None,
+        kernel_params_y: dict[str, Any] | None = None,
+        reg: float | str | tuple[float, float] = 1e-3,
+        rank: int | str | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        memory_limit: int | float | str | None = None,
+        verbose: bool = False,
+    ) -> None:
         self.n_components = n_components
         self.kernel = kernel
         self.gamma = gamma
@@ -262,7 +262,7 @@ class KernelCCA(KernelEstimator):
     # --- fitting ---------------------------------------------------------------------------------------
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y):
+    def fit(self, X: Any, y: Any) -> KernelCCA:
         """Find the pairs of X and y, (n, d) each, y also (n,); dense or CSR, strings, or kernel matrices.
 
         X may also be a source of rows (`mercer.streams`) if rank is not None. y is then a source, an array, or the name
@@ -274,7 +274,7 @@ class KernelCCA(KernelEstimator):
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit_transform(self, X, y):
+    def fit_transform(self, X: Any, y: Any) -> Any:
         """Find the pairs and return the scores of X alone, (n, k), as a step of a pipeline must.
 
         `y_scores_` are y's; `fit(X, y).transform(X, y)` gives both. Those of a source of rows are a source too.
@@ -284,7 +284,7 @@ class KernelCCA(KernelEstimator):
         restore = self._fit(X, y)
         return restore(self.x_scores_)
 
-    def _fit(self, X, y):
+    def _fit(self, X: Any, y: Any) -> Any:
         started = time.perf_counter()
         if y is None:
             raise ValueError(
@@ -319,7 +319,7 @@ class KernelCCA(KernelEstimator):
         self._say(str(self.report_))
         return restore
 
-    def _source_plan(self, source, y=None) -> Plan:
+    def _source_plan(self, source: RowSource, y: Any = None) -> Plan:
         if y is None:
             raise ValueError("KernelCCA plans for two views of the samples: call plan(X, y).")
         source, y = with_target(source, y)
@@ -327,7 +327,7 @@ class KernelCCA(KernelEstimator):
         most = 0 if self.rank is None else most_columns(row_count(source), self.rank)
         return self._source_draft(source, self.rank, most + second.n_features)
 
-    def _fit_source(self, source, y):
+    def _fit_source(self, source: RowSource, y: Any) -> KernelCCA:
         started = time.perf_counter()
         if y is None:
             raise ValueError(
@@ -340,7 +340,8 @@ class KernelCCA(KernelEstimator):
         plan = self._source_plan(source, second)
         plan.refuse()
         self._say(str(plan))
-        places, X = self._bind_source(source, self.rank)
+        rank: Any = self.rank  # not None, which the draft refuses
+        places, X = self._bind_source(source, rank)
         Y = other.bind_source(second, places)
         self._view_y = other
         regs = self._tuned((X, Y), regs)
@@ -349,7 +350,7 @@ class KernelCCA(KernelEstimator):
             KernelView(kernel, part, (places, rows))
             for kernel, part, rows in zip(kernels, (source, second), (X, Y), strict=True)
         ]
-        features = features_of_views(views, rank=self.rank, random_state=self.random_state, n_jobs=self.n_jobs)
+        features = features_of_views(views, rank=rank, random_state=self.random_state, n_jobs=self.n_jobs)
         found, training = self._on_sums(features, (X, Y), regs)
         self._warn(found, row_count(source), regs)
         self._keep(found, training)
@@ -358,7 +359,7 @@ class KernelCCA(KernelEstimator):
         self._say(str(self.report_))
         return self
 
-    def _on_sums(self, features: list[StreamedFeatures], samples, regs) -> tuple[FoundPairs, np.ndarray]:
+    def _on_sums(self, features: list[StreamedFeatures], samples: Any, regs: Any) -> tuple[FoundPairs, np.ndarray]:
         """The pairs from the sums over streamed rows, with the scores of the sample, and their correlations."""
         sums, blocks = features[0].statistics, [part.columns for part in features]
         whole, n = sums.centred_products(), sums.n
@@ -392,7 +393,7 @@ class KernelCCA(KernelEstimator):
         alive = sizes > 0
         return found, np.clip(np.where(alive, turned[1] / np.where(alive, sizes, 1.0), 0.0), -1.0, 1.0)
 
-    def _tuned(self, views, regs: tuple[float, float]) -> tuple[float, float]:
+    def _tuned(self, views: Any, regs: tuple[float, float]) -> tuple[float, float]:
         """Set the widths that are to be chosen, and return the penalties, by the correlation of held-out samples."""
         sides = [side for side in (self, self._view_y) if isinstance(side.gamma, str) and side.gamma == "cv"]
         if self.gamma_y is None and self._view_y in sides and not has_gamma(self._view_y.kernel, self._view_y.kernel_):
@@ -430,13 +431,13 @@ class KernelCCA(KernelEstimator):
         best = float(grid[int(paths[factor].argmax())])
         return best, best
 
-    def _from_factors(self, kernels, views, regs, limit: int) -> FoundPairs:
+    def _from_factors(self, kernels: Any, views: Any, regs: Any, limit: int) -> FoundPairs:
         """From a factor of each kernel matrix: the landmarks of the two factors are all that new samples need."""
         return self._on_features(
             [self._features(*view, self.rank, limit) for view in zip(kernels, views, strict=True)], regs
         )
 
-    def _on_features(self, features: list[Features], regs) -> FoundPairs:
+    def _on_features(self, features: list[Features], regs: Any) -> FoundPairs:
         columns = [part.F.shape[1] for part in features]
         self._say(f"factors of {columns[0]} and {columns[1]} columns")
         sides = [View(part.F, reg, part.factor.error, part.trace) for part, reg in zip(features, regs, strict=True)]
@@ -456,7 +457,7 @@ class KernelCCA(KernelEstimator):
             f"factors of {columns[0]} and {columns[1]} columns",
         )
 
-    def _from_whole(self, kernels, views, regs, limit: int) -> FoundPairs:
+    def _from_whole(self, kernels: Any, views: Any, regs: Any, limit: int) -> FoundPairs:
         """From all of both kernel matrices, or from their factors if both turn out to have a low rank."""
         n = views[0].shape[0]
         features = self._low_rank_features(kernels, views, n // _LOW_RANK, limit)
@@ -490,7 +491,7 @@ class KernelCCA(KernelEstimator):
             pairs.steps,
         )
 
-    def _low_rank_features(self, kernels, views, columns: int, limit: int) -> list[Features] | None:
+    def _low_rank_features(self, kernels: Any, views: Any, columns: int, limit: int) -> list[Features] | None:
         """Factors of both kernel matrices that hold all of them in fewer than `columns` columns; else None."""
         features: list[Features] = []
         for kernel, X in zip(kernels, views, strict=True):
@@ -502,7 +503,8 @@ class KernelCCA(KernelEstimator):
     def _regs(self) -> tuple[float, float]:
         if isinstance(self.reg, str):
             return _BEFORE_CHOICE, _BEFORE_CHOICE
-        pair: tuple[Any, ...] = (self.reg, self.reg) if isinstance(self.reg, Real) else tuple(self.reg)
+        given: Any = self.reg
+        pair: tuple[Any, ...] = (given, given) if isinstance(given, Real) else tuple(given)
         if len(pair) != 2 or not all(isinstance(r, Real) and 0 <= float(r) < np.inf for r in pair):
             raise ValueError(f"reg={self.reg!r} must be a finite number ≥ 0, or two of them, one for each view.")
         return float(pair[0]), float(pair[1])
@@ -592,7 +594,7 @@ class KernelCCA(KernelEstimator):
 
     # --- using the pairs -------------------------------------------------------------------------------
 
-    def transform(self, X, y=None):
+    def transform(self, X: Any, y: Any = None) -> Any:
         """The scores of new samples: of X, (m, k); with y a tuple of X's and y's. Those of a source are a source."""
         check_is_fitted(self)
         if is_row_source(X):
@@ -602,7 +604,7 @@ class KernelCCA(KernelEstimator):
         scores = restore(self.expansion_(samples))
         return scores if y is None else (scores, self.transform_y(y))
 
-    def transform_y(self, y):
+    def transform_y(self, y: Any) -> Any:
         """The scores of new samples of the second view alone, (m, k)."""
         check_is_fitted(self)
         if is_row_source(y):
@@ -612,7 +614,7 @@ class KernelCCA(KernelEstimator):
         scores = restore(self.expansion_y_(samples))
         return _wrap_data_with_container("transform", scores, y, self)
 
-    def correlations(self, X, y) -> np.ndarray:
+    def correlations(self, X: Any, y: Any) -> np.ndarray:
         """The correlation of each pair of scores over the samples of X and y, (k,); zero where a score is constant."""
         check_is_fitted(self)
         if is_row_source(X):
@@ -623,7 +625,7 @@ class KernelCCA(KernelEstimator):
         _refuse_too_few(first)
         return column_correlations(self.expansion_(first), self.expansion_y_(second))
 
-    def score(self, X, y) -> float:
+    def score(self, X: Any, y: Any) -> float:
         """The mean of `correlations(X, y)`: on held-out samples, what the two views really share.
 
         On the training samples it grows as `reg` falls, whatever the data; on new ones it tells noise from signal, so
@@ -637,7 +639,7 @@ class KernelCCA(KernelEstimator):
     def _n_features_out(self) -> int:
         return self.correlations_.shape[0]
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.target_tags.multi_output = True
@@ -717,7 +719,16 @@ class SecondView(KernelEstimator):
         "gamma": [*KERNEL_CONSTRAINTS["gamma"], StrOptions({"cv"})],
     }
 
-    def __init__(self, owner="", *, kernel="rbf", gamma=None, degree=3, coef0=1, kernel_params=None):
+    def __init__(
+        self,
+        owner: str = "",
+        *,
+        kernel: str | Callable[..., Any] = "rbf",
+        gamma: Any = None,
+        degree: float = 3,
+        coef0: float = 1,
+        kernel_params: dict[str, Any] | None = None,
+    ) -> None:
         self.owner = owner
         self.kernel = kernel
         self.gamma = gamma

@@ -71,6 +71,7 @@ from mercer.streams.class_codes import class_codes, with_target
 from mercer.streams.local_driver import is_row_source
 from mercer.streams.row_maps import ClassIndicators
 from mercer.streams.row_sample import rows_at
+from mercer.streams.row_source import RowSource
 from mercer.streams.streamed_features import streamed_features
 from mercer.streams.streamed_scores import share_of_hits
 
@@ -222,25 +223,25 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
 
     def __init__(
         self,
-        n_components=None,
+        n_components: int | None = None,
         *,
-        kernel="rbf",
-        gamma="median",
-        degree=3,
-        coef0=1,
-        kernel_params=None,
-        reg="loo",
-        priors=None,
-        class_weight=None,
-        normalize="within",
-        rank=None,
-        tol=0,
-        max_iter=500,
-        random_state=None,
-        n_jobs=None,
-        memory_limit=None,
-        verbose=False,
-    ):
+        kernel: str | Callable[..., Any] = "rbf",
+        gamma: Any = "median",
+        degree: float = 3,
+        coef0: float = 1,
+        kernel_params: dict[str, Any] | None = None,
+        reg: float | str = "loo",
+        priors: Any = None,
+        class_weight: Any = None,
+        normalize: Any = "within",
+        rank: int | str | None = None,
+        tol: float = 0,
+        max_iter: int = 500,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        memory_limit: int | float | str | None = None,
+        verbose: bool = False,
+    ) -> None:
         self.n_components = n_components
         self.kernel = kernel
         self.gamma = gamma
@@ -262,7 +263,7 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
     # --- fitting ---------------------------------------------------------------------------------------
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelDiscriminantAnalysis:
         """Find the directions that separate the classes y, (n,), of the samples X.
 
         sample_weight : (n,), what each sample counts; None: all alike. A sample that counts nothing is left aside, and
@@ -293,12 +294,12 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
         self._say(str(self.report_))
         return self
 
-    def _source_plan(self, source, y=None) -> Plan:
+    def _source_plan(self, source: RowSource, y: Any = None) -> Plan:
         source, y = with_target(source, y)
         classes = len(np.unique(y)) if y is not None and not is_row_source(y) else 2
         return self._source_draft(source, self.rank, classes)
 
-    def _fit_source(self, source, y, sample_weight=None):
+    def _fit_source(self, source: RowSource, y: Any, sample_weight: Any = None) -> KernelDiscriminantAnalysis:
         started = time.perf_counter()
         self._forget("reg_path_", "gamma_path_")
         if y is None:
@@ -314,7 +315,8 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
         plan = self._source_draft(source, self.rank, len(labels.classes))
         plan.refuse()
         self._say(str(plan))
-        places, sample = self._bind_source(source, self.rank)
+        rank: Any = self.rank  # not None, which the draft refuses
+        places, sample = self._bind_source(source, rank)
         codes = rows_at(labels, places)[:, 0].astype(np.int64)
         settings = self._settings(sample, plan)
         if isinstance(self.gamma, str) and self.gamma == "loo":
@@ -323,7 +325,7 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
             self.kernel_.centered_form(sample),
             source,
             (places, sample),
-            rank=self.rank,
+            rank=rank,
             random_state=self.random_state,
             n_jobs=self.n_jobs,
             beside=((ClassIndicators(len(labels.classes)), labels),),
@@ -353,7 +355,7 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
             return None
         return tuple((self.priors_ * n / counts).tolist())
 
-    def _settings(self, X, plan: Plan) -> DiscriminantSettings:
+    def _settings(self, X: Any, plan: Plan) -> DiscriminantSettings:
         return DiscriminantSettings(
             self.reg,
             self.rank,
@@ -367,7 +369,7 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
             direct=plan.method == "cholesky" and X.shape[0] > SMALL,
         )
 
-    def _choose_width(self, X, classes: Classes, settings: DiscriminantSettings) -> SampledPenalty:
+    def _choose_width(self, X: Any, classes: Classes, settings: DiscriminantSettings) -> SampledPenalty:
         """Set the kernel whose width has the least leave-one-out error; the penalty that goes with it."""
         bound = self.kernel_
         start = refuse_without_gamma(self.kernel, bound, "loo")
@@ -379,7 +381,7 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
         self.gamma_path_ = start * tried, errors
         return sampled
 
-    def _draft(self, X, y=None) -> Plan:
+    def _draft(self, X: Any, y: Any = None) -> Plan:
         work, n = self._workload(X, copied=True), X.shape[0]
         classes = 2 if y is None else len(np.unique(to_numpy(y)))
         if self.rank is not None:
@@ -402,7 +404,7 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
     def _lighter(self, plan: Plan) -> list[dict[str, Any]]:
         return [{"rank": rank} for rank in ("auto", 500, 100) if rank != self.rank]
 
-    def _classes(self, X, y, sample_weight) -> tuple[Any, Classes]:
+    def _classes(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Classes]:
         """The samples that count, and their classes."""
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
@@ -433,7 +435,7 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
         if self.n_components is not None and self.n_components > C - 1:
             raise ValueError(f"n_components={self.n_components}: {C} classes have {C - 1} directions at most.")
 
-    def _weights(self, X, y, sample_weight) -> np.ndarray | None:
+    def _weights(self, X: Any, y: Any, sample_weight: Any) -> np.ndarray | None:
         """What each sample counts, (n,), as its own weight and that of its class say; None if all count alike."""
         if sample_weight is None and self.class_weight is None:
             return None
@@ -447,7 +449,7 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
             )
         return weights
 
-    def _keep(self, found, classes: Classes) -> None:
+    def _keep(self, found: Any, classes: Classes) -> None:
         k = len(found.found.shares)
         if not k:
             raise ValueError(
@@ -487,7 +489,7 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
 
     # --- using the directions --------------------------------------------------------------------------
 
-    def transform(self, X):
+    def transform(self, X: Any) -> Any:
         """The coordinates of rows along the directions, (m, k). Those of a source of rows are a source too."""
         check_is_fitted(self)
         if is_row_source(X):
@@ -495,11 +497,13 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
         X, restore = self._new_samples(X)
         return restore(self._coordinates(X))
 
-    def _coordinates(self, X):
+    def _coordinates(self, X: Any) -> Any:
         z = self._directions.columns(slice(0, self._n_out))(X)
         return z * beside(self._scale[: self._n_out], z)
 
-    def _judged(self, X, verdict: Callable[[np.ndarray], np.ndarray], names: list[str], dtype: Any = np.float64):
+    def _judged(
+        self, X: Any, verdict: Callable[[np.ndarray], np.ndarray], names: list[str], dtype: Any = np.float64
+    ) -> Any:
         """What `verdict` makes of the decisions on rows; for a source of rows a source with columns of these names."""
         if is_row_source(X):
             return self._mapped(
@@ -507,35 +511,35 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
             )
         return verdict(self._decisions(self._new_samples(X)[0]))
 
-    def _decisions(self, X) -> np.ndarray:
+    def _decisions(self, X: Any) -> np.ndarray:
         return self._rule.decide(to_numpy(self._directions(X)).astype(np.float64))
 
     def _class_names(self) -> list[str]:
         return [str(name) for name in self.classes_]
 
-    def decision_function(self, X):
+    def decision_function(self, X: Any) -> Any:
         """Log density of row and class together, up to a constant, (m, C); for two classes their difference, (m,)."""
         check_is_fitted(self)
         if len(self.classes_) == 2:
             return self._judged(X, lambda delta: delta[:, 1] - delta[:, 0], ["decision"])
         return self._judged(X, lambda delta: delta, self._class_names())
 
-    def predict(self, X):
+    def predict(self, X: Any) -> Any:
         """The likeliest class of each row, (m,). For a source of rows it is a source of one column."""
         check_is_fitted(self)
         return self._judged(X, lambda delta: self.classes_[delta.argmax(axis=1)], ["class"], self.classes_.dtype)
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: Any) -> Any:
         """The probability of each class, (m, C)."""
         check_is_fitted(self)
         return self._judged(X, lambda delta: softmax(delta, axis=1), self._class_names())
 
-    def predict_log_proba(self, X):
+    def predict_log_proba(self, X: Any) -> Any:
         """The logarithm of `predict_proba`, without its underflow."""
         check_is_fitted(self)
         return self._judged(X, lambda delta: log_softmax(delta, axis=1), self._class_names())
 
-    def score(self, X, y, sample_weight=None):
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of rows whose class is predicted. X and y may be as in `fit`."""
         if not is_row_source(X):
             return super().score(X, y, sample_weight)

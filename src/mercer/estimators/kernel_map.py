@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -130,18 +131,18 @@ class KernelMap(KernelEstimator):
 
     def __init__(
         self,
-        kernel="rbf",
+        kernel: str | Callable[..., Any] = "rbf",
         *,
-        gamma=None,
-        degree=3,
-        coef0=1,
-        kernel_params=None,
-        rank="auto",
-        method="cholesky",
-        random_state=None,
-        n_jobs=None,
-        memory_limit=None,
-    ):
+        gamma: Any = None,
+        degree: float = 3,
+        coef0: float = 1,
+        kernel_params: dict[str, Any] | None = None,
+        rank: int | str = "auto",
+        method: str = "cholesky",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        memory_limit: int | float | str | None = None,
+    ) -> None:
         self.kernel = kernel
         self.gamma = gamma
         self.degree = degree
@@ -154,7 +155,7 @@ class KernelMap(KernelEstimator):
         self.memory_limit = memory_limit
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None):
+    def fit(self, X: Any, y: Any = None) -> KernelMap:
         """Find the map from the rows of X, dense or CSR; strings for string kernels, K for "precomputed".
 
         X may also be a source of rows (`mercer.streams`) if rank is not None; `error_` then is that of all its rows.
@@ -166,7 +167,7 @@ class KernelMap(KernelEstimator):
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit_transform(self, X, y=None):
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Find the map and return F of the rows of X, (n, m), as the factorisation left it."""
         if is_row_source(X):
             self._fit_source(X)
@@ -174,7 +175,7 @@ class KernelMap(KernelEstimator):
         F, restore = self._fit(X)
         return restore(F)
 
-    def transform(self, X):
+    def transform(self, X: Any) -> Any:
         """F of new rows, (n, m)."""
         check_is_fitted(self)
         if is_row_source(X):
@@ -182,11 +183,11 @@ class KernelMap(KernelEstimator):
         X, restore = self._new_samples(X)
         return restore(self._map(X))
 
-    def _features_of_rows(self, rows):
+    def _features_of_rows(self, rows: Any) -> Any:
         """The features of a chunk, which its source has checked."""
         return self._map(self._in_fit_dtype(rows))
 
-    def _draft(self, X, y=None) -> Plan:
+    def _draft(self, X: Any, y: Any = None) -> Plan:
         work = self._workload(X)
         if self.method == "fourier":
             count = AUTO_FOURIER if self.rank in ("auto", None) else int(self.rank)
@@ -202,7 +203,7 @@ class KernelMap(KernelEstimator):
     def _lighter(self, plan: Plan) -> list[dict[str, Any]]:
         return [{"rank": rank} for rank in ("auto", 500, 100) if rank != self.rank]
 
-    def _source_plan(self, source, y=None) -> Plan:
+    def _source_plan(self, source: Any, y: Any = None) -> Plan:
         return self._source_draft(source, self.rank)
 
     def fit_beside(
@@ -224,7 +225,9 @@ class KernelMap(KernelEstimator):
         work = ChunkWork((own, *(each for each, _ in beside)), n_jobs=self.n_jobs, weights=weights)
         return total_statistics(work, [features, *(rows for _, rows in beside)], "features of all rows")
 
-    def _fit_source(self, source, beside=(), weights=None) -> StreamedFeatures | None:
+    def _fit_source(
+        self, source: RowSource, beside: tuple[tuple[RowMap, RowSource], ...] = (), weights: Any = None
+    ) -> StreamedFeatures | None:
         started, found = time.perf_counter(), None
         plan = self._source_plan(source)
         plan.refuse()
@@ -255,7 +258,7 @@ class KernelMap(KernelEstimator):
         self.report_ = Report(self.method, reason, bytes=plan.needed_bytes, seconds=seconds)
         return found
 
-    def _fit(self, X):
+    def _fit(self, X: Any) -> Any:
         started = time.perf_counter()
         X, restore = self._samples(X, reset=True)
         plan = self._checked(self._draft(X), X)
@@ -269,7 +272,7 @@ class KernelMap(KernelEstimator):
         self.report_ = Report(plan.method, reason, bytes=plan.needed_bytes, seconds=seconds)
         return F, restore
 
-    def _fit_cholesky(self, X, limit: int):
+    def _fit_cholesky(self, X: Any, limit: int) -> Any:
         features = kernel_features(
             self.kernel_,
             X,
@@ -284,7 +287,7 @@ class KernelMap(KernelEstimator):
         self._map = features.expansion()
         return features.F if features.F.shape[1] else self._fit_nothing(X, features.F)
 
-    def _fit_nothing(self, X, F):
+    def _fit_nothing(self, X: Any, F: Any) -> Any:
         """k is zero on all of X, so one column of zeros has F Fᵀ = K, and methods have a column to read."""
         warn(
             f"{self.kernel_!r} is zero between all rows: every one is mapped to zero.",
@@ -296,7 +299,7 @@ class KernelMap(KernelEstimator):
         self._map = KernelExpansion(self.kernel_, self.X_fit_, zero, zero[0, :], self.n_jobs)
         return xp.zeros((X.shape[0], 1), dtype=F.dtype, **place)
 
-    def _fit_fourier(self, X):
+    def _fit_fourier(self, X: Any) -> Any:
         if self.rank is None:
             raise ValueError(
                 "rank=None asks for F Fᵀ = K, which no number of random features gives. Give a number, or 'auto', or "

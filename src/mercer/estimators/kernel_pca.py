@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -218,28 +219,28 @@ class KernelPCA(KernelEstimator):
 
     def __init__(
         self,
-        n_components=None,
+        n_components: int | float | str | None = None,
         *,
-        kernel="linear",
-        gamma=None,
-        degree=3,
-        coef0=1,
-        kernel_params=None,
-        alpha=1.0,
-        fit_inverse_transform=False,
-        eigen_solver="auto",
-        tol=0,
-        max_iter=None,
-        iterated_power="auto",
-        remove_zero_eig=False,
-        random_state=None,
-        copy_X=True,
-        n_jobs=None,
-        memory_limit=None,
-        rank=None,
-        verbose=False,
-        inverse_method="ridge",
-    ):
+        kernel: str | Callable[..., Any] = "linear",
+        gamma: Any = None,
+        degree: float = 3,
+        coef0: float = 1,
+        kernel_params: dict[str, Any] | None = None,
+        alpha: float | str = 1.0,
+        fit_inverse_transform: bool = False,
+        eigen_solver: str = "auto",
+        tol: float = 0,
+        max_iter: int | None = None,
+        iterated_power: int | str = "auto",
+        remove_zero_eig: bool = False,
+        random_state: Any = None,
+        copy_X: bool = True,
+        n_jobs: int | None = None,
+        memory_limit: int | float | str | None = None,
+        rank: int | None = None,
+        verbose: bool = False,
+        inverse_method: Any = "ridge",
+    ) -> None:
         self.n_components = n_components
         self.kernel = kernel
         self.gamma = gamma
@@ -264,7 +265,7 @@ class KernelPCA(KernelEstimator):
     # --- fitting ---------------------------------------------------------------------------------------
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None):
+    def fit(self, X: Any, y: Any = None) -> KernelPCA:
         """Find the components of X, (n, d), dense or CSR; strings for string kernels, K for "precomputed".
 
         X may also be a source of rows (`mercer.streams`): with a rank, its chunks are read once and need not fit in
@@ -276,7 +277,7 @@ class KernelPCA(KernelEstimator):
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit_transform(self, X, y=None):
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Find the components of X and return its scores e√γ, (n, k), without another pass.
 
         The scores of a source of rows are a source too, whose chunks are computed when they are asked for.
@@ -286,7 +287,7 @@ class KernelPCA(KernelEstimator):
         restore = self._fit(X)
         return restore(self._scores())
 
-    def _draft(self, X, y=None) -> Plan:
+    def _draft(self, X: Any, y: Any = None) -> Plan:
         return self._plan(X, self._count(X.shape[0]))
 
     def _lighter(self, plan: Plan) -> list[dict[str, Any]]:
@@ -297,7 +298,7 @@ class KernelPCA(KernelEstimator):
         krylov = [{"eigen_solver": "krylov"}] if plan.method == "dense" and self.n_components is not None else []
         return [*krylov, {"eigen_solver": "rpcholesky"}, {"eigen_solver": "rpcholesky", "rank": 100}, *few]
 
-    def _fit(self, X):
+    def _fit(self, X: Any) -> Any:
         started = time.perf_counter()
         self._forget("null_eigenvalues_", "preimage_", "dual_coef_", "X_transformed_fit_")
         self._refuse_kernel()
@@ -335,7 +336,7 @@ class KernelPCA(KernelEstimator):
             self._fit_inverse(X)
         return restore
 
-    def _source_plan(self, source, y=None) -> Plan:
+    def _source_plan(self, source: Any, y: Any = None) -> Plan:
         if self.eigen_solver not in ("auto", "rpcholesky"):
             raise ValueError(
                 f"eigen_solver={self.eigen_solver!r} needs all rows in memory, and X is a source of rows. Take "
@@ -343,11 +344,11 @@ class KernelPCA(KernelEstimator):
             )
         return self._source_draft(source, self._source_rank(source))
 
-    def _source_rank(self, source) -> int | None:
+    def _source_rank(self, source: Any) -> int | None:
         n, chosen = row_count(source), self.rank or (self.n_components and self.eigen_solver == "rpcholesky")
         return self._rank(n, self._count(n)) if chosen else None
 
-    def _fit_source(self, source):
+    def _fit_source(self, source: Any) -> KernelPCA:
         started = time.perf_counter()
         self._forget("null_eigenvalues_", "preimage_", "dual_coef_", "X_transformed_fit_", "eigenvectors_")
         if self.fit_inverse_transform or self.n_components == "parallel":
@@ -391,14 +392,14 @@ class KernelPCA(KernelEstimator):
         if self.n_components == "parallel":
             refuse_no_columns(kernel)
 
-    def _refuse_rows(self, X) -> None:
+    def _refuse_rows(self, X: Any) -> None:
         """Raise where these rows cannot give what was asked for."""
         if self.fit_inverse_transform:
             resolve_method(self.inverse_method).check(self.kernel_, X, self._request(X))
         if self.n_components == "parallel":
             refuse_one_column(X)
 
-    def _wanted(self, X) -> int:
+    def _wanted(self, X: Any) -> int:
         """How many pairs to look for in X: as `_count` says, or by parallel analysis, which keeps its null values."""
         if self.n_components != "parallel":
             return self._count(X.shape[0])
@@ -412,12 +413,13 @@ class KernelPCA(KernelEstimator):
             )
         return max(1, found.n_components)
 
-    def _settings(self, X, k: int) -> Settings:
+    def _settings(self, X: Any, k: int) -> Settings:
         n = self.X_fit_.shape[0]
-        whole = not isinstance(self.n_components, Real) or isinstance(self.n_components, Integral)
+        count = self.n_components
+        share = None if isinstance(count, Integral) or not isinstance(count, Real) else float(count)
         return Settings(
             k=k,
-            share=None if whole else float(self.n_components),
+            share=share,
             tol=self._tolerance(),
             dtype=answer_dtype(self.X_fit_),
             max_iter=self.max_iter,
@@ -431,15 +433,15 @@ class KernelPCA(KernelEstimator):
             may_be_indefinite=isinstance(self.kernel_, HalfSquaredDistance),
         )
 
-    def _dense_fits(self, X, k: int) -> bool:
+    def _dense_fits(self, X: Any, k: int) -> bool:
         """Whether LAPACK on the whole matrix stays within the memory limit."""
         needed = eigenpairs(self._workload(X, copied=self.copy_X), k, "dense", 0, 0).peak
         return needed <= self._limit(X)
 
-    def _limit(self, X) -> int:
+    def _limit(self, X: Any) -> int:
         return limit_of(self.memory_limit, backend_of(X if X.ndim == 2 else np.empty(0)).free_bytes(X))
 
-    def _plan(self, X, k: int, code: int | None = None) -> Plan:
+    def _plan(self, X: Any, k: int, code: int | None = None) -> Plan:
         work, rank = self._workload(X, copied=self.copy_X), self._rank(X.shape[0], k)
         solver, reason = self.eigen_solver, "asked for"
         limit = self._limit(X)
@@ -463,7 +465,7 @@ class KernelPCA(KernelEstimator):
     def _tolerance(self) -> float:
         return self._tolerance_for(self.X_fit_)
 
-    def _tolerance_for(self, X) -> float:
+    def _tolerance_for(self, X: Any) -> float:
         return float(self.tol) or default_tol(answer_dtype(X))
 
     def _keep(self, found: Components) -> None:
@@ -510,31 +512,31 @@ class KernelPCA(KernelEstimator):
         """Another name for `report_`."""
         return self.report_
 
-    def _like(self, values: np.ndarray):
+    def _like(self, values: np.ndarray) -> Any:
         """NumPy values as an array of the data's kind, device and precision."""
         vectors = getattr(self, "eigenvectors_", None)
         return np.asarray(values, self.X_fit_.dtype) if vectors is None else beside(values, vectors)
 
     # --- using the components --------------------------------------------------------------------------
 
-    def _scores(self):
+    def _scores(self) -> Any:
         if not hasattr(self, "eigenvectors_"):
             raise ValueError("The rows were streamed and are not kept, so this needs a fit to an array.")
         xp = namespace(self.eigenvectors_)
         return self.eigenvectors_ * xp.sqrt(self.eigenvalues_)
 
-    def transform(self, X):
+    def transform(self, X: Any) -> Any:
         """The scores of new rows, (m, k): k(x, X) α − c, in tiles."""
         check_is_fitted(self)
         if is_row_source(X):
             return self._mapped(X, self._n_features_out, self._scores_of_rows)
         return self._scores_of(X)
 
-    def _scores_of(self, X):
+    def _scores_of(self, X: Any) -> Any:
         X, restore = self._new_samples(X)
         return restore(self.expansion_(X))
 
-    def _scores_of_rows(self, rows):
+    def _scores_of_rows(self, rows: Any) -> Any:
         """The scores of a chunk, which its source has checked."""
         return self.expansion_(self._in_fit_dtype(rows))
 
@@ -544,7 +546,7 @@ class KernelPCA(KernelEstimator):
         check_is_fitted(self)
         return tuple(self.expansion_.column(i) for i in range(self.eigenvalues_.shape[0]))
 
-    def score(self, X, y=None) -> float:
+    def score(self, X: Any, y: Any = None) -> float:
         """The share of X's variance in feature space that the components keep: Σ‖z‖² / Σ‖φ̃(x)‖².
 
         φ̃(x) is φ(x) less the mean of the training features, so ‖φ̃(x)‖² = k(x, x) − 2 mean k(x, xᵢ) + mean k(xᵢ, xⱼ).
@@ -557,7 +559,7 @@ class KernelPCA(KernelEstimator):
         total = norms.sum()
         return float(1 - distances.sum() / total) if total > 0 else 0.0
 
-    def squared_distance(self, X):
+    def squared_distance(self, X: Any) -> Any:
         """‖φ̃(x)‖² − ‖z‖², (m,): how far each row lies from the subspace of the components, squared; never below zero.
 
         For the linear kernel this is the squared error of the reconstruction; for others, Hoffmann's measure of novelty
@@ -569,7 +571,7 @@ class KernelPCA(KernelEstimator):
         _, distances, restore = self._norms_and_distances(X, "squared_distance")
         return restore(self._like(distances))
 
-    def left_out_distances(self, X, *, limits: Limits = LIMITS) -> np.ndarray:
+    def left_out_distances(self, X: Any, *, limits: Limits = LIMITS) -> np.ndarray:
         """The squared distance of each training row from the subspace of all the others, (n,), without refits.
 
         X must be the rows that were fitted. Rows that were fitted lie nearer to the subspace than new ones, so these
@@ -594,7 +596,7 @@ class KernelPCA(KernelEstimator):
         # The kernel that was worked with: a linear one is taken about the mean.
         return from_gram(self.expansion_.kernel, X, values, to_numpy(self._scores()), self.n_jobs, limits)
 
-    def _norms_and_distances(self, X, method: str):
+    def _norms_and_distances(self, X: Any, method: str) -> Any:
         """‖φ̃(x)‖² and what the components leave of it, (m,), in float64 NumPy, and the way back to the type of X."""
         check_is_fitted(self)
         X, restore = self._new_samples(X)
@@ -605,7 +607,9 @@ class KernelPCA(KernelEstimator):
         norms = to_numpy(self._with_mean.kernel.diagonal(new)).astype(np.float64) - 2 * both[:, -1] + self._mean_norm
         return norms, np.maximum(norms - (both[:, :-1] ** 2).sum(axis=1), 0.0), restore
 
-    def feature_contributions(self, X=None, *, average=True, standardize=False, shares=False):
+    def feature_contributions(
+        self, X: Any = None, *, average: bool = True, standardize: bool = False, shares: bool = False
+    ) -> Any:
         """How much each input variable moves each component, by the gradient ∂zⱼ/∂x_d = Σᵢ αᵢⱼ ∂k(x, xᵢ)/∂x_d.
 
         X : rows at which to look; None is the training rows
@@ -620,7 +624,7 @@ class KernelPCA(KernelEstimator):
         X, restore = (self.X_fit_, adopt(self.X_fit_)[1]) if X is None else self._new_samples(X)
         return restore(feature_contributions(self, X, average=average, standardize=standardize, shares=shares))
 
-    def inverse_transform(self, X):
+    def inverse_transform(self, X: Any) -> Any:
         """Rows of the input space for scores (m, k), by `inverse_method`; those of CSR data come back dense."""
         if not self.fit_inverse_transform:
             raise NotFittedError(
@@ -633,12 +637,12 @@ class KernelPCA(KernelEstimator):
         self._refuse_other_place(X)
         return restore(self.preimage_(scores_like(X, self.X_transformed_fit_)))
 
-    def _request(self, X) -> InverseRequest:
+    def _request(self, X: Any) -> InverseRequest:
         limit = self._plan(X, 1).limit
         low_rank, given = self.eigen_solver == "rpcholesky", self.memory_limit is not None
         return InverseRequest(self.alpha, limit, low_rank, self.random_state, self.n_jobs, given)
 
-    def way_back(self, X, n_components: int) -> PreImage:
+    def way_back(self, X: Any, n_components: int) -> PreImage:
         """A map from the first `n_components` scores to rows, by `inverse_method`; X must be the rows that were fitted.
 
         The model stays as it is, so that numbers of components can be compared without another fit.
@@ -647,7 +651,7 @@ class KernelPCA(KernelEstimator):
         fitted = FittedComponents(self.kernel_, X, self._scores(), self._with_mean, self._mean_norm)
         return resolve_method(self.inverse_method).fit(fitted.truncated(n_components), self._request(X))
 
-    def _fit_inverse(self, X) -> None:
+    def _fit_inverse(self, X: Any) -> None:
         self.X_transformed_fit_ = self._scores()
         self.preimage_ = self.way_back(X, self.X_transformed_fit_.shape[1])
         if isinstance(self.preimage_, RidgeMap):

@@ -196,19 +196,19 @@ class Kernelized(Planned, Saved, MetaEstimatorMixin, BaseEstimator):
 
     def __init__(
         self,
-        estimator,
-        kernel="rbf",
+        estimator: Any,
+        kernel: str | Callable[..., Any] = "rbf",
         *,
-        gamma=None,
-        degree=3,
-        coef0=1,
-        kernel_params=None,
-        rank="auto",
-        method="cholesky",
-        random_state=None,
-        n_jobs=None,
-        memory_limit=None,
-    ):
+        gamma: Any = None,
+        degree: float = 3,
+        coef0: float = 1,
+        kernel_params: dict[str, Any] | None = None,
+        rank: int | str = "auto",
+        method: str = "cholesky",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        memory_limit: int | float | str | None = None,
+    ) -> None:
         self.estimator = estimator
         self.kernel = kernel
         self.gamma = gamma
@@ -224,7 +224,7 @@ class Kernelized(Planned, Saved, MetaEstimatorMixin, BaseEstimator):
     # --- fitting ---------------------------------------------------------------------------------------
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X, y=None, **params):
+    def fit(self, X: Any, y: Any = None, **params: Any) -> Kernelized:
         """Fit the map to X, and the estimator to F(X), y and what else it takes, such as sample_weight.
 
         X may also be a source of rows (`mercer.streams`), and y an array, a source, or the name of a column of X. Ridge
@@ -238,7 +238,7 @@ class Kernelized(Planned, Saved, MetaEstimatorMixin, BaseEstimator):
 
     @available_if(_inner_has("fit_transform"))
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit_transform(self, X, y=None, **params):
+    def fit_transform(self, X: Any, y: Any = None, **params: Any) -> Any:
         """Fit, and return what the estimator's own `fit_transform` does."""
         if is_row_source(X):
             return self._fit_source(X, y, params).transform(X)
@@ -246,7 +246,7 @@ class Kernelized(Planned, Saved, MetaEstimatorMixin, BaseEstimator):
 
     @available_if(_inner_has("fit_predict"))
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit_predict(self, X, y=None, **params):
+    def fit_predict(self, X: Any, y: Any = None, **params: Any) -> Any:
         """Fit, and return what the estimator's own `fit_predict` does."""
         if is_row_source(X):
             return self._fit_source(X, y, params).predict(X)
@@ -330,32 +330,32 @@ class Kernelized(Planned, Saved, MetaEstimatorMixin, BaseEstimator):
         return getattr(self.estimator_, method)(self.map_.transform(X), *more, **self._routed(method, params))
 
     @available_if(_inner_has("predict"))
-    def predict(self, X, **params):
+    def predict(self, X: Any, **params: Any) -> Any:
         """What the estimator predicts for the rows of X."""
         return self._ask("predict", X, **params)
 
     @available_if(_inner_has("predict_proba"))
-    def predict_proba(self, X, **params):
+    def predict_proba(self, X: Any, **params: Any) -> Any:
         """The estimator's probabilities of the classes, (m, classes)."""
         return self._ask("predict_proba", X, **params)
 
     @available_if(_inner_has("predict_log_proba"))
-    def predict_log_proba(self, X, **params):
+    def predict_log_proba(self, X: Any, **params: Any) -> Any:
         """Their logarithms."""
         return self._ask("predict_log_proba", X, **params)
 
     @available_if(_inner_has("decision_function"))
-    def decision_function(self, X, **params):
+    def decision_function(self, X: Any, **params: Any) -> Any:
         """The estimator's decision values for the rows of X."""
         return self._ask("decision_function", X, **params)
 
     @available_if(_inner_has("score_samples"))
-    def score_samples(self, X, **params):
+    def score_samples(self, X: Any, **params: Any) -> Any:
         """The estimator's score of each row."""
         return self._ask("score_samples", X, **params)
 
     @available_if(_inner_has("score"))
-    def score(self, X, y=None, **params):
+    def score(self, X: Any, y: Any = None, **params: Any) -> Any:
         """The estimator's score on X and y; of a source of rows that of a classifier or a regressor."""
         if is_row_source(X):
             check_is_fitted(self)
@@ -370,24 +370,24 @@ class Kernelized(Planned, Saved, MetaEstimatorMixin, BaseEstimator):
         return self._ask("score", X, *(() if y is None else (y,)), **params)
 
     @available_if(_inner_has("transform"))
-    def transform(self, X, y=None, **params):
+    def transform(self, X: Any, y: Any = None, **params: Any) -> Any:
         """What the estimator makes of the rows of X; y for those that transform targets too (PLS, CCA)."""
         return self._ask("transform", X, *(() if y is None else (y,)), **params)
 
     @available_if(_inner_has("inverse_transform"))
-    def inverse_transform(self, X, *more, **params):
+    def inverse_transform(self, X: Any, *more: Any, **params: Any) -> Any:
         """The estimator's own way back: rows of F, (m, map_.n_components_), not of the input."""
         check_is_fitted(self)
         return self.estimator_.inverse_transform(X, *more, **self._routed("inverse_transform", params))
 
     @available_if(_inner_has("get_feature_names_out"))
-    def get_feature_names_out(self, input_features=None):
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
         """The names of the columns that `transform` gives."""
         check_is_fitted(self)
         return self.estimator_.get_feature_names_out()
 
     @available_if(_inner_has("set_output"))
-    def set_output(self, *, transform=None):
+    def set_output(self, *, transform: Any = None) -> Kernelized:
         """Choose the container that `transform` gives: "default", "pandas" or "polars"."""
         self.estimator.set_output(transform=transform)
         if hasattr(self, "estimator_"):
@@ -395,11 +395,11 @@ class Kernelized(Planned, Saved, MetaEstimatorMixin, BaseEstimator):
         return self
 
     @property
-    def classes_(self):
+    def classes_(self) -> Any:
         return self.estimator_.classes_
 
     @property
-    def labels_(self):
+    def labels_(self) -> Any:
         return self.estimator_.labels_
 
     # --- scikit-learn ----------------------------------------------------------------------------------
@@ -410,7 +410,7 @@ class Kernelized(Planned, Saved, MetaEstimatorMixin, BaseEstimator):
             return params
         return process_routing(self, method, **params).estimator[method]
 
-    def get_metadata_routing(self):
+    def get_metadata_routing(self) -> Any:
         """Every method asks for what the estimator's method of the same name asks for."""
         mapping = MethodMapping()
         for name in _ROUTED:
@@ -418,10 +418,10 @@ class Kernelized(Planned, Saved, MetaEstimatorMixin, BaseEstimator):
                 mapping.add(caller=name, callee=name)
         return MetadataRouter(owner=self).add(estimator=self.estimator, method_mapping=mapping)
 
-    def __sklearn_is_fitted__(self):
+    def __sklearn_is_fitted__(self) -> Any:
         return hasattr(self, "estimator_")
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = get_tags(self.estimator)
         tags.input_tags = get_tags(self._new_map()).input_tags
         tags.array_api_support = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 import warnings
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -171,24 +172,24 @@ class MDS(Estimator):
 
     def __init__(
         self,
-        n_components=2,
+        n_components: int = 2,
         *,
-        metric_mds=True,
-        n_init=1,
-        init="classical_mds",
-        max_iter=300,
-        verbose=0,
-        eps=1e-6,
-        n_jobs=None,
-        random_state=None,
-        dissimilarity="deprecated",
-        metric="euclidean",
-        metric_params=None,
-        normalized_stress="auto",
-        allow_missing=False,
-        callbacks=None,
-        memory_limit=None,
-    ):
+        metric_mds: bool = True,
+        n_init: int = 1,
+        init: Any = "classical_mds",
+        max_iter: int = 300,
+        verbose: int = 0,
+        eps: float = 1e-6,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        dissimilarity: str = "deprecated",
+        metric: str | Callable[..., Any] = "euclidean",
+        metric_params: dict[str, Any] | None = None,
+        normalized_stress: bool | str = "auto",
+        allow_missing: bool = False,
+        callbacks: Any = None,
+        memory_limit: int | float | str | None = None,
+    ) -> None:
         self.n_components = n_components
         self.metric_mds = metric_mds
         self.n_init = n_init
@@ -208,7 +209,7 @@ class MDS(Estimator):
 
     # --- fitting -------------------------------------------------------------------------------------------
 
-    def fit(self, X, y=None, init=None, weights=None):
+    def fit(self, X: Any, y: Any = None, init: Any = None, weights: Any = None) -> MDS:
         """Find the map of X: rows (n, d), dense or CSR, or dissimilarities (n, n) for metric="precomputed".
 
         init : (n, c), where the points begin, instead of what the parameter `init` says
@@ -218,7 +219,7 @@ class MDS(Estimator):
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit_transform(self, X, y=None, init=None, weights=None):
+    def fit_transform(self, X: Any, y: Any = None, init: Any = None, weights: Any = None) -> Any:
         """Find the map of X and return it, (n, n_components)."""
         started = time.perf_counter()
         self._warn_of_old_names()
@@ -467,7 +468,7 @@ class MDS(Estimator):
 
     # --- new rows --------------------------------------------------------------------------------------------
 
-    def transform(self, X):
+    def transform(self, X: Any) -> Any:
         """The places of new rows in the map, (m, n_components), each by its dissimilarities to all fitted rows.
 
         X : rows (m, d), or dissimilarities (m, n) to the fitted rows for metric="precomputed"
@@ -546,20 +547,20 @@ class MDS(Estimator):
 
 
 def smacof(
-    dissimilarities,
+    dissimilarities: Any,
     *,
-    metric=True,
-    n_components=2,
-    init=None,
-    n_init=1,
-    n_jobs=None,
-    max_iter=300,
-    verbose=0,
-    eps=1e-6,
-    random_state=None,
-    return_n_iter=False,
-    normalized_stress="auto",
-):
+    metric: bool = True,
+    n_components: Any = 2,
+    init: Any = None,
+    n_init: Any = 1,
+    n_jobs: Any = None,
+    max_iter: Any = 300,
+    verbose: Any = 0,
+    eps: Any = 1e-6,
+    random_state: Any = None,
+    return_n_iter: bool = False,
+    normalized_stress: Any = "auto",
+) -> Any:
     """The map of dissimilarities (n, n) and its stress, as scikit-learn's function of this name gives them.
 
     Parameters are those of `MDS`; `metric` is its `metric_mds`, and starts are random unless `init`, (n, c), is given.

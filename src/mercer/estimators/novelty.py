@@ -104,13 +104,13 @@ class NoveltyDetector(Planned, Saved, OutlierMixin, MetaEstimatorMixin, BaseEsti
         "verbose": ["boolean"],
     }
 
-    def __init__(self, estimator=None, *, contamination="auto", verbose=False):
+    def __init__(self, estimator: Any = None, *, contamination: float | str = "auto", verbose: bool = False) -> None:
         self.estimator = estimator
         self.contamination = contamination
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X, y=None):
+    def fit(self, X: Any, y: Any = None) -> NoveltyDetector:
         """Find the subspace of the rows of X, and the threshold; y is ignored.
 
         X may also be a source of rows (`mercer.streams`). One pass finds the subspace, and another one the threshold:
@@ -180,7 +180,7 @@ class NoveltyDetector(Planned, Saved, OutlierMixin, MetaEstimatorMixin, BaseEsti
             )
         return model
 
-    def score_samples(self, X):
+    def score_samples(self, X: Any) -> Any:
         """The opposite of each row's squared distance from the subspace, (m,): higher is more normal.
 
         Of a source of rows these, and what `decision_function` and `predict` give, are a source of one column.
@@ -190,21 +190,21 @@ class NoveltyDetector(Planned, Saved, OutlierMixin, MetaEstimatorMixin, BaseEsti
             return MappedRows(fitted_columns(self, X), self.score_samples, 1, ["score"])
         return -self.estimator_.squared_distance(X)
 
-    def decision_function(self, X):
+    def decision_function(self, X: Any) -> Any:
         """score_samples(X) − offset_, (m,): below zero for rows that are new."""
         if is_row_source(X):
             check_is_fitted(self)
             return MappedRows(fitted_columns(self, X), self.decision_function, 1, ["decision"])
         return self.score_samples(X) - self.offset_
 
-    def predict(self, X):
+    def predict(self, X: Any) -> Any:
         """−1 for rows that are new, 1 for the others, (m,)."""
         if is_row_source(X):
             check_is_fitted(self)
             return MappedRows(fitted_columns(self, X), self.predict, 1, ["class"], np.int64)
         return _signs(self.decision_function(X))
 
-    def fit_predict(self, X, y=None):
+    def fit_predict(self, X: Any, y: Any = None) -> Any:
         """−1 for rows of X that are far from the subspace of all the others, 1 for the rest, (n,)."""
         if is_row_source(X):
             raise TypeError(
@@ -213,7 +213,7 @@ class NoveltyDetector(Planned, Saved, OutlierMixin, MetaEstimatorMixin, BaseEsti
         self.fit(X)
         return _signs(self.threshold_ - self.left_out_distances_)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         inner = get_tags(KernelPCA() if self.estimator is None else self.estimator)
         tags.input_tags.sparse = inner.input_tags.sparse
@@ -221,7 +221,7 @@ class NoveltyDetector(Planned, Saved, OutlierMixin, MetaEstimatorMixin, BaseEsti
 
 
 def _default_subspace(n: int, streamed: bool = False) -> KernelPCA:
-    solver = {} if n <= EXACT_ROWS and not streamed else {"eigen_solver": "rpcholesky", "rank": RANK}
+    solver: dict[str, Any] = {} if n <= EXACT_ROWS and not streamed else {"eigen_solver": "rpcholesky", "rank": RANK}
     return KernelPCA(0.5, kernel="laplacian", gamma="columns", **solver)
 
 
