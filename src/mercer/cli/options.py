@@ -170,16 +170,21 @@ reading_options = _together(
         type=Delimiter(),
         metavar="CHARACTER",
         section=TABLE,
-        help="What stands between the cells of a text file: a character, or tab. By default found by looking.",
+        help="The character between the cells of a text file, or tab. By default the command finds it.",
     ),
-    option("--encoding", metavar="NAME", section=TABLE, help="Of a text file: utf-8, cp1252, … By default UTF-8."),
+    option(
+        "--encoding",
+        metavar="NAME",
+        section=TABLE,
+        help="Encoding of a text file: cp1252, … UTF-8 by default.",
+    ),
     option(
         "--header/--no-header",
         default=None,
         section=TABLE,
         help="Whether the first row of a text file holds names. By default it does unless it holds numbers.",
     ),
-    option("--sheet", metavar="NAME", section=TABLE, help="Of a spreadsheet; by default the first."),
+    option("--sheet", metavar="NAME", section=TABLE, help="The sheet of a spreadsheet to read; the first by default."),
 )
 table_options = _together(
     reading_options,
