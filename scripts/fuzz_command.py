@@ -39,9 +39,14 @@ SOURCES = str(Path(mercer.__file__).parents[1])
 SERVER = """
 import json, os, sys
 from importlib import import_module
-for name in ("sklearn.neighbors", "pyarrow.csv", "pyarrow.json", "pyarrow.parquet", "rich.table", "mercer.quality",
-             "mercer.estimators.kernel_pca", "mercer.estimators.tsne", "mercer.estimators.isomap", "mercer.cli.main"):
+for name in ("sklearn.neighbors", "pyarrow.json", "pyarrow.parquet", "rich.progress", "rich.table"):
     import_module(name)
+for name in ("pca", "kernel_pca", "kernel_discriminant", "isomap", "tsne"):
+    import_module(f"mercer.estimators.{name}")
+for name in ("fit", "fitted", "compare", "report", "inspect", "table_facts", "evaluate", "transform", "dry_run"):
+    import_module(f"mercer.cli.{name}")
+for name in ("tables.text", "tables.json_lines", "models.registry", "quality"):
+    import_module(f"mercer.{name}")
 from mercer.cli.main import main
 while line := sys.stdin.readline():
     job = json.loads(line)
