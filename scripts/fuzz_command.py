@@ -6,7 +6,9 @@
 Half of the runs take a messy table that can be read (gaps, odd names, another delimiter, encoding, format or width)
 with options that suit it: they must succeed. The others spoil a small table in one or two ways, and call a verb with a
 few options, some of them wrong. A traceback, an abort, an unknown status, a refusal of a readable table, an error of
-more than one line, or a file left behind by a failed run is a defect. So is a message too long to be read at a glance.
+more than one line, or a file left behind by a failed run is a defect. So is a message of more than two lines. A message
+is written as one line, which the terminal wraps. Two lines are 160 letters, two rows of an ordinary terminal of 80
+columns. In 40 columns the same message takes up to four rows: it says the same, since scripts and logs read it, too.
 """
 
 from __future__ import annotations
