@@ -6,7 +6,9 @@
 Half of the runs take a messy table that can be read (gaps, odd names, another delimiter, encoding, format or width)
 with options that suit it: they must succeed. The others spoil a small table in one or two ways, and call a verb with a
 few options, some of them wrong. A traceback, an abort, an unknown status, a refusal of a readable table, an error of
-more than one line, or a file left behind by a failed run is a defect. So is a message too long to be read at a glance.
+more than one line, or a file left behind by a failed run is a defect. So is a message of more than two lines. A message
+is written as one line, which the terminal wraps. Two lines are 160 letters, two rows of an ordinary terminal of 80
+columns. In 40 columns the same message takes up to four rows: it says the same, since scripts and logs read it, too.
 """
 
 from __future__ import annotations
@@ -39,9 +41,14 @@ SOURCES = str(Path(mercer.__file__).parents[1])
 SERVER = """
 import json, os, sys
 from importlib import import_module
-for name in ("sklearn.neighbors", "pyarrow.csv", "pyarrow.json", "pyarrow.parquet", "rich.table", "mercer.quality",
-             "mercer.estimators.kernel_pca", "mercer.estimators.tsne", "mercer.estimators.isomap", "mercer.cli.main"):
+for name in ("sklearn.neighbors", "pyarrow.json", "pyarrow.parquet", "rich.progress", "rich.table"):
     import_module(name)
+for name in ("pca", "kernel_pca", "kernel_discriminant", "isomap", "tsne"):
+    import_module(f"mercer.estimators.{name}")
+for name in ("fit", "fitted", "compare", "report", "inspect", "table_facts", "evaluate", "transform", "dry_run"):
+    import_module(f"mercer.cli.{name}")
+for name in ("tables.text", "tables.json_lines", "models.registry", "quality"):
+    import_module(f"mercer.{name}")
 from mercer.cli.main import main
 while line := sys.stdin.readline():
     job = json.loads(line)

@@ -106,3 +106,14 @@ print_table(["maps", "Procrustes disparity", "shared neighbours"], {rows!r})
     assert [line for line in lines if line in blocks] == blocks
     assert [line.split()[-1] for line in lines if line.startswith("Procrustes disparity")] == ["0.1214", "0.1206"]
     assert [line.split()[-1] for line in lines if line.startswith("shared neighbours")] == ["0.7667", "0.7789"]
+
+
+def test_a_phase_that_a_computation_names_reaches_the_terminal():
+    """The line is drawn once more when work ends, so nothing here depends on the clock."""
+    code = """
+from mercer.cli.console import Console
+from mercer.progress import counter, phase
+with Console().working("Isomap of 90 rows"), phase("shortest paths"):
+    counter(4)()
+"""
+    assert "Isomap of 90 rows: shortest paths 25%" in in_terminal(code)

@@ -188,6 +188,10 @@ def test_only_a_map_of_the_same_table_can_be_resumed(shell):
     assert "PCA, which has no steps" in shell("fit", "--resume", "pca.mercer", "-o", "c.csv", status=3).stderr
     shell("fit", "flowers.csv", "--columns", "m0,m1,m2", "-m", "tsne", "--max-iter", "260", "--save", "t.mercer")
     assert "--resume goes on as" in shell("fit", "--resume", "t.mercer", "--perplexity", "5", status=2).stderr
+    fewer = shell("fit", "--resume", "t.mercer", "--rows", "80", "--max-iter", "300", "-o", "c.csv", status=3).stderr
+    assert "a map of 90 rows, not of 80" in fewer
+    shell("fit", "flowers.csv", "--columns", "m0,m1,m2", "-m", "mds", "--save", "mds.mercer")
+    assert "go on with (sne, tsne have)" in shell("fit", "--resume", "mds.mercer", "-o", "c.csv", status=3).stderr
     text = (shell.folder / "flowers.csv").read_text()
     (shell.folder / "flowers.csv").write_text(text.replace("plant3", "plant4", 1))
     assert "its sha256 differs" in shell("fit", "--resume", "t.mercer", "-o", "c.csv", status=3).stderr

@@ -37,9 +37,10 @@ def test_parameters_become_options(library, command):
 def test_the_values_that_scikit_learn_wants_are_listed_sorted():
     message = (
         "The 'kernel' parameter of KernelPCA must be a str among {'rbf', 'cosine', 'linear'}, an instance of "
-        "'mercer.kernels.kernel.Kernel' or a callable. Got 'rfb' instead."
+        "'mercer.kernels.kernel.Kernel' or a callable. Got 'wave' instead."
     )
-    assert in_options(message) == "--kernel must be one of cosine, linear, rbf, not rfb."
+    assert in_options(message) == "--kernel must be one of cosine, linear, rbf, not wave."
+    assert in_options(message.replace("wave", "cosin")) == "--kernel cosin is unknown. Did you mean cosine?"
     message = (
         "The 'gamma' parameter of KernelPCA must be a float in the range [0.0, inf), a str among {'scale', 'median'} "
         "or None. Got -1.0 instead."

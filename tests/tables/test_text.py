@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from mercer import memory
+from mercer.tables import text
 from mercer.tables.source import Role
 from mercer.tables.table import Choice, TableError, read_columns, read_table
 from mercer.tables.text import open_text
@@ -187,3 +188,31 @@ def test_arrow_s_threads_never_hold_a_function_of_python_s(table, monkeypatch):
     with pytest.raises(TableError, match="row 2 has 1 cell"):
         read_columns(table("a,b\n1,2\n3\n"))
     assert set(seen) == {(True, False), (False, True)}
+
+
+@pytest.mark.parametrize("content", ["a,b\n1,2\n3,4\n", "a,b\n1,x\n3,y\n"], ids=["numbers", "text"])
+def test_readers_are_closed_although_an_error_is_still_held(table, monkeypatch, content):
+    """A reader that is still open when the interpreter ends can abort the process, whatever was said before."""
+    opened, closed = [], []
+    real = text.arrow_csv.open_csv
+
+    class Watched:
+        def __init__(self, *arguments):
+            self.reader = real(*arguments)
+            opened.append(self)
+
+        def __enter__(self):
+            return self.reader.__enter__()
+
+        def __exit__(self, *error):
+            closed.append(self)
+            return self.reader.__exit__(*error)
+
+    def no_room(path, size):
+        raise TableError("no room")
+
+    monkeypatch.setattr(text.arrow_csv, "open_csv", Watched)
+    monkeypatch.setattr(text, "check_text", no_room)
+    with pytest.raises(TableError) as held:
+        read_table(table(content), Choice(encode="onehot"))
+    assert opened and closed == opened and held.value

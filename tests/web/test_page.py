@@ -133,7 +133,7 @@ def test_a_person_without_scripts_reads_why_it_is_empty(clusters):
             "'k' has 4 points and 'm' has 3",
         ),
         (Page("x", [Map("m", np.zeros((3, 2)))], ids=np.arange(2)), ValueError, "must be \\(3,\\)"),
-        (Page("x", [Map("m", np.zeros((3, 2)))], label="kind"), ValueError, "'kind' names no column"),
+        (Page("x", [Map("m", np.zeros((3, 2)))], label="kind"), ValueError, "'kind' is not the name of a column"),
         (Page("x", [Map("m", np.zeros((3, 2)))], images=[b"", b""]), ValueError, "2 images for 3 points"),
         (Page("x", [Map("m", np.zeros((1, 2)))], images=[b"<svg onload=alert(1)>"]), ValueError, "neither a PNG"),
     ],

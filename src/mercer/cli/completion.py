@@ -31,12 +31,13 @@ def install_completion(context: click.Context, _: click.Parameter, wanted: bool)
     if shell not in PLACES:
         known = ", ".join(PLACES)
         raise Failure(
-            f"--install-completion knows {known}, and SHELL is {shell or 'not set'}: SHELL=bash mercer …", USAGE
+            f"--install-completion supports {known}, but SHELL is {shell or 'not set'}. Set it: SHELL=bash mercer …",
+            USAGE,
         )
     target = Path.home() / PLACES[shell]
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(script(context.command, shell), encoding="utf-8")
-    click.echo(f"{target} written. {_HINTS[shell]}")
+    click.echo(f"Wrote {target}. {_HINTS[shell]}")
     context.exit()
 
 

@@ -86,7 +86,7 @@ class ProgressLine:
         self.name, self.share, self.started, self.first, self.counted = "", 0.0, 0.0, 0, False
 
     def step(self, done: int = 0, note: str = "") -> None:
-        """After a step that the caller counts."""
+        """Record a step that the caller counts."""
         if self.name or not self.started:
             self.name, self.started = "", time.monotonic()
             self.first = done
@@ -94,7 +94,7 @@ class ProgressLine:
         self.note = note if not self.total else ", ".join(filter(None, [f"step {done:,} of {self.total:,}", note]))
 
     def phase(self, name: str, done: int, total: int, note: str) -> None:
-        """When a phase that a computation names begins (total 0), or after one of its jobs. Called from any thread."""
+        """Record that a named phase begins (total 0), or that one of its jobs is done. Any thread may call this."""
         if name != self.name or done == 0:
             self.name, self.started = name, time.monotonic()
             self.first = 0
@@ -112,7 +112,7 @@ class ProgressLine:
         said = f"{self.what}: {self.name}" if self.name else self.what
         said += f" {self.share:.0%}" if (self.name and self.counted) or (self.total and self.share) else ""
         left = self.left(now)
-        # Seconds would flicker, and no one plans by them.
+        # Fractions of a second would flicker.
         spare = "" if left is None else f"{spoken(max(1.0, round(left)))} left"
         return ", ".join(filter(None, [said, spare, self.note]))
 

@@ -19,7 +19,7 @@ Exit status:
   130  stopped by Ctrl-C; SNE and t-SNE keep the map so far
 """
 FAILED, USAGE, INPUT, MEMORY, MODEL, STOPPED = 1, 2, 3, 4, 5, 130
-DISK = MODEL  # one status for files that are not whole, whichever end they are at
+DISK = MODEL  # a damaged file and a file that cannot be completed share one status
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 # Classes by name, so that looking one up imports nothing.

@@ -172,7 +172,7 @@ def _as_option(parameter: Parameter, section: str) -> click.Parameter:
 @option(
     "--resume",
     metavar="MODEL",
-    help="Go on with a saved map of SNE or t-SNE, stopped by Ctrl-C or not: up to --max-iter steps in all.",
+    help="Continue a saved map of SNE or t-SNE, up to --max-iter steps in all.",
 )
 @option("--strict", is_flag=True, help="With --config: fail if the data has changed.")
 @option(
@@ -201,7 +201,7 @@ def command(context: click.Context, **options: Any) -> None:
 
 
 def given_parameters(context: click.Context) -> dict[str, Any]:
-    """The parameters of the estimator that the command line gives; none is a value, too."""
+    """The estimator's parameters that the command line gives. An explicit `none` counts as given."""
     return {
         name.removeprefix(_PREFIX): value
         for name, value in context.params.items()

@@ -166,7 +166,7 @@ def fit_table(
 def resume_fit(method: FitMethod, table: Table, model: str, most: int | None, console: Console) -> FittedTable:
     """Go on with a saved map, up to `most` steps in all: the same bits as a fit of that many steps.
 
-    most : None is what the fit was asked for, before Ctrl-C ended it
+    most : by default the number of steps that the fit was asked for, before Ctrl-C ended it
     """
     estimator, _ = open_model(model)
     done = int(estimator.report_.steps)

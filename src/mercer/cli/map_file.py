@@ -166,7 +166,7 @@ def table_of_map(
         settings |= {} if shared is None else {"id": shared}
         found = found if shared is None else replace(found, ids=found.column(shared))
     table = read(path, as_choice(settings), console, preparation=preparation, originals=originals)
-    # Ids that no one asked for match rows only under one name: running numbers of two files may start at 0 and at 1.
+    # Running numbers may start at 0 in one file and at 1 in the other, so ids that no one named need the same name.
     alike = "id" in settings or found.id == table.preparation.id
     if table.ids is not None and found.ids is not None and alike:
         mine, theirs = common_rows(table.ids, found.ids, (path, found.path))

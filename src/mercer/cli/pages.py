@@ -1,8 +1,8 @@
 """Pages of maps: the scores of a map, what a page holds of the table, and the file.
 
-A page is sent to other people, so that nothing goes into it by accident: ids, labels, the columns that were fitted and
-those of --keep. --page-columns chooses others. Of the run it tells what made the map, but no path, command line or
-machine, unless --page-record asks for the whole record.
+People send pages to others, so nothing may get into one by accident. By default a page holds ids, labels, the columns
+that were fitted and those of --keep. --page-columns chooses others. The page says how the map was made, but it names no
+path, command line or machine unless --page-record asks for the whole record.
 """
 
 from __future__ import annotations

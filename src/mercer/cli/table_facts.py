@@ -121,7 +121,7 @@ def suggestions(columns: dict[str, dict[str, Any]], n: int, ids: list[str]) -> l
     if dates:
         found.append(f"--keep {as_typed(*dates)}: dates are shown beside the map, not fitted")
     if wide:
-        found.append(f"--drop {as_typed(*wide)}: nearly every text is different, and text must become numbers or go")
+        found.append(f"--drop {as_typed(*wide)}: nearly every text is different, so it cannot become numbers")
     if set(other_text) - set(wide):
         found.append("--encode onehot: text must become numbers (--encode drop leaves it out)")
     if infinite:
@@ -132,7 +132,7 @@ def suggestions(columns: dict[str, dict[str, Any]], n: int, ids: list[str]) -> l
     if 0 < len(constant) < len(columns):
         found.append(f"--drop {as_typed(*constant)}: {'they are' if len(constant) > 1 else 'it is'} constant")
     if deviations and deviations[-1] > 100 * deviations[(len(deviations) - 1) // 2]:
-        found.append("--scale standard: one column varies a hundred times as much as most, and would drown them")
+        found.append("--scale standard: one column varies a hundred times as much as most, and would dominate them")
     return found
 
 

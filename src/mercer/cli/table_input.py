@@ -18,7 +18,7 @@ from mercer.tables.table import Choice, Table, open_source, read_table
 def as_choice(given: dict[str, Any]) -> Choice:
     """The choice that options or a record describe. Fields that this version does not know are ignored.
 
-    Only the columns of --keep are carried beside X: what nobody asked for must not get into a page.
+    Only the columns of --keep are carried beside X: a page must not show what the user did not ask for.
     """
     known = {part.name for part in fields(Choice)}
     settings: dict[str, Any] = {name: value for name, value in given.items() if name in known}
@@ -98,7 +98,8 @@ def match(
 ) -> tuple[Table, Table]:
     """The rows of two tables that belong together: those with the same id, or in the same place if there are no ids.
 
-    Ids that no one asked for, by `id`, match rows only under one name: running numbers may start at 0 and at 1.
+    Ids that the user did not name, by `id`, match rows only if both columns have the same name: running numbers may
+    start at 0 in one table and at 1 in the other.
     """
     alike = id is not None or first.preparation.id == second.preparation.id
     if first.ids is None or second.ids is None or not alike:

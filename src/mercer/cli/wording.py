@@ -76,7 +76,12 @@ def _typed(value: str) -> str:
 
 def _constraint(found: re.Match[str]) -> str:
     """scikit-learn's message for a parameter out of range."""
+    from mercer.cli.options import did_you_mean
+
     option = _options().get(found[1], found[1])
+    choices = [word for listed in re.findall(r"a str among \{([^}]*)\}", found[2]) for word in _words(listed)]
+    if hint := did_you_mean(_typed(found[3]), choices):  # the list of all kernels is longer than two lines
+        return f"{option} {_typed(found[3])} is unknown. {hint}"
     outside = r"(?![^{\[(]*[}\])])"  # of a set or a range
     kinds = [kind for kind in re.split(rf"(?:, | or ){outside}", found[2]) if not kind.startswith(_OBJECTS)]
     wanted = ", or ".join(filter(None, [", ".join(kinds[:-1]), kinds[-1] if kinds else "something else"]))

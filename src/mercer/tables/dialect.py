@@ -1,4 +1,4 @@
-"""How a text file writes its table: encoding, delimiter, header, decimal sign. All of it is found by looking."""
+"""How a text file writes its table: encoding, delimiter, header, decimal sign. This module finds them by looking."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _GZIP = b"\x1f\x8b"
 
 @dataclass(frozen=True)
 class TextFormat:
-    """What a user says about a text file. Whatever is None is found by looking."""
+    """What a user says about a text file. The reader finds by itself what is None."""
 
     delimiter: str | None = None
     encoding: str | None = None
@@ -57,7 +57,7 @@ def _is_encoding(name: object) -> bool:
     """Whether Python has a codec of this name that turns bytes into text; some turn bytes into bytes."""
     try:
         return isinstance(name, str) and isinstance(b"a".decode(name), str)
-    except UnicodeError:  # it knows the encoding, in which one byte is no letter
+    except UnicodeError:  # Python knows the encoding, but in it a single byte is not a letter
         return True
     except (LookupError, ValueError, TypeError):
         return False

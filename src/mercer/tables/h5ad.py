@@ -117,7 +117,7 @@ def opened(path: Path) -> Iterator[h5py.File]:
 
 
 def member(path: Path, group: h5py.Group, name: str, *, whole: bool = True) -> Any:
-    """A group or dataset, if it lies in the file itself and, where all of it is to be read, fits in memory."""
+    """A group or dataset that lies in the file itself. If `whole`, it must also fit in memory."""
     link = group.get(name, getlink=True)
     if link is None:
         raise TableError(f"{path} has no {group.name.rstrip('/')}/{name}. Is it a .h5ad file?")

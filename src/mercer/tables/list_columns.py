@@ -18,7 +18,7 @@ def lists_numbers(kind: pa.DataType) -> bool:
 
 
 def width_of(column: pa.Array) -> int | None:
-    """How many numbers the first list has; None if there is no list that holds any."""
+    """How many numbers the first list has; None if no list holds any."""
     lengths = pc.list_value_length(_stored(column)).drop_null()
     first = next((length for length in lengths.to_pylist() if length), None)
     return None if first is None else int(first)

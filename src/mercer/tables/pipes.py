@@ -33,7 +33,7 @@ _copies: dict[Any, tuple[Any, Any]] = {}  # which pipe → its owner, which must
 
 
 def is_pipe(path: str | Path) -> bool:
-    """Whether a path is stdin or a pipe. As for `cat`, one that nobody writes to keeps its reader waiting.
+    """Whether a path is stdin or a pipe. Reading a pipe that has no writer waits for one, as `cat` does.
 
     >>> is_pipe("-"), is_pipe("table.csv")
     (True, False)

@@ -35,7 +35,7 @@ class Choice:
         these, and of the columns that `columns` names.
     keep : columns to carry beside X, in `Table.columns`. They are not part of X unless `columns` names them too. By
         default all that are neither in X nor dropped.
-    show : columns to carry, too, but without any effect on X.
+    show : more columns to carry, without any effect on X.
     impute : what replaces missing numbers: "mean", "median" or "zero". Missing text becomes the most frequent text.
         "drop" removes the rows instead.
     encode : how text becomes numbers: "onehot", or "ordinal" (0, 1, … in alphabetical order). "drop" leaves text out.
@@ -43,7 +43,7 @@ class Choice:
     dtype : "float64" or "float32".
     rows : the first and the last row to read, counted from 1; a last row of None is the end.
     delimiter, encoding, header : how a text file is written: the character between cells, the name of the encoding,
-        and whether the first row holds names. By default all of it is found by looking.
+        and whether the first row holds names. By default the reader finds all three.
     sheet : the sheet of a spreadsheet, by default the first.
     """
 

@@ -17,7 +17,7 @@ from mercer.tables.source import Matrix, Raw, counted, listed
 
 _BLOCK = 1 << 18  # numbers per block: they fit in a core's cache
 _WIDE = 1000  # ratio of spans above which one column drowns another: its share of a squared distance is below 10⁻⁶
-_MANY_COPIES = 0.01  # share of rows; fewer copies change no map that one could see
+_MANY_COPIES = 0.01  # share of rows; fewer copies do not change a map visibly
 
 
 def row_blocks(X: np.ndarray) -> Iterator[slice]:

@@ -65,7 +65,7 @@ class Source(ABC):
     named: bool = True  # whether the names come from the file
     extras: list[str] = field(default_factory=list)  # further columns, which become features only on request
     id: str | None = None  # the extra that holds ids, unless another column is asked for
-    label: str | None = None  # likewise for labels
+    label: str | None = None  # the same for labels
     images: list[bytes] | None = None
     image: list[int] | None = None  # width, height and channels if rows are images
     notes: list[str] = field(default_factory=list)
@@ -120,7 +120,7 @@ def check_room(path: object, rows: int, columns: int, itemsize: int = 8) -> None
 
 
 def check_text(path: object, size: int) -> None:
-    """TableError if the text read so far takes more than what is left: half of the memory that was free."""
+    """TableError if the text read so far takes more than the memory that is left, half of what was free."""
     free = memory.available_bytes()
     if size > free:
         raise TableError(

@@ -64,7 +64,7 @@ def _milliseconds(array: np.ndarray) -> np.ndarray:
 
 
 def _all_numbers(array: np.ndarray) -> np.ndarray | None:
-    """An array of Python objects as floats or whole numbers, if they are nothing else and at least one is there."""
+    """An array of Python objects as numbers, if each is a number or missing and at least one is not missing."""
     kinds = {type(value) for value in array}
     if any(not issubclass(kind, int | float | np.integer | np.floating) or kind is bool for kind in kinds
            if kind.__name__ not in _MISSING_TYPES):  # fmt: skip

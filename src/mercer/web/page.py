@@ -186,7 +186,7 @@ def _described(page: Page, payload: Payload) -> dict[str, Any]:
             )
     if page.label is not None and page.label not in page.columns:
         known = ", ".join(repr(name) for name in page.columns) or "none"
-        raise ValueError(f"label={page.label!r} names no column; columns are {known}.")
+        raise ValueError(f"label={page.label!r} is not the name of a column. The columns are {known}.")
     return {
         "format": _FORMAT,
         "title": str(page.title),
@@ -220,7 +220,7 @@ def _coordinates(each: Map) -> np.ndarray:
     if bad.any():
         raise ValueError(
             f"Map {each.name!r}: {bad.sum()} of {len(points)} points have NaN or infinite coordinates, the first is "
-            f"row {int(np.argmax(bad))}. Leave these rows out, or give them a place."
+            f"row {int(np.argmax(bad))}. Leave these rows out, or give them finite coordinates."
         )
     return points
 
@@ -282,7 +282,7 @@ def _score(score: Any) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """A value of JSON for whatever stands in a run or a score; what no number of a browser holds becomes text.
+    """The JSON value of anything in a run or a score. Numbers that a browser cannot hold become text.
 
     >>> plain({"gamma": np.float32(0.5), "shape": (2, 3), "loss": float("nan")})
     {'gamma': 0.5, 'shape': [2, 3], 'loss': 'nan'}

@@ -1,8 +1,9 @@
 """Arrays to compact bytes: what a page carries, and how its script finds it.
 
-All arrays lie one after the other in one block, compressed as a whole. Of each the script knows a *place*: where it
-starts, its type and the number of its values. Types wider than a byte are stored byte plane after byte plane (all first
-bytes, then all second bytes, …): neighbouring values agree in their high bytes, which then compress well.
+All arrays lie one after the other in one block, which is compressed as a whole. The script knows a *place* for each of
+them: where it starts, its type and the number of its values. Types wider than a byte are stored byte plane after byte
+plane: all first bytes, then all second bytes, and so on. Neighbouring values agree in their high bytes, so these planes
+compress well.
 """
 
 from __future__ import annotations
