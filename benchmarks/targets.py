@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -266,10 +265,10 @@ def _opens(seconds: float, megabytes: float, lasso: float) -> Callable[[dict[str
 
     def verdict(cases: dict[str, Figures]) -> Verdict | None:
         rows = [row for case in cases.values() for row in case["rows"]]
-        if not rows or any("error" in row for row in rows):
+        if not rows or any("error" in row or "lasso_seconds" not in row for row in rows):
             return None
         slowest, largest = max(row["seconds"] for row in rows), max(row["file_bytes"] for row in rows) / 1e6
-        lassos = max(row.get("lasso_seconds", math.inf) for row in rows)
+        lassos = max(row["lasso_seconds"] for row in rows)
         text = f"{slowest:.3g} s, {largest:.1f} MB, {lassos:.3g} s"
         return text, slowest <= seconds and largest <= megabytes and lassos <= lasso
 

@@ -203,6 +203,7 @@ def test_times_are_those_of_the_data_in_every_zone(opened, clusters):
     most.fill("2024-03-02 10:30:00")
     most.press("Enter")
     assert seen.state("shown()") == 25 and most.input_value() == "2024-03-02 10:30:00"
+    assert most.evaluate("e => e.scrollWidth <= e.clientWidth")  # all of it can be read
 
 
 def test_hovering_shows_the_row_in_both_maps_and_a_click_keeps_it(opened, clusters):

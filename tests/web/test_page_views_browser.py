@@ -382,6 +382,7 @@ def test_one_of_many_columns_is_found_by_its_name(opened, clusters):
     seen = opened(replace(clusters, columns=columns, label=None))
     finder = seen.page.get_by_label("Colour by: find a column")
     finder.fill("gene 14")
-    assert seen.page.locator("#colour option", has_text="gene 14").count() == 11  # 14 and 140 to 149
+    fits = sum("14" in str(k) for k in range(150))
+    assert seen.page.locator("#colour option").count() == fits + 2  # those, the one that is chosen, and one colour
     finder.press("Enter")
     assert seen.page.locator("#colour").input_value() == "14"

@@ -51,8 +51,8 @@ export class Column {
   }
 
   /** Whether some of its dates have a time of day: all are shown with it then. */
-  private get timed(): boolean {
-    return (this.hasTimes ??= this.numbers!.some((value) => !Number.isNaN(value) && !isMidnight(value)));
+  get timed(): boolean {
+    return (this.hasTimes ??= this.kind === "date" && this.numbers!.some((value) => !Number.isNaN(value) && !isMidnight(value)));
   }
 
   /** Whether its values are text, even such as reads like a number. */
@@ -63,7 +63,7 @@ export class Column {
   /** The value of a row to look at: seven digits are enough for that. */
   shown(row: number): string | null {
     const value = this.kind === "number" ? this.numbers![row]! : NaN;
-    return !Number.isFinite(value) || Number.isInteger(value) ? this.text(row) : String(Number(value.toPrecision(7)));
+    return !Number.isFinite(value) || Number.isSafeInteger(value) ? this.text(row) : String(Number(value.toPrecision(7)));
   }
 
   /** What the method was given for a row, in words; null where that is the value itself. */

@@ -28,14 +28,17 @@ export function placed(names: Name[], view: View, size: Size, radius: number, me
       y >= (x - width / 2 < CORNER ? HEAD : TOP) && y <= size.height - BOTTOM && out.every((other) =>
         (Math.abs(x - other.x) > (width + other.width) / 2 + GAP || Math.abs(y - other.y) > LABEL_HEIGHT) &&
         (same !== other.same || Math.hypot(x - other.x, y - other.y) > REPEAT));
-    const covers = (x: number, y: number): boolean =>
-      anchors.some((other) => other !== own && Math.abs(other.x - x) < width / 2 + radius && Math.abs(other.y - y) < LABEL_HEIGHT / 2 + radius);
+    const gap = (to: { x: number; y: number }, x: number, y: number): number =>
+      Math.hypot(Math.max(0, Math.abs(to.x - x) - width / 2), Math.max(0, Math.abs(to.y - y) - LABEL_HEIGHT / 2));
+    // A name that is nearer to what another one names would seem to be its name.
+    const clear = (x: number, y: number): boolean => {
+      const away = gap(own, x, y);
+      return anchors.every((other) => other === own || gap(other, x, y) >= Math.max(away, radius) || (other.x === own.x && other.y === own.y));
+    };
     const half = own.name.reach * view.scale + radius;
-    const spots = places(half, width)
-      .map(([dx, dy]) => [Math.min(size.width - width / 2 - 4, Math.max(width / 2 + 4, own.x + dx)), own.y + dy] as const) // wholly on the map
-      .filter(([x, y]) => free(x, y));
-    // A name beside its points must not stand upon those of another: it would seem to be theirs.
-    const spot = spots.find(([x, y]) => !covers(x, y)) ?? (half > LABEL_HEIGHT ? spots[0] : undefined);
+    const spots = places(half, width).map(([dx, dy]) => [Math.min(size.width - width / 2 - 4, Math.max(width / 2 + 4, own.x + dx)), own.y + dy] as const); // wholly on the map
+    const upon = half > LABEL_HEIGHT && free(...spots[0]!) ? spots[0] : undefined;
+    const spot = spots.find(([x, y]) => free(x, y) && clear(x, y)) ?? upon;
     if (spot) out.push({ text, x: spot[0], y: spot[1], width, same });
   }
   return out.map(({ text, x, y, width }) => ({ text, x, y, width }));

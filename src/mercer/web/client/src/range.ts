@@ -40,7 +40,7 @@ export class RangeFilter {
     this.box?.addEventListener("change", () => this.set({ ...this.range, missing: this.box!.checked }));
     const { kind } = column.scale();
     const range = [h("div", { class: "scale" }, this.histogram(), h("div", { class: "handles" }, ...this.handles)),
-      h("div", { class: "ends" }, this.fields[0], h("span", { class: "quiet" }, "to"), this.fields[1])];
+      h("div", { class: column.timed ? "ends timed" : "ends" }, this.fields[0], h("span", { class: "quiet" }, "to"), this.fields[1])];
     this.element.append(...(missing < store.rows ? range : [h("p", { class: "quiet" }, "Every value is missing.")]),
       ...(kind === "linear" ? [] : [h("p", { class: "hint" }, kind === "log" ? "Colours follow the logarithm." : "Colours are pressed together in the long tails.")]),
       ...(this.box ? [this.missingSwitch(this.box, missing)] : []));

@@ -101,6 +101,24 @@ test("a name stands beside the few points that it would hide, and upon a cloud",
   assert.equal(at(0.5), 0);
 });
 
+test("no name stands nearer to the place of another than to its own", () => {
+  const next = random(21), size = { width: 390, height: 500 }, view = fit(box, size);
+  const gap = (name: { x: number; y: number; width: number }, x: number, y: number): number =>
+    Math.hypot(Math.max(0, Math.abs(name.x - x) - name.width / 2), Math.max(0, Math.abs(name.y - y) - LABEL_HEIGHT / 2));
+  let beside = 0;
+  for (let trial = 0; trial < 40; trial++) {
+    const names = Array.from({ length: 12 }, (_, k) => ({ text: `class ${k}`, x: 1.2 * next() - 0.6, y: 1.2 * next() - 0.6, same: k, reach: trial % 2 ? 0.15 : 0.01 }));
+    const at = names.map((name) => [size.width / 2 + (name.x - view.x) * view.scale, size.height / 2 - (name.y - view.y) * view.scale] as const);
+    for (const name of placed(names, view, size, 3, (text) => 7 * text.length)) {
+      const own = names.findIndex((each) => each.text === name.text);
+      const away = gap(name, ...at[own]!);
+      beside += Number(away > 0);
+      if (away > 0) at.forEach((other, k) => assert.ok(k === own || gap(name, ...other) >= away, `${name.text} seems to be ${k}`));
+    }
+  }
+  assert.ok(beside > 20);
+});
+
 test("two classes in one place both have their names", () => {
   const size = { width: 700, height: 500 }, view = fit(box, size);
   const both = ["a", "b"].map((text, same) => ({ text, x: 0, y: 0, same, reach: 0.3 }));
@@ -123,6 +141,11 @@ test("the nearest points of a row are those that sorting all of them gives", () 
     for (const k of [1, 10, 499, 600]) assert.deepEqual(grid.neighbors(row, k), all.slice(0, k));
   }
   assert.deepEqual(new Grid(new Float32Array(4), new Float32Array(4)).neighbors(2, 2), [0, 1]);
+});
+
+test("a number to look at has seven digits, however large; whole ones have all that are exact", () => {
+  const column = numbers([1.2345678e299, 123456789, 0.123456789]);
+  assert.deepEqual([0, 1, 2].map((row) => column.shown(row)), ["1.234568e+299", "123456789", "0.1234568"]);
 });
 
 test("dates of one column are written alike: all with the time of day, or none", () => {
