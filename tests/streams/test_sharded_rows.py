@@ -7,7 +7,7 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from mercer import PCA, KernelPCA
+from mercer import PCA, KernelDiscriminantAnalysis, KernelPCA
 from mercer.streams.row_source import ArraySource
 
 torch = pytest.importorskip("torch")
@@ -89,6 +89,24 @@ def test_kernel_pca_of_two_shards_is_that_of_one_process(tmp_path):
     alone = KernelPCA(3, kernel="rbf", gamma=0.02, rank=60).fit(ArraySource(X, chunk_rows=64))
     np.testing.assert_allclose(said[0][0], alone.eigenvalues_, rtol=1e-8)
     np.testing.assert_allclose(said[0][2], alone.transform(X[:5]), atol=1e-6)
+
+
+LABELS = (X[:, 0] > 100).astype(int) + (X[:, 1] > 100)
+
+
+def discriminants(rank, shard):
+    """Labels of all rows in every process, and labels in shards."""
+    cut = slice(0, 256) if rank == 0 else slice(256, None)
+    rows, labels = source_of(shard), source_of(LABELS[cut, None].astype(float))
+    found = [KernelDiscriminantAnalysis(gamma=0.02, rank=60, reg=1e-2).fit(rows, y) for y in (LABELS, labels)]
+    return tuple(model.transform(X[:5]) for model in found)
+
+
+def test_labels_of_shards_and_labels_of_all_rows_give_the_same_directions(tmp_path):
+    said = run(discriminants, [X[:256], X[256:]], tmp_path)
+    alone = KernelDiscriminantAnalysis(gamma=0.02, rank=60, reg=1e-2).fit(ArraySource(X, chunk_rows=64), LABELS)
+    for found in (*said[0], *said[1]):
+        np.testing.assert_allclose(found, alone.transform(X[:5]), atol=1e-6)
 
 
 def with_a_gap(rank, shard):

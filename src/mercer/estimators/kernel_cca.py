@@ -139,7 +139,8 @@ class KernelCCA(KernelEstimator):
     correlations_ : (k,), w₁ᵀ(F₁ᵀF₂/n)w₂, descending: correlations that the penalty lowers
     training_correlations_ : (k,), plain correlations of the training scores. Both flatter; `score` new samples
     residuals_ : (k, 2), ‖Tv − ρu‖ and ‖Tᵀu − ρv‖ of the singular triplets that the pairs come from
-    x_scores_, y_scores_ : (n, k), the training scores; the largest of each column of x_scores_ is positive
+    x_scores_, y_scores_ : (n, k), the training scores; the largest of each column of x_scores_ is positive. A fit to
+        streamed rows keeps none, and takes the signs from its sample
     reg_, penalty_ : reg as used for each view, and (λ₁, λ₂)
     reg_path_ : (values, held-out correlations) where reg="cv" chose
     gamma_path_ : (values for X, or for y where its width alone was chosen, held-out correlations) where "cv" chose

@@ -7,6 +7,7 @@ it is, and the sums are added over the processes, so all of them end with the sa
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 from itertools import accumulate
 from typing import Any
@@ -15,6 +16,7 @@ import numpy as np
 
 from mercer.streams.chunk_statistics import ChunkWork
 from mercer.streams.local_driver import read_ahead
+from mercer.streams.recut_rows import RecutRows
 from mercer.streams.row_source import Rows, RowSource, row_starts
 from mercer.streams.sufficient_statistics import SufficientStatistics
 
@@ -61,7 +63,7 @@ class ShardedRows:
         starts, error = row_starts(self), None
         total = work.nothing(sources)
         try:
-            shards = [source.shard if isinstance(source, ShardedRows) else source for source in sources]
+            shards = [own_part(source, self.first, self.shard.lengths) for source in sources]
             for i, views in read_ahead(shards, range(len(self.shard.lengths))):
                 total = total.merge(work(self.first + i, int(starts[self.first + i]), views))
         except Exception as trouble:
@@ -78,3 +80,38 @@ class ShardedRows:
                 b if a is None else a if b is None else a.merge(b) for a, b in zip(draws, theirs, strict=True)
             )
         return replace(mine, n=int(added.pop("n")[0]), largest=self.group.largest(mine.largest), draws=draws, **added)
+
+
+class _Part:
+    """Some consecutive chunks of a source that every process has as a whole."""
+
+    def __init__(self, source: RowSource, first: int, lengths: Sequence[int]) -> None:
+        self.source, self.first, self.lengths = source, first, lengths
+        self.n_features, self.dtype, self.feature_names = source.n_features, source.dtype, source.feature_names
+
+    def chunk(self, i: int) -> Rows:
+        return self.source.chunk(self.first + i)
+
+
+def own_part(source: RowSource, first: int, lengths: Sequence[int]) -> RowSource:
+    """What a source that lies beside shards has for this process: its shard, or the chunks from number `first` on.
+
+    Codes, scores or columns of a sharded source are those of the shard.
+    """
+    if isinstance(source, ShardedRows):
+        return source.shard
+    if isinstance(source, RecutRows) and _is_sharded(source.source):
+        raise ValueError("The shards of the two views have chunks of different lengths. Cut both in the same places.")
+    for name in ("source", "labels"):
+        inner = getattr(source, name, None)
+        if inner is not None and _is_sharded(inner):
+            made = copy(source)
+            setattr(made, name, own_part(inner, first, lengths))
+            return made
+    return _Part(source, first, lengths)
+
+
+def _is_sharded(source: Any) -> bool:
+    if source is None or isinstance(source, ShardedRows):
+        return source is not None
+    return any(_is_sharded(getattr(source, name, None)) for name in ("source", "labels"))
