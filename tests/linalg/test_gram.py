@@ -1,10 +1,13 @@
 """A kernel's matrix in tiles: any tiling, any threads and any store give the same products."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mercer.backends import cpu
 from mercer.kernels import RBF, Laplacian, Linear, Polynomial
 from mercer.linalg.gram import Gram
 
@@ -104,3 +107,33 @@ def test_an_error_in_a_tile_comes_out():
 
     with pytest.raises(ZeroDivisionError):
         Broken(KERNELS[0], X, tile=32).matmat(V)
+
+
+HALF = 2 * 130 * (130 + 32) // 2  # bytes of all tiles at 16 bits an entry
+
+
+def _coarse(keep):
+    """The float32 level of a ladder, with tiles small enough that there are many."""
+    fine = Gram(KERNELS[0], X, precision=np.float64, keep_bytes=keep, tile=32, compress=True)
+    fine.backend = SimpleNamespace(**{**vars(cpu), "TILE": 32})
+    return fine.ladder(1e-4)[0]
+
+
+def test_codes_round_entries_to_half_a_step_and_every_pass_sees_the_same_matrix():
+    coarse = _coarse(HALF)
+    first, second = (coarse.matmat(np.eye(130)) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+    np.testing.assert_allclose(first, first.T, atol=1e-7)
+    exact = KERNELS[0](X)
+    # entries lie between 0 and 1, so half a step is 2⁻¹⁷ at most; float32 rounds too, to 2⁻²⁴ a few times over
+    assert np.abs(first - exact).max() <= 2.0**-17 + 64 * 2.0**-24
+    assert np.abs(first - exact).max() > 2.0**-20  # they are codes
+    assert 0 < coarse.kept_bytes <= HALF
+    # the norm of a random symmetric matrix exceeds 2√n times its spread by a share of n^(−2/3) at most
+    assert 0 < np.linalg.norm(first - exact, 2) <= 2 * coarse.code_noise
+
+
+def test_tiles_that_fit_are_kept_as_they_are():
+    coarse = _coarse(10**6)
+    coarse.matmat(V)
+    assert coarse.code_noise == 0 and coarse.kept_bytes > HALF

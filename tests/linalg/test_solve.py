@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer.kernels import RBF
 from mercer.linalg.operators import Dense
-from mercer.linalg.solve import factor_preconditioner, shifted_solve
+from mercer.linalg.solve import factor_preconditioner, refined_solve, shifted_solve
 
 RNG = np.random.default_rng(11)
 
@@ -70,3 +70,25 @@ def test_conjugate_gradients_say_where_they_stopped():
     K = RBF(0.1)(F)
     solution = shifted_solve(Dense(K), np.eye(n)[:, :2], 1e-8, tol=1e-12, max_iter=3)
     assert solution.residuals.max() > 1e-6 and solution.passes == 4
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-5, 1e-4])
+def test_corrections_from_a_nearby_matrix_reach_the_tolerance_on_the_true_one(noise):
+    K, B, mu = RBF(0.1)(F), RNG.standard_normal((n, 3)), 1e-3
+    E = RNG.standard_normal((n, n))
+    E = noise * (E + E.T) / np.linalg.norm(E + E.T, 2)  # of norm μ/10 at most: corrections contract by a ninth
+    nearby = Dense(K + E)
+    start = shifted_solve(nearby, B, mu, tol=1e-3).X
+    solution = refined_solve(Dense(K), nearby, B, mu, start, tol=1e-8, reach=1e-3)
+    residuals = np.linalg.norm(K @ solution.X + mu * solution.X - B, axis=0) / np.linalg.norm(B, axis=0)
+    assert residuals.max() <= 1e-8
+    assert_allclose(solution.residuals, residuals, atol=1e-12)
+
+
+def test_corrections_that_do_not_help_are_not_kept():
+    K, B = RBF(0.1)(F), RNG.standard_normal((n, 2))
+    start = np.zeros_like(B)
+    solution = refined_solve(Dense(K), Dense(0 * K), B, 1e-3, start, tol=1e-8, reach=1e-3)  # another matrix altogether
+    residuals = np.linalg.norm(K @ solution.X + 1e-3 * solution.X - B, axis=0) / np.linalg.norm(B, axis=0)
+    assert_allclose(solution.residuals, residuals, atol=1e-9)
+    assert residuals.max() <= 1 and solution.passes < 10

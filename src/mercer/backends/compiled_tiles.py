@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from mercer.backends.compilation import FLAGS, compiled
 from mercer.backends.compiled_math import exp
 
@@ -25,6 +27,30 @@ def distances_from_dots(dots, aa, bb):
         a = aa[i]
         for j in range(dots.shape[1]):
             dots[i, j] = max(a + bb[j] - two * dots[i, j], zero)
+
+
+@compiled(FLAGS)
+def encode(tile, codes):
+    """The tile in 65,536 even steps from its least entry to its largest: (least, step); |tile − decoded| ≤ step/2."""
+    low, high = tile[0, 0], tile[0, 0]
+    for i in range(tile.shape[0]):
+        for j in range(tile.shape[1]):
+            low, high = min(low, tile[i, j]), max(high, tile[i, j])
+    step = (high - low) / tile.dtype.type(65535)
+    per_step = tile.dtype.type(1) / step if step > 0 else tile.dtype.type(0)
+    half = tile.dtype.type(0.5)
+    for i in range(tile.shape[0]):
+        for j in range(tile.shape[1]):
+            codes[i, j] = np.uint16((tile[i, j] - low) * per_step + half)
+    return low, step
+
+
+@compiled(FLAGS)
+def decode(codes, low, step, out):
+    """What `encode` read, up to half a step."""
+    for i in range(codes.shape[0]):
+        for j in range(codes.shape[1]):
+            out[i, j] = low + step * out.dtype.type(codes[i, j])
 
 
 # Sums over coordinates. B comes transposed, so that the inner loop runs along j and vectorises.

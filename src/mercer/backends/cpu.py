@@ -233,6 +233,16 @@ def buffer(rows: int, columns: int, like: Any) -> np.ndarray:
     return np.empty((rows, columns), like.dtype)
 
 
+def encode(tile: np.ndarray, codes: np.ndarray) -> tuple[float, float]:
+    """Write a float32 tile as 16-bit codes; (least, step) is what `decode` needs besides them."""
+    return _compiled().encode(tile, codes)
+
+
+def decode(codes: np.ndarray, scale: tuple[float, float], out: np.ndarray) -> None:
+    """The tile that `encode` read, to within half a step of each entry."""
+    _compiled().decode(codes, *scale, out)
+
+
 def _earns_compiling(tile: int, entries: int) -> bool:
     return tile > _COMPILED_ABOVE or entries > _COMPILED_ALL_ABOVE
 

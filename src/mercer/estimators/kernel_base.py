@@ -158,15 +158,15 @@ class KernelEstimator(Estimator):
         fields = {"limit": limit, "limit_given": self.memory_limit is not None, "code_bytes": code_bytes(compiled)}
         return Plan(type(self).__name__, X.shape[0], method, reason, footprint, **{**fields, **more})
 
-    def _keeping(self, X: Any, wanted: int, plan: Plan) -> Plan:
-        """The plan with up to `wanted` bytes of kept tiles. On a device they may fill all free memory.
+    def _keeping(self, X: Any, wanted: int, plan: Plan, most: int = KEPT_MOST) -> Plan:
+        """The plan with up to `wanted` bytes of kept tiles, `most` without a limit; on a device all free memory.
 
         Fused products compute entries faster than memory would deliver them, so none are kept.
         """
         wanted = 0 if may_fuse(unbound_kernel(self), X) else wanted
         on_host = not is_foreign(X) or str(placement(X).get("device", "cpu")) == "cpu"
         free = available_bytes() if on_host else UNLIMITED
-        return plan.keeping(wanted, free, most=KEPT_MOST if on_host else UNLIMITED)
+        return plan.keeping(wanted, free, most=most if on_host else UNLIMITED)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -20,7 +20,7 @@ from mercer.backends import beside, is_foreign, to_numpy
 from mercer.estimators.kernel_base import (
     KERNEL_CONSTRAINTS,
     KernelEstimator,
-    refuse_without_gamma,
+    has_gamma,
     unbound_kernel,
     with_gamma,
 )
@@ -37,7 +37,6 @@ from mercer.footprints import (
 from mercer.kernels.discrete import Precomputed
 from mercer.kernels.kernel_fields import bound_kernel
 from mercer.linalg.eigen import SMALL
-from mercer.linalg.krylov import SINGLE_FLOOR
 from mercer.models.fields import (
     INPUT,
     SavedEstimator,
@@ -53,7 +52,7 @@ from mercer.models.fields import (
     under,
     whole,
 )
-from mercer.planning import Plan
+from mercer.planning import KEPT_MOST, Plan
 from mercer.spectral.class_rule import fit_rule, left_out_error
 from mercer.spectral.discriminant import (
     TILE,
@@ -76,6 +75,8 @@ from mercer.streams.streamed_features import streamed_features
 from mercer.streams.streamed_scores import share_of_hits
 
 _DIRECT_UP_TO = 6000  # samples up to which one Cholesky factor and its inverse take no longer than the passes
+# Some fifty passes read the kept tiles, ten times as many as a kernel PCA takes, so twice its memory is well spent.
+_KEPT_MOST = 2 * KEPT_MOST
 _TOL = 1e-4  # the default tolerance: tiles in float32 reach it, and predictions do not depend on further digits
 
 
@@ -93,9 +94,9 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
         A name ("linear", "poly", "rbf", …), a `mercer.kernels.Kernel`, a kernel of `sklearn.gaussian_process`, or a
         function of two rows or of two matrices.
     gamma : float, "loo", "scale", "median" or None
-        For kernels given by name; None is 1/d. "scale" is 1/(d Var X), "median" 1/(the median of ‖x − y‖²). "loo" looks
-        for the least leave-one-out error on up to 1500 samples, from the median in steps of √2, each width with the
-        penalty that suits it best.
+        For kernels given by name that have one; None is 1/d. "scale" is 1/(d Var X), "median" 1/(the median of
+        ‖x − y‖²). "loo" looks for the least leave-one-out error on up to 1500 samples, from the median in steps of √2,
+        each width with the penalty that suits it best.
     degree : float
         The exponent, for kernels given by name that have one.
     coef0 : float
@@ -226,7 +227,7 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
         n_components: int | None = None,
         *,
         kernel: str | Callable[..., Any] = "rbf",
-        gamma: Any = "median",
+        gamma: Any = "loo",
         degree: float = 3,
         coef0: float = 1,
         kernel_params: dict[str, Any] | None = None,
@@ -283,7 +284,7 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
         self._bind(X)
         self._say(str(plan))
         settings = self._settings(X, plan)
-        if isinstance(self.gamma, str) and self.gamma == "loo":
+        if isinstance(self.gamma, str) and self.gamma == "loo" and has_gamma(self.kernel, self.kernel_):
             settings = replace(settings, sampled=self._choose_width(X, classes, settings))
         found = find_discriminants(self.kernel_.centered_form(X), X, classes, settings)
         self._keep(found, classes)
@@ -371,8 +372,8 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
 
     def _choose_width(self, X: Any, classes: Classes, settings: DiscriminantSettings) -> SampledPenalty:
         """Set the kernel whose width has the least leave-one-out error; the penalty that goes with it."""
-        bound = self.kernel_
-        start = refuse_without_gamma(self.kernel, bound, "loo")
+        bound: Any = self.kernel_
+        start = float(bound.gamma)
         factor, (tried, errors), sampled = choose_width(
             lambda factor: with_gamma(bound, start * factor).centered_form(X), X, classes, settings
         )
@@ -397,9 +398,10 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
             return whole
         footprint = streamed_discriminants(work, block_width(classes), start_rank(n, self.reg))
         plan = self._plan_of(X, "conjugate gradients", f"the matrix of {n:,} rows is streamed in tiles", footprint)
-        tol = float(self.tol) or _TOL
-        kept = kept_tiles(n, TILE, 4 if tol >= 2 * SINGLE_FLOOR else 8)
-        return self._keeping(X, kept, replace(plan, tile=TILE))
+        plan, kept = replace(plan, tile=TILE), kept_tiles(n, TILE, 4)
+        found = self._keeping(X, kept, plan, _KEPT_MOST)
+        coded = found.keep_bytes < kept and not is_foreign(X)  # as 16-bit codes tiles take half of that
+        return self._keeping(X, kept_tiles(n, TILE, 2), plan, _KEPT_MOST) if coded else found
 
     def _lighter(self, plan: Plan) -> list[dict[str, Any]]:
         return [{"rank": rank} for rank in ("auto", 500, 100) if rank != self.rank]

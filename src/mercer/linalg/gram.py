@@ -29,6 +29,10 @@ class Gram(Tiled):
     On a GPU a product of a large matrix is fused: no tile stands in memory, and none is kept. `arithmetic` is how it is
     computed then: "half", "single" or "double". The first product of a step that has an `exact` matrix behind it is
     compared with that on some rows, which gives `noise`.
+
+    With `compress`, the coarse level of the ladder keeps tiles as 16-bit codes if `keep_bytes` does not hold all of
+    them in float32. An entry of a kept tile is then off by up to 2⁻¹⁷ of the range of the tile: the matrix of that
+    level is another one, still symmetric, and its user takes residuals from this operator.
     """
 
     def __init__(
@@ -43,8 +47,9 @@ class Gram(Tiled):
         n_jobs: int | None = None,
         arithmetic: str = "",
         exact: Gram | None = None,
+        compress: bool = False,
     ) -> None:
-        self.kernel, self.X = kernel, X
+        self.kernel, self.X, self.compress = kernel, X, compress
         self.points = kernel.points(X, precision)
         self.backend = backend_for(self.points)
         self.n = len(self.points)
@@ -56,21 +61,23 @@ class Gram(Tiled):
         self._keep_bytes, self._keep_from = keep_bytes, keep_from
         self.n_jobs, self.tile = n_jobs, tile
         self._cut(min(tile or self._tile_size(), self.n))
+        self._coded = False
         self._store: Array = None
         self._kept: dict[tuple[int, int], Array] = {}
-        self._places = self._plan_store()
         self.arithmetic = arithmetic or ("double" if self.precision == self.dtype else "single")
         self._exact = exact
         self._noise: Any = None
+        self._scales: dict[tuple[int, int], tuple[float, float]] = {}
+        self._places = self._plan_store(self.xp.finfo(self.precision).bits // 8)
 
     def _tile_size(self) -> int:
         """The backend's choice; a quarter of a small n, so that symmetry halves the work and every thread gets some."""
         return self.backend.TILE if self.n > 2 * self.backend.TILE else max(256, -(-self.n // 4))
 
-    def _plan_store(self) -> dict[tuple[int, int], slice]:
+    def _plan_store(self, itemsize: int) -> dict[tuple[int, int], slice]:
         """Where each kept tile lies in one long store: the first tiles, as many as fit."""
         places, used = {}, 0
-        room = self._keep_bytes // (self.xp.finfo(self.precision).bits // 8)
+        room = self._keep_bytes // itemsize
         for place in self._tiles:
             m, n = self._shape(place)
             if used + m * n > room:
@@ -84,7 +91,27 @@ class Gram(Tiled):
 
     @property
     def kept_bytes(self) -> int:
-        return 0 if self._store is None else self._store.shape[0] * self.xp.finfo(self.precision).bits // 8
+        if self._store is None:
+            return 0
+        return self._store.shape[0] * (2 if self._coded else self.xp.finfo(self.precision).bits // 8)
+
+    @property
+    def code_noise(self) -> float:
+        """The norm of what the codes of the kept tiles round off, or 0 if they are kept as they are.
+
+        The errors are even over a step and behave as if drawn at random, so the norm is that of a random symmetric
+        matrix, 2√n times their spread.
+        """
+        if not self._scales:
+            return 0.0
+        sizes = np.array([np.prod(self._shape(place)) * (1 if place[0] == place[1] else 2) for place in self._scales])
+        steps = np.array([step for _, step in self._scales.values()], np.float64)
+        return 2 * float(np.sqrt(np.sum(sizes * steps**2) / 12 / self.n))
+
+    def _code_tiles(self) -> None:
+        """Keep tiles as codes from now on, if not all of them would fit as they are."""
+        if len(self._places) < len(self._tiles) and self._keep_bytes and hasattr(self.backend, "encode"):
+            self._coded, self._places = True, self._plan_store(2)
 
     def ladder(self, tol: float) -> list[Operator]:
         """float32 tiles first, at half the memory and a third of the time; then tiles of this operator's precision.
@@ -95,6 +122,8 @@ class Gram(Tiled):
         if self.precision == single or self.n < 2 * self.backend.TILE:
             return [self]
         coarse = self._coarse("single")
+        if self.compress and coarse.fused is None:
+            coarse._code_tiles()
         usable = coarse.points.is_finite() and bool(self.xp.all(self.xp.isfinite(coarse.diagonal())))
         if not usable:
             return [self]
@@ -127,7 +156,7 @@ class Gram(Tiled):
 
     def forget(self) -> None:
         """Free the memory of the kept tiles."""
-        self._kept, self._store = {}, None
+        self._kept, self._scales, self._store = {}, {}, None
         self.__dict__.pop("fused", None)  # with its copies of the rows
 
     def matmat(self, V: Array) -> Array:
@@ -142,7 +171,8 @@ class Gram(Tiled):
             self.fused = None  # its range or the card is too small: tiles from here on
         if self._store is None and self._places and self.passes >= self._keep_from:
             entries = max(place.stop for place in self._places.values())
-            self._store = self.backend.buffer(entries, 1, self._like)[:, 0]
+            like = np.empty(0, np.uint16) if self._coded else self._like
+            self._store = self.backend.buffer(entries, 1, like)[:, 0]
         return super().matmat(V)
 
     def _measured_noise(self, V: Array, product: Array) -> np.ndarray:
@@ -163,10 +193,12 @@ class Gram(Tiled):
     def _tile(self, place: tuple[int, int], buffer: Array) -> Array:
         K = self._kept.get(place)
         if K is not None:
-            return K
+            return self._decoded(place, buffer) if self._coded else K
         keep = self._store is not None and place in self._places
         m, n = self._shape(place)
         out: Any = None
+        if keep and self._coded:
+            return self._encoded(place, buffer)
         if keep and self._store is not None:
             out = self.xp.reshape(self._store[self._places[place]], (m, n))
         elif buffer is not None:
@@ -177,6 +209,21 @@ class Gram(Tiled):
                 out[...] = K
             self._kept[place] = out
         return K
+
+    def _encoded(self, place: tuple[int, int], buffer: Array) -> Array:
+        """Compute a tile, keep its codes, and give what they stand for, so that every pass sees the same matrix."""
+        shape = self._shape(place)
+        codes = self._store[self._places[place]].reshape(shape)
+        K = self._evaluate(place, buffer[: codes.size, 0].reshape(shape))
+        self._scales[place] = self.backend.encode(K, codes)
+        self._kept[place] = codes
+        return self._decoded(place, buffer)
+
+    def _decoded(self, place: tuple[int, int], buffer: Array) -> Array:
+        codes = self._kept[place]
+        out = buffer[: codes.size, 0].reshape(codes.shape)
+        self.backend.decode(codes, self._scales[place], out)
+        return out
 
     def _evaluate(self, place: tuple[int, int], out: Array = None) -> Array:
         I, J = self.runs[place[0]], self.runs[place[1]]

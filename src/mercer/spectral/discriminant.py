@@ -27,7 +27,7 @@ from mercer.linalg.eigen import SMALL
 from mercer.linalg.gram import Gram
 from mercer.linalg.lowrank import rpcholesky
 from mercer.linalg.operators import Dense, Operator
-from mercer.linalg.solve import factor_preconditioner, shifted_solve
+from mercer.linalg.solve import factor_preconditioner, refined_solve, shifted_solve
 from mercer.linalg.weighted import WeightedCentered
 from mercer.progress import in_phase
 from mercer.random_state import generator_from
@@ -62,6 +62,9 @@ _PROBES = 6  # random vectors, at least, that measure how much room all of K lea
 _TOGETHER = 16  # columns that a pass takes at the price of one: BLAS's blocks are no smaller
 TILE = 512  # rows of tiles that are read again and again, each for two thin products: small enough for the cache
 _SINGLE = 3e-7  # a relative residual that tiles of float32 still can give
+_CODED = 1e-3  # one that 16-bit codes give: what they round off changes residuals by about this much, so that each
+# round of corrections is worth a pass in float64
+_NEVER = 10**9  # the pass from which tiles in float64 are kept while float32 ones have their place
 _PROBED = 1e-3  # a relative residual that is far below what the probes leave to chance
 _MOST_RANK = 3000  # columns of the factor that preconditions: beyond it building the factor costs more than it saves
 _SMALLEST_REG = 1e-6  # what the memory model takes reg="loo" for: smaller penalties want no larger factor than this one
@@ -106,14 +109,14 @@ class SampledPenalty:
 
         Penalties within half a standard error of the best are equal as far as the sample can tell. The largest of them
         is safe: it does not depend on chance, and few passes solve its system. More data needs less smoothing still,
-        so if n > s, the least of them within a decade of it is taken.
+        so the least of them within a factor n/s of it, a decade at most, is taken.
         """
         regs, errors = self.path
         if n <= self.size:
             return self.reg, self.path
         share, best = self.size / n, float(errors.min())
         close = errors <= best + 0.5 * np.sqrt(best * (1 - best) / self.size)
-        least = float(regs[close & (regs >= 0.09 * regs[close].max())].min())
+        least = float(regs[close & (regs >= 0.9 * max(share, 0.1) * regs[close].max())].min())
         return least * share, (regs * share, errors)
 
 
@@ -439,17 +442,26 @@ def _directly(kernel: Kernel, X: Any, classes: Classes, settings: DiscriminantSe
 
 
 def _streamed(kernel: Kernel, X: Any, classes: Classes, settings: DiscriminantSettings) -> Way:
-    """By conjugate gradients, in float32 as far as that goes, then in float64, where the residuals are taken.
+    """By conjugate gradients in float32, or on 16-bit codes of it, with residuals and what is left to do in float64.
 
     The room of a row is guessed twice, by the factor alone and with what it leaves on the diagonal of K, and scaled in
     each class to the mean that random vectors find. The two err on opposite sides; their harmonic mean is taken.
     """
-    K = gram_of(kernel, X, keep_bytes=settings.keep_bytes, keep_from=1, tile=TILE, n_jobs=settings.n_jobs)
+    reg, path = _sampled_reg(kernel, X, classes, settings)
+    K = gram_of(
+        kernel, X, keep_bytes=settings.keep_bytes, keep_from=_NEVER, tile=TILE, n_jobs=settings.n_jobs, compress=True
+    )
     coarse, A = _weighted(K.ladder(settings.tol)[-2:][0], classes), _weighted(K, classes)  # float32, not coarser
     variance = coarse.trace()
     _refuse_constant(variance)
-    reg, path = _sampled_reg(kernel, X, classes, settings)
     mu = reg * variance
+    noise = coarse.K.code_noise if isinstance(coarse.K, Gram) else 0.0
+    if isinstance(K, Gram) and noise > mu:  # K + μI would no longer be positive on codes
+        K.compress = False
+        coarse = _weighted(K.ladder(settings.tol)[-2:][0], classes)
+    reach = _CODED if 0 < noise <= mu else _SINGLE
+    if coarse.K is K:
+        K.keep()
     F = _start_factor(coarse.K, reg, settings)
     S = scatter(F, classes, settings.n_jobs)
     G = _whitened(F, S, mu, A)
@@ -460,31 +472,50 @@ def _streamed(kernel: Kernel, X: Any, classes: Classes, settings: DiscriminantSe
     probes = generator_from(settings.random_state).choice([-1.0, 1.0], (A.n, width - C))
     B = xp.asarray(np.column_stack([Y, probes]), **place)
 
+    before = 0
+
     def told(passes: int, residual: float) -> None:
-        settings.say(f"pass {passes}, largest residual {residual:.1e}")
+        settings.say(f"pass {passes + before}, largest residual {residual:.1e}")
 
     rough = shifted_solve(
         coarse,
         B,
         mu,
-        tol=np.repeat([max(0.5 * settings.tol, _SINGLE), _PROBED], [C, width - C]),
+        tol=np.repeat([max(0.5 * settings.tol, reach), max(_PROBED, reach)], [C, width - C]),
         max_iter=settings.max_iter,
         precondition=preconditioner,
         certify=False,
         report=told,
     )
-    coarse.K.forget()
-    solution = shifted_solve(
+    before = rough.passes
+    solution = refined_solve(
         A,
+        coarse,
         B[:, :C],
         mu,
+        rough.X[:, :C],
         tol=settings.tol,
-        max_iter=max(0, settings.max_iter - rough.passes),
+        reach=reach,
+        max_iter=settings.max_iter - before,
         precondition=preconditioner,
-        start=rough.X[:, :C],
         report=told,
     )
-    passes, worst = rough.passes + solution.passes, float(solution.residuals.max())
+    before += solution.passes
+    if solution.residuals.max() > settings.tol and before < settings.max_iter:  # corrections help no more
+        coarse.K.forget()
+        K.keep()
+        solution = shifted_solve(
+            A,
+            B[:, :C],
+            mu,
+            tol=settings.tol,
+            max_iter=settings.max_iter - before,
+            precondition=preconditioner,
+            start=solution.X,
+            report=told,
+        )
+        before += solution.passes
+    passes, worst = before, float(solution.residuals.max())
     if worst > 2 * settings.tol:
         warn(
             f"Conjugate gradients stopped after {passes} passes with a residual of {worst:.1e}, above tol = "
