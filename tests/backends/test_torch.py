@@ -158,7 +158,7 @@ def test_canonical_pairs_of_whole_matrices_are_those_of_numpy(dtype, device):
     model = KernelCCA(2, gamma="median", reg=1e-2)
     there = model.fit(tensor(first, device, dtype), tensor(second, device, dtype))
     here = KernelCCA(2, gamma="median", reg=1e-2).fit(first, second)
-    assert there.report_.method == "whole matrices" and there.x_scores_.device == tensor(first, device).device
+    assert there.report_.name == "whole matrices" and there.x_scores_.device == tensor(first, device).device
     assert there.x_scores_.dtype == dtype
     eps = np.finfo(str(dtype)[6:]).eps
     # Rounding the rows moves entries of K by some eps, and the penalty of 1e-2 multiplies that by at most 100.
