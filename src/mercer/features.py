@@ -21,6 +21,7 @@ from mercer.expansion import KernelExpansion
 from mercer.footprints import Workload
 from mercer.footprints import factor as factor_footprint
 from mercer.kernels.discrete import Precomputed, symmetric_part
+from mercer.kernels.fused_products import may_fuse
 from mercer.kernels.kernel import Kernel, simple_kernels
 from mercer.linalg.cholesky import complete_cholesky
 from mercer.linalg.gram import Gram
@@ -111,7 +112,7 @@ def kernel_features(
     elif rank == "auto":
         least = 0 if given or X.ndim == 1 else min(X.shape[1], AUTO_LEAST)
         if n <= _WHOLE_UP_TO:
-            whole = complete_cholesky(whole_matrix(kernel, X, n_jobs), rng, dtype=precision)
+            whole = complete_cholesky(to_numpy(whole_matrix(kernel, X, n_jobs)), rng, dtype=precision)
             factor = shortened(whole, trace, AUTO_TOL, least)
             factor = replace(factor, F=A.xp.asarray(factor.F, **A.placement())) if is_foreign(X) else factor
         else:
@@ -138,13 +139,14 @@ def shortened(whole: Factor, trace: float, tol: float, least: int) -> Factor:
     return replace(whole, F=F[:, :columns].copy(), landmarks=whole.landmarks[:columns], error=whole.error + left)
 
 
-def whole_matrix(kernel: Kernel, X: Any, n_jobs: int | None = None) -> np.ndarray:
-    """K in float64, (n, n), a NumPy array of its own, which may be overwritten: a matrix that was given is copied."""
+def whole_matrix(kernel: Kernel, X: Any, n_jobs: int | None = None) -> Any:
+    """K in float64, (n, n), where X lives, in memory that may be overwritten: a matrix that was given is copied."""
     if isinstance(kernel, Precomputed):
-        return np.array(to_numpy(symmetric(X)), np.float64)
-    K = Gram(kernel, X, precision=namespace(X).float64, n_jobs=n_jobs)
-    refuse_overflow(K, kernel)
-    return to_numpy(K.to_dense())
+        K = symmetric(X)
+        return namespace(K).asarray(K, dtype=namespace(K).float64, copy=True)
+    gram = Gram(kernel, X, precision=namespace(X).float64, n_jobs=n_jobs)
+    refuse_overflow(gram, kernel)
+    return gram.to_dense()
 
 
 def refuse_large_factor(X: Any, rank: int | str | None, memory_limit: Any, n_jobs: int | None) -> None:
@@ -184,6 +186,7 @@ def workload_of(X: Any, n_jobs: int | None, kernel: Kernel | None = None, *, cop
         kernels=1 if kernel is None else len(simple_kernels(kernel)),
         fused=getattr(kernel, "fused", None) in backend.FUSED,
         copied=copied,
+        products=may_fuse(kernel, X),
     )
 
 

@@ -34,6 +34,7 @@ class Workload:
     kernels : how many simple kernels the kernel is made of; each has points and tiles of its own
     fused : whether a tile is computed in its own memory, without temporaries
     copied : whether the fit keeps a copy of the rows
+    products : whether products with the kernel matrix are fused: they take copies of the rows and no tiles
     """
 
     n: int
@@ -45,6 +46,7 @@ class Workload:
     kernels: int = 1
     fused: bool = False
     copied: bool = True
+    products: bool = False
 
     @property
     def rows(self) -> int:
@@ -70,6 +72,11 @@ class Workload:
     def sums(self, columns: int) -> int:
         """What a product with a block of vectors adds up in: one sum for each thread, and the block."""
         return (self.threads + 1) * 8 * self.n * (columns + 4)
+
+    def operands(self) -> int:
+        """Copies of the rows for fused products, their coordinates padded: in float64, and as pairs of halves."""
+        padded = max(16, 1 << (self.d - 1).bit_length())
+        return 2 * self.kernels * self.n * padded * (8 + 4) if self.products else 0
 
 
 def kept_tiles(n: int, tile: int, itemsize: int) -> int:
@@ -123,11 +130,11 @@ def stored_components(work: Workload, k: int) -> Footprint:
 
 def block_components(work: Workload, k: int, tile: int) -> Footprint:
     """Few pairs of a matrix that is streamed in tiles: block Davidson, started by a low-rank factor."""
-    n, guard = work.n, max(4, k // 8)
+    n, guard = work.n, max(4, k // 8, 30 - k if work.products else 0)
     width, rank = max(4 * (k + guard), LEAST_BASIS), min(n // 4, max(200, 3 * k))
     preconditioner = 4 * n * rank
     return Footprint(
-        {**_held(work), "points": work.points(8) + work.points(4)},
+        {**_held(work), "points": work.points(8) + work.points(4), "operands of products": work.operands()},
         {
             "start": {"factor": 2 * preconditioner, "strips": strips(work, rank, 4), "block": 4 * 8 * n * (k + guard)},
             "passes": {

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from mercer import PCA, KernelDiscriminantAnalysis, KernelPCA
+from mercer import PCA, KernelCCA, KernelDiscriminantAnalysis, KernelPCA
 from mercer.backends import backend_of, to_numpy
 from mercer.exceptions import MercerWarning
 from mercer.kernels import RBF, ArcCosine, Linear, Matern
@@ -147,3 +147,21 @@ def test_cupy_goes_in_and_comes_out():
     assert isinstance(moved, cupy.ndarray)
     np.testing.assert_allclose(moved.get(), KernelPCA(3, kernel="rbf").fit(X).transform(X), atol=1e-9)
     assert isinstance(PCA(2).fit_transform(C), cupy.ndarray)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_canonical_pairs_of_whole_matrices_are_those_of_numpy(dtype, device):
+    """Above 512 rows a view is one Cholesky factor, which stays on the device."""
+    first = RNG.standard_normal((600, 3))
+    second = np.c_[first[:, :1] ** 2, RNG.standard_normal((600, 2))]
+    model = KernelCCA(2, gamma="median", reg=1e-2)
+    there = model.fit(tensor(first, device, dtype), tensor(second, device, dtype))
+    here = KernelCCA(2, gamma="median", reg=1e-2).fit(first, second)
+    assert there.report_.name == "whole matrices" and there.x_scores_.device == tensor(first, device).device
+    assert there.x_scores_.dtype == dtype
+    eps = np.finfo(str(dtype)[6:]).eps
+    # Rounding the rows moves entries of K by some eps, and the penalty of 1e-2 multiplies that by at most 100.
+    np.testing.assert_allclose(to_numpy(there.correlations_), here.correlations_, atol=1e-8 + 2000 * eps)
+    moved = to_numpy(there.transform(tensor(first[:20], device, dtype)))
+    np.testing.assert_allclose(abs(moved), abs(here.transform(first[:20])), atol=1e-6 + 1e5 * eps)

@@ -20,6 +20,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import blas
+from scipy.linalg import cholesky as _lapack_cholesky
+from scipy.linalg.lapack import dpotrs
 from scipy.spatial.distance import cdist
 from threadpoolctl import ThreadpoolController
 
@@ -392,6 +394,16 @@ def set_diagonal(K: np.ndarray, values: np.ndarray) -> np.ndarray:
     """K with the given diagonal, in place."""
     np.fill_diagonal(K, values)
     return K
+
+
+def cholesky(K: np.ndarray) -> np.ndarray:
+    """L with L Lᵀ = K, lower triangular, in the memory of K; LinAlgError if K is not positive definite."""
+    return _lapack_cholesky(K.T, lower=True, overwrite_a=True, check_finite=False)  # Kᵀ = K in LAPACK's own order
+
+
+def cholesky_solve(L: np.ndarray, V: np.ndarray) -> np.ndarray:
+    """(L Lᵀ)⁻¹ V in float64, for the factor that `cholesky` gave."""
+    return dpotrs(L, V, lower=1)[0]
 
 
 def _rbf(

@@ -8,6 +8,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+import numpy as np
 import torch
 
 from mercer.backends import generic
@@ -18,6 +19,8 @@ __all__ = [
     "FUSED",
     "TILE",
     "buffer",
+    "cholesky",
+    "cholesky_solve",
     "coordinatewise",
     "dot",
     "for_each",
@@ -81,6 +84,19 @@ def set_diagonal(K: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
     """K with the given diagonal, in place."""
     K.diagonal().copy_(values)
     return K
+
+
+def cholesky(K: torch.Tensor) -> torch.Tensor:
+    """L with L Lᵀ = K, lower triangular; LinAlgError if K is not positive definite."""
+    L, failed = torch.linalg.cholesky_ex(K)
+    if bool(failed):
+        raise np.linalg.LinAlgError("The matrix is not positive definite.")
+    return L
+
+
+def cholesky_solve(L: torch.Tensor, V: torch.Tensor) -> torch.Tensor:
+    """(L Lᵀ)⁻¹ V."""
+    return torch.cholesky_solve(V, L)
 
 
 def _rbf(A, aa, B, bb, gamma: float, out=None, entries: int = 0) -> torch.Tensor:

@@ -17,7 +17,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils._set_output import _wrap_data_with_container
 from sklearn.utils.validation import _check_feature_names, check_consistent_length, check_is_fitted
 
-from mercer.backends import adopt, beside, column_signs, cpu, is_foreign, namespace, placement
+from mercer.backends import adopt, backend_of, beside, column_signs, cpu, is_foreign, namespace, placement
 from mercer.estimators.base import FLOATS, stand_in
 from mercer.estimators.kernel_base import (
     KERNEL_CONSTRAINTS,
@@ -30,6 +30,7 @@ from mercer.estimators.kernel_base import (
 from mercer.exceptions import DegenerateDataWarning, ForcedCorrelationWarning, warn
 from mercer.expansion import KernelExpansion
 from mercer.features import (
+    SINGLE,
     Features,
     answer_dtype,
     kernel_features,
@@ -471,9 +472,9 @@ class KernelCCA(KernelEstimator):
             sides.append(Smoother(whole_matrix(kernel, X, self.n_jobs), reg, rng))
             refuse_indefinite(sides[-1].negative, kernel, answer_dtype(X))
         pairs = whole_pairs(sides[0], sides[1], int(self.n_components), rng, report=self._say_step)
-        scores = [part.astype(answer_dtype(X)) for part, X in zip(pairs.scores, views, strict=True)]
+        scores = [_in_precision_of(X, part) for part, X in zip(pairs.scores, views, strict=True)]
         maps = [
-            KernelExpansion(kernel, X, coefs.astype(answer_dtype(X)), offset.astype(answer_dtype(X)), self.n_jobs)
+            KernelExpansion(kernel, X, _in_precision_of(X, coefs), _in_precision_of(X, offset), self.n_jobs)
             for kernel, X, coefs, offset in zip(kernels, views, pairs.coefs, pairs.offsets, strict=True)
         ]
         ranks = tuple(n - 1 if side.variance else 0 for side in sides)
@@ -535,7 +536,8 @@ class KernelCCA(KernelEstimator):
         if rank is not None:
             reason = f"at most {rank} columns for each view, as rank={self.rank!r} asks"
             return self._plan_of(X, "factors", reason, canonical(works, rank, k))
-        if is_foreign(X) or X.shape[0] <= _FACTORED_UP_TO or k > X.shape[0] // 8 or min(regs) < LEAST_REG:
+        can = hasattr(backend_of(X if X.ndim == 2 else np.empty(0)), "cholesky")
+        if not can or X.shape[0] <= _FACTORED_UP_TO or k > X.shape[0] // 8 or min(regs) < LEAST_REG:
             reason = "rank=None factors all of each kernel matrix"
             return self._plan_of(X, "factors", reason, canonical(works, None, k))
         reason = "rank=None, and the penalty keeps both matrices well conditioned"
@@ -645,6 +647,12 @@ class KernelCCA(KernelEstimator):
         tags.target_tags.required = True
         tags.target_tags.multi_output = True
         return tags
+
+
+def _in_precision_of(X: Any, values: Any) -> Any:
+    """Values in the precision of answers on X."""
+    xp = namespace(values)
+    return xp.astype(values, xp.float32 if answer_dtype(X) == SINGLE else xp.float64)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,8 @@ from mercer.linalg.operators import Array, Operator
 from mercer.linalg.tiled import Tiled
 from mercer.progress import in_phase, phase
 
+_WIDE = 32  # columns that a fused product multiplies in about a fifth more time than 16
+_WIDE_FROM = 2**17  # rows from which on passes take longer than the arithmetic on blocks of vectors
 _SAMPLED = 1024  # rows on which a coarse product is compared: its error is then known to a few percent
 
 
@@ -149,6 +151,10 @@ class Gram(Tiled):
     @property
     def noise(self) -> Any:
         return self._noise
+
+    @property
+    def columns_at_once(self) -> int:
+        return _WIDE if self.n >= _WIDE_FROM and self.fused is not None else 1
 
     def keep(self) -> None:
         """Keep tiles from the next pass on."""

@@ -133,8 +133,9 @@ def krylov(
     goal: Goal | None = None,
 ) -> Eigenpairs:
     """The top k of A; `start` are vectors known to be good."""
-    guard = min(max(4, k // 8), A.n - k)
     levels = A.ladder(tol)
+    # Where columns cost little beside a pass, more of them save passes: room is left for the row sums and the low end.
+    guard = min(max(4, k // 8, levels[0].columns_at_once - k - 2), A.n - k)
     V, precondition = _start(levels[0], k, guard, rng)
     if start is not None:
         V = orthonormal_to(V[:, :0], A.xp.concat([start, V[:, start.shape[1] :]], axis=1), A.xp)

@@ -12,18 +12,21 @@ Lanczos finds the top of its spectrum. From a of length one in it, and b = R₁a
 Nothing is decomposed: a view costs the n³/3 flops of its Cholesky factor, in the memory of its K, and a step of the
 search two triangular solves per view. The condition number of K̃ + μI is at most 1 + 1/reg, so scores keep all digits
 but log₁₀(1/reg).
+
+What has n rows stays where K lives, and what is as small as a block is decomposed on the host.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from scipy.linalg import cholesky
-from scipy.linalg.lapack import dpotrs
 
+from mercer.backends import backend_of, beside, columns_of, is_foreign, namespace, placement, to_numpy
 from mercer.exceptions import NotConvergedWarning, warn
+from mercer.linalg.eigen_bounds import column_norms
 from mercer.progress import in_phase
 
 LEAST_REG = 1e-4  # below, the search loses orthogonality after its first restart, and factors are surer
@@ -38,66 +41,74 @@ _PROBE_STEPS = 12  # of Lanczos: resolves an eigenvalue that lies 5 % of μ belo
 class Smoother:
     """R = K̃(K̃ + μI)⁻¹, μ = n λ and λ = reg · tr(K̃)/n, for a kernel matrix K (n, n) float64, which is overwritten.
 
+    K is an array of a backend that has `cholesky` and `cholesky_solve`.
+
     variance : tr(K̃)/n; zero if it is within the rounding of tr K, and then R is zero too
     negative : how far the least eigenvalue of K̃ was seen below zero, relative to tr K
     """
 
-    def __init__(self, K: np.ndarray, reg: float, rng: np.random.Generator) -> None:
-        n = self.n = len(K)
-        self.reg, self.trace, self.sums = reg, float(np.trace(K)), K.sum(axis=0)
+    def __init__(self, K: Any, reg: float, rng: np.random.Generator) -> None:
+        self.backend, self.xp, n = backend_of(K), namespace(K), K.shape[0]
+        self.n, self.reg, self.sums = n, reg, self.xp.sum(K, axis=0)
+        self.trace = float(self.xp.linalg.trace(K))
         means = self.sums / n
         K -= means
-        K -= (means - means.mean())[:, None]
-        variance = float(np.trace(K)) / n
+        K -= (means - self.xp.mean(means))[:, None]
+        variance = float(self.xp.linalg.trace(K)) / n
         if not np.isfinite(variance):
             raise ValueError("The kernel matrix overflows: its sums are not finite. Scale the data.")
         self.variance = variance if variance > 8 * _EPS * np.sqrt(n) * self.trace / n else 0.0
         self.penalty = reg * self.variance
         self._mu, self.negative = n * self.penalty, 0.0
         if not self.variance:  # K is constant, or its eigenvalues cancel
-            largest = max(float(K.max()), -float(K.min()))
+            largest = max(float(self.xp.max(K)), -float(self.xp.min(K)))
             self.negative = float(largest > 64 * _EPS * n * max(abs(self.trace), largest / n))
             return
-        K.flat[:: n + 1] += self._mu
+        K = self.backend.set_diagonal(K, self.xp.linalg.diagonal(K) + self._mu)
         self._factor = self._factored(K)
         if not self.negative:
             self.negative = max(0.0, -self._least(rng)) / self.trace
 
     @in_phase("Cholesky factor")
-    def _factored(self, K: np.ndarray) -> np.ndarray | None:
-        try:  # LAPACK is given Kᵀ = K in its own order, so that nothing is copied
-            return cholesky(K.T, lower=True, overwrite_a=True, check_finite=False)
+    def _factored(self, K: Any) -> Any:
+        try:
+            return self.backend.cholesky(K)
         except np.linalg.LinAlgError:
             self.negative = self._mu / self.trace  # an eigenvalue lies below −μ
             return None
 
-    def solve(self, V: np.ndarray) -> np.ndarray:
+    def solve(self, V: Any) -> Any:
         """(K̃ + μI)⁻¹V for V (n, b)."""
-        return dpotrs(self._factor, V, lower=1)[0]
+        return self.backend.cholesky_solve(self._factor, V)
 
-    def __call__(self, V: np.ndarray) -> np.ndarray:
+    def __call__(self, V: Any) -> Any:
         """R V for centred V."""
         if not self.variance:
-            return np.zeros_like(V)
+            return self.xp.zeros_like(V)
         out = V - self._mu * self.solve(V)
-        return out - out.mean(axis=0)
+        return out - self.xp.mean(out, axis=0)
+
+    def random(self, rng: np.random.Generator, width: int) -> Any:
+        """Centred Gaussian columns, (n, width), the same numbers wherever K lives."""
+        start = rng.standard_normal((self.n, width))
+        return beside(start - start.mean(axis=0), self.sums)
 
     def _least(self, rng: np.random.Generator) -> float:
         """The least eigenvalue of K̃ where it is below zero by more than rounding, else zero: Lanczos on (K̃ + μI)⁻¹."""
-        v = rng.standard_normal(self.n)
-        basis = [(v - v.mean()) / np.linalg.norm(v - v.mean())]
+        v = self.random(rng, 1)
+        basis = v / float(column_norms(v, self.xp)[0])  # (n, steps so far)
         T = np.zeros((_PROBE_STEPS, _PROBE_STEPS))
         for step in range(_PROBE_STEPS):
-            w = self.solve(basis[-1][:, None])[:, 0] * self._mu
+            w = self.solve(basis[:, -1:]) * self._mu
             for _ in range(2):  # the second time for the digits that the first one loses
-                parts = np.array([q @ w for q in basis])
-                T[: step + 1, step] += parts
-                w = w - np.array(basis).T @ parts
-            size = float(np.linalg.norm(w))
+                parts = basis.T @ w
+                T[: step + 1, step] += to_numpy(parts)[:, 0]
+                w = w - basis @ parts
+            size = float(column_norms(w, self.xp)[0])
             if size <= 1e-8:  # the space is complete
                 break
-            basis.append(w / size)
-        m = min(len(basis), _PROBE_STEPS)
+            basis = self.xp.concat([basis, w / size], axis=1)
+        m = min(basis.shape[1], _PROBE_STEPS)
         top = float(np.linalg.eigvalsh(T[:m, :m], UPLO="U")[-1])  # μ/(γ + μ), at most one unless γ < 0
         return self._mu * (1 / top - 1) if top > 1 + 8 * _EPS * self.n**0.5 / self.reg else 0.0
 
@@ -115,9 +126,9 @@ class WholePairs:
 
     correlations: np.ndarray
     residuals: np.ndarray
-    scores: tuple[np.ndarray, np.ndarray]
-    coefs: tuple[np.ndarray, np.ndarray]
-    offsets: tuple[np.ndarray, np.ndarray]
+    scores: tuple[Any, Any]
+    coefs: tuple[Any, Any]
+    offsets: tuple[Any, Any]
     steps: int
 
 
@@ -131,18 +142,20 @@ def whole_pairs(
     report: Callable[[int, float], None] | None = None,
 ) -> WholePairs:
     """The top k pairs. `report` is told the number of steps and the largest residual after each of them."""
-    n = first.n
+    n, xp = first.n, first.xp
     a, taken = _search(first, second, k, rng, steps, report)
     Ra = first(a)
-    lengths = np.sqrt(np.maximum(np.einsum("ij,ij->j", a, Ra), np.finfo(np.float64).tiny))
+    lengths = beside(np.sqrt(np.maximum(_dots(a, Ra), np.finfo(np.float64).tiny)), a)
     a, Ra = a / lengths, Ra / lengths
     z = second(Ra)
-    rho = np.sqrt(np.maximum(np.einsum("ij,ij->j", Ra, z), 0.0))
+    rho = np.sqrt(np.maximum(_dots(Ra, z), 0.0))
     floor = 8 * _EPS / min(first.reg, second.reg)  # what rounding may leave in any product with R
-    found = rho > max(1e-12, floor) / np.sqrt((1 + first.reg) * (1 + second.reg))
-    a, Ra, z, rho = a[:, found], Ra[:, found], z[:, found], rho[found]
-    b, missed = Ra / rho, z / rho - rho * a
-    left = np.sqrt(np.maximum(np.einsum("ij,ij->j", missed, first(missed)), 0.0))
+    found = np.flatnonzero(rho > max(1e-12, floor) / np.sqrt((1 + first.reg) * (1 + second.reg)))
+    rho = rho[found]
+    a, Ra, z = (columns_of(part, found) for part in (a, Ra, z))
+    sizes = beside(rho, a)
+    b, missed = Ra / sizes, z / sizes - sizes * a
+    left = np.sqrt(np.maximum(_dots(missed, first(missed)), 0.0))
     worst = float(left.max(initial=0.0))
     if worst > 10 * max(_TOL, floor) * rho.max(initial=0.0):
         warn(
@@ -151,15 +164,27 @@ def whole_pairs(
             NotConvergedWarning,
         )
     coefs = [n**0.5 * side.solve(part) for side, part in ((first, a), (second, b))] if len(rho) else [a, b]
-    coefs = [part - part.mean(axis=0) for part in coefs]
+    coefs = [part - xp.mean(part, axis=0) for part in coefs]
     return WholePairs(
         np.minimum(rho, 1.0),
         np.column_stack([left + floor, np.full(len(rho), floor)]),
-        (n**0.5 * Ra, n**0.5 * z / rho),
+        (n**0.5 * Ra, n**0.5 * z / sizes),
         (coefs[0], coefs[1]),
         (first.sums @ coefs[0] / n, second.sums @ coefs[1] / n),
         taken,
     )
+
+
+def _dots(A: Any, B: Any) -> np.ndarray:
+    """⟨a, b⟩ of each column, on the host."""
+    return to_numpy(namespace(A).sum(A * B, axis=0))
+
+
+def _columns(rows: int, count: int, like: Any) -> Any:
+    """Room for columns that are filled one block after another."""
+    if not is_foreign(like):
+        return np.empty((rows, count), order="F")
+    return namespace(like).empty((rows, count), dtype=like.dtype, **placement(like))
 
 
 @in_phase("canonical pairs")
@@ -172,9 +197,8 @@ def _search(first: Smoother, second: Smoother, k: int, rng: np.random.Generator,
     n = first.n
     width = min(n - 1, max(_WIDTH, k + 8))
     most = width * _BLOCKS
-    Q, RQ, S = np.empty((n, most), order="F"), np.empty((n, most), order="F"), np.zeros((most, most))
-    start = rng.standard_normal((n, width))
-    block, smoothed, _ = _orthonormal(first, second(start - start.mean(axis=0)))
+    Q, RQ, S = _columns(n, most, first.sums), _columns(n, most, first.sums), np.zeros((most, most))
+    block, smoothed, _ = _orthonormal(first, second(first.random(rng, width)))
     m, C, values, top = 0, np.zeros((0, 0)), np.zeros(0), np.zeros(0, np.int64)
     for step in range(1, steps + 1):
         if not block.shape[1]:
@@ -183,7 +207,7 @@ def _search(first: Smoother, second: Smoother, k: int, rng: np.random.Generator,
         Q[:, run], RQ[:, run] = block, smoothed
         W = second(smoothed)
         m = run.stop
-        S[:m, run] = RQ[:, :m].T @ W
+        S[:m, run] = to_numpy(RQ[:, :m].T @ W)
         S[run, :m] = S[:m, run].T
         values, C = np.linalg.eigh((S[:m, :m] + S[:m, :m].T) / 2)
         top = np.argsort(values)[::-1][:k]
@@ -199,26 +223,29 @@ def _search(first: Smoother, second: Smoother, k: int, rng: np.random.Generator,
             break
         if m + width > most:
             best = np.argsort(values)[::-1][: most // 2]
-            Q[:, : len(best)], RQ[:, : len(best)] = Q[:, :m] @ C[:, best], RQ[:, :m] @ C[:, best]
+            turn = beside(C[:, best], Q)
+            Q[:, : len(best)], RQ[:, : len(best)] = Q[:, :m] @ turn, RQ[:, :m] @ turn
             m = len(best)
             S[:m, :m] = np.diag(values[best])
             C, values, top = np.eye(m), values[best], np.arange(min(k, m))
-    return (Q[:, :m] @ C[:, top] if m else np.zeros((n, 0))), (step if m else 0)
+    return (Q[:, :m] @ beside(C[:, top], Q) if m else Q[:, :0]), (step if m else 0)
 
 
-def _orthonormal(first: Smoother, W: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _orthonormal(first: Smoother, W: Any) -> tuple[Any, Any, np.ndarray]:
     """(V, R₁V, β) with W = Vβ and VᵀR₁V = I, without the directions of W that R₁ or rounding makes nothing of.
 
     Columns that have nearly converged are short: scaled to one length first, they keep their digits. The second round
     works with a fresh product R₁V, free of the rounding that dividing by small roots enlarged.
     """
-    sizes = np.linalg.norm(W, axis=0)
-    alive = sizes > _EPS * W.shape[0] ** 0.5 / first.reg  # shorter ones are rounding: W was made from unit vectors
-    V, beta = W[:, alive] / sizes[alive], np.diag(sizes)[alive]
+    sizes = column_norms(W, first.xp)
+    # Shorter columns are rounding: W was made from unit vectors.
+    alive = np.flatnonzero(sizes > _EPS * W.shape[0] ** 0.5 / first.reg)
+    V, beta = columns_of(W, alive) / beside(sizes[alive], W), np.diag(sizes)[alive]
     for _ in range(2):
         RV = first(V)
-        values, turn = np.linalg.eigh(V.T @ RV)
+        values, turn = np.linalg.eigh(to_numpy(V.T @ RV))
         kept = values > 1e-13 * values.max(initial=0.0)
         turn, roots = turn[:, kept], np.sqrt(values[kept])
-        V, RV, beta = V @ (turn / roots), RV @ (turn / roots), roots[:, None] * (turn.T @ beta)
+        shortened = beside(turn / roots, V)
+        V, RV, beta = V @ shortened, RV @ shortened, roots[:, None] * (turn.T @ beta)
     return V, RV, beta
