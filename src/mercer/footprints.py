@@ -315,7 +315,7 @@ def stress_map(n: int, c: int, *, pair_bytes: int, monotone: bool, threads: int,
         held = {}
     copies = 6 if scaled < n else 4 if given else 1
     small = {"matrices of all rows or landmarks": 8 * scaled * (copies * scaled + largest_basis(scaled, c))}
-    columns = 4 * 8 * n * scaled if scaled < n else 0
+    columns = (4 if given else 2) * 8 * n * scaled if scaled < n else 0  # unknown entries of a matrix are filled in
     at_start = {"dissimilarities while it starts": 8 * pairs} if monotone else {}
     blocks = threads * 4 * 8 * max(n, min(2**19, n * n))
     steps["start"] = {**small, **at_start, "landmark columns": columns}
