@@ -308,16 +308,21 @@ def landmark_neighbor_map(
     )
 
 
-def stress_map(n: int, c: int, *, pair_bytes: int, monotone: bool, threads: int, landmarks: int) -> Footprint:
-    """A map of c dimensions by dissimilarities of all pairs; `pair_bytes` of each are kept, 0 if none."""
+def stress_map(n: int, c: int, *, pair_bytes: int, monotone: bool, threads: int, scaled: int, given: bool) -> Footprint:
+    """A map of c dimensions by dissimilarities of all pairs; `pair_bytes` of each are kept, 0 if none.
+
+    scaled : rows that the start places by classical scaling: all, some landmarks, or 0 for another start
+    given : whether the dissimilarities come as a matrix, of which the start takes copies
+    """
     pairs = n * (n - 1) // 2
     steps: dict[str, Parts] = {}
     held = {"dissimilarities": 0 if monotone else pair_bytes * pairs}
     if monotone:  # sorted once; then the order, the disparities in it, and those in the order of the pairs
         steps["order"] = {"dissimilarities, their order and their ranks": 25 * pairs}
         held = {}
-    small = {"matrices of all rows or landmarks": 6 * 8 * min(n, SMALL) ** 2 if n <= SMALL else 6 * 8 * landmarks**2}
-    columns = 0 if n <= SMALL else 4 * 8 * n * landmarks
+    copies = 6 if scaled < n else 4 if given else 1
+    small = {"matrices of all rows or landmarks": 8 * scaled * (copies * scaled + largest_basis(scaled, c))}
+    columns = (4 if given else 2) * 8 * n * scaled if scaled < n else 0  # unknown entries of a matrix are filled in
     at_start = {"dissimilarities while it starts": 8 * pairs} if monotone else {}
     blocks = threads * 4 * 8 * max(n, min(2**19, n * n))
     steps["start"] = {**small, **at_start, "landmark columns": columns}

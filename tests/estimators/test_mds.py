@@ -344,3 +344,20 @@ def test_rows_of_any_scale_have_a_map(scale):
     assert np.isfinite([model.stress_, model.residual_]).all() and model.residual_ < 1e-2
     left = pdist(rows) - pdist(model.embedding_ / scale)
     assert np.sum(left**2) < np.sum(pdist(rows) ** 2) / 4  # better than one point for all rows, from whichever start
+
+
+def test_the_plan_counts_the_start_that_the_fit_will_make():
+    """A random start forms no matrix, one by classical scaling forms one of all rows, or of landmarks beyond 2048."""
+    few, many = np.broadcast_to(0.0, (2000, 3)), np.broadcast_to(0.0, (5000, 3))
+    start = "matrices of all rows or landmarks"
+    sizes = [
+        model.plan(X).footprint.steps["start"][start]
+        for model, X in [
+            (MDS(init="random"), few),
+            (MDS(), many),  # principal axes take its place for Euclidean rows
+            (MDS(metric="manhattan"), many),
+            (MDS(), few),
+            (MDS(metric="precomputed"), np.broadcast_to(0.0, (2000, 2000))),
+        ]
+    ]
+    assert sizes[0] == sizes[1] == 0 < sizes[2] < 8 * 2000**2 < sizes[3] < sizes[4]

@@ -339,7 +339,6 @@ class MDS(Estimator):
         n, c = given.n, self.n_components
         rng = generator_from(self.random_state)
         metric = self._metric()
-        euclidean = isinstance(metric, str) and metric in _EUCLIDEAN and not self.metric_params
         found = np.zeros((n, c))
         with warnings.catch_warnings():
             # Warnings about directions that the data does not have: for a start they do not matter.
@@ -352,7 +351,7 @@ class MDS(Estimator):
                 else:
                     scaling = ClassicalMDS(min(c, n), metric=metric, metric_params=self.metric_params, **settings)
                     coordinates = scaling.fit_transform(X)
-            elif euclidean:
+            elif self._is_euclidean():
                 coordinates = PCA(min(c, *X.shape), random_state=self.random_state).fit_transform(X)
             else:
                 coordinates = landmark_map(given, c, rng)
@@ -398,6 +397,10 @@ class MDS(Estimator):
             return not self._is_metric()
         return bool(self.normalized_stress)
 
+    def _is_euclidean(self) -> bool:
+        metric = self._metric()
+        return isinstance(metric, str) and metric in _EUCLIDEAN and not self.metric_params
+
     def _precomputed(self) -> bool:
         metric = self._metric()
         return isinstance(metric, str) and metric == "precomputed"
@@ -441,8 +444,15 @@ class MDS(Estimator):
             pair_bytes=pair_bytes,
             monotone=not self._is_metric(),
             threads=workers(self.n_jobs),
-            landmarks=min(n, LANDMARKS),
+            scaled=self._scaled(n),
+            given=self._precomputed(),
         )
+
+    def _scaled(self, n: int) -> int:
+        """How many rows the start places by classical scaling."""
+        if self.init != "classical_mds" or (n > SMALL and self._is_euclidean()):
+            return 0
+        return n if n <= SMALL else LANDMARKS
 
     def _draft(self, X: Any, y: Any = None) -> Plan:
         n = X.shape[0]
