@@ -261,14 +261,17 @@ def _read_small(most: float) -> Callable[[dict[str, Figures]], Verdict | None]:
 
 
 def _opens(seconds: float, megabytes: float, lasso: float) -> Callable[[dict[str, Figures]], Verdict | None]:
-    """Drawn in so much time, with WebGL and without, from a file of at most so many bytes, and a lasso in so much."""
+    """Drawn in so much processor time, with WebGL and without, from a file of so many bytes, and a lasso in so much.
+
+    The clock, which the table shows as well, depends on who else uses the machine.
+    """
 
     def verdict(cases: dict[str, Figures]) -> Verdict | None:
         rows = [row for case in cases.values() for row in case["rows"]]
         if not rows or any("error" in row or "lasso_seconds" not in row for row in rows):
             return None
-        slowest, largest = max(row["seconds"] for row in rows), max(row["file_bytes"] for row in rows) / 1e6
-        lassos = max(row["lasso_seconds"] for row in rows)
+        slowest, largest = max(row["processor_seconds"] for row in rows), max(row["file_bytes"] for row in rows) / 1e6
+        lassos = max(row["lasso_processor_seconds"] for row in rows)
         text = f"{slowest:.3g} s, {largest:.1f} MB, {lassos:.3g} s"
         return text, slowest <= seconds and largest <= megabytes and lassos <= lasso
 
@@ -348,7 +351,11 @@ TARGETS = [
         "faces", "kernel PCA tells faces from other patches no worse than PCA", _no_worse("faces-pixels", "faces-light")
     ),
     Target("tables", "a csv of 1 GB: peak memory below 2.5× its numbers", _one("csv-1gb", _read_small(2.5))),
-    Target("page", "a million points drawn in at most 6 s, from at most 30 MB, a lasso in 1.5 s", _opens(6, 30, 1.5)),
+    Target(
+        "page",
+        "a million points drawn in 6 s of processor time, from at most 30 MB, a lasso in 1.5 s of it",
+        _opens(6, 30, 1.5),
+    ),
     Target("gpu", "100,000 samples in less than 3 s", _one("gpu-100k", _within(3, None, True))),
     Target("gpu", "400,000 samples in less than 60 s", _one("gpu-400k", _within(60, None, True))),
 ]

@@ -77,14 +77,16 @@ def test_numbers_of_an_axis_touch_neither_each_other_nor_its_name(opened):
             const width = this.measureText(text).width, left = {left: x, center: x - width / 2, right: x - width};
             window.written.push([text, left[this.textAlign], left[this.textAlign] + width, y]);
             return write.call(this, text, x, y); };"""
-    points = np.column_stack([1e12 + 1e9 * np.linspace(-2, 2, 40), np.arange(40.0) % 7])
+    points = np.column_stack([1e6 + 1e-4 * np.linspace(-2, 2, 40), np.arange(40.0) % 7])  # ticks of fourteen letters
     page = Page("Far", [Map("m", points, ["an axis with a long name", "b"])])
-    for width in (390, 700, 1280):
-        seen = opened(page, prepare=written, viewport={"width": width, "height": 700})
+    seen = opened(page, prepare=written)
+    for width in range(400, 1300, 50):
+        seen.page.set_viewport_size({"width": width, "height": 700})
+        seen.page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
         last = seen.page.evaluate("written")
         foot = max(y for _, _, _, y in last)
         row = sorted((left, right, text) for text, left, right, y in last if y == foot)
-        assert len(row) >= 2 and row[-1][2] == "an axis with a long name →"
+        assert row[-1][2] == "an axis with a long name →"
         assert all(one[1] < other[0] for one, other in pairwise(row))
 
 
