@@ -2,6 +2,7 @@
 
 import os
 import queue
+import signal
 from datetime import timedelta
 
 import numpy as np
@@ -12,7 +13,7 @@ from mercer.streams.row_source import ArraySource
 
 torch = pytest.importorskip("torch")
 mp = torch.multiprocessing
-pytestmark = [pytest.mark.torch, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.torch, pytest.mark.timeout(300)]
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((700, 4)) * [3.0, 2.0, 1.0, 0.5] + 100.0
@@ -132,6 +133,39 @@ def that_dies(rank, shard):
 def test_a_process_that_dies_leaves_nobody_waiting(tmp_path):
     said = run(that_dies, [X[:350], X[350:]], tmp_path)
     assert set(said) == {0} and isinstance(said[0], str)
+
+
+class Deadly(ArraySource):
+    """A shard whose process is killed while it reads chunk 3."""
+
+    def chunk(self, i):
+        if i == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().chunk(i)
+
+
+def that_is_killed_in_the_pass(rank, shard):
+    from mercer.streams.chunk_statistics import ChunkWork
+    from mercer.streams.local_driver import total_statistics
+    from mercer.streams.row_maps import ShiftedRows
+    from mercer.streams.sharded_rows import ShardedRows
+
+    rows = ShardedRows((Deadly if rank == 1 else ArraySource)(shard, chunk_rows=64))
+    return total_statistics(ChunkWork((ShiftedRows(np.zeros(4)),)), [rows]).n
+
+
+def test_a_process_that_is_killed_in_a_pass_leaves_nobody_waiting(tmp_path):
+    """Within a minute at most, which is the timeout of the group; gloo notices at once."""
+    said = run(that_is_killed_in_the_pass, [X[:350], X[350:]], tmp_path)
+    assert set(said) == {0} and said[0].startswith("RuntimeError: ")
+
+
+def test_three_processes_of_uneven_and_empty_shards(tmp_path):
+    said = run(components, [X[:0], X[:613], X[613:]], tmp_path)
+    peer = PCA(3).fit(X)
+    for rank in range(3):
+        np.testing.assert_array_equal(said[rank][1], said[0][1])
+    np.testing.assert_allclose(said[0][2], peer.explained_variance_, rtol=1e-11)
 
 
 def of_other_width(rank, shard):

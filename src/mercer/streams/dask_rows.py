@@ -104,15 +104,15 @@ class DaskRows:
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_blocks"}
 
-    def mapped(self, function: RowFunction, columns: int) -> Any:
+    def mapped(self, function: RowFunction) -> Any:
         """The rows as a function maps them, as a dask array: nothing is computed yet, and chunks stay as they are."""
         from mercer.backends.dask_workers import in_graph  # loaded late: it imports dask
 
         return self.array.map_blocks(
             _mapped_block,
-            in_graph(_BlockMap(function, self.facts, columns)),
+            in_graph(_BlockMap(function, self.facts)),
             dtype=function.dtype,
-            chunks=(self.array.chunks[0], (columns,)),
+            chunks=(self.array.chunks[0], (function.columns,)),
             meta=np.empty((0, 0), function.dtype),
         )
 
@@ -123,14 +123,13 @@ class _BlockMap:
 
     function: RowFunction
     facts: RowFacts
-    columns: int
 
     def __call__(self, rows: Any, number: int) -> np.ndarray:
         known = list(self.facts.lengths)
         if math.isnan(known[number]):
             known[number] = rows.shape[0]
         rows = checked_chunk(rows, replace(self.facts, lengths=known), number)
-        return self.function(rows) if rows.shape[0] else np.empty((0, self.columns), self.function.dtype)
+        return self.function(rows) if rows.shape[0] else np.empty((0, self.function.columns), self.function.dtype)
 
 
 def _mapped_block(rows: Any, function: _BlockMap, block_id: Any = None) -> np.ndarray:
@@ -178,4 +177,4 @@ def _as_dask(result: Any) -> Any:
     source = result.source
     if isinstance(source, MappedRows):
         source = DaskRows(_as_dask(source))
-    return source.mapped(result.mapped, result.n_features) if isinstance(source, DaskRows) else result
+    return source.mapped(result.mapped) if isinstance(source, DaskRows) else result

@@ -14,14 +14,14 @@ from mercer.streams.row_source import RowSource, row_starts
 
 @dataclass(frozen=True)
 class RowFunction:
-    """A function of rows, (m, d) to (m, k) or to (m,), whose results are matrices of one type."""
+    """A function of rows, (m, d), whose results are read as (m, columns) numbers of one type."""
 
     function: Callable[[Any], Any]
+    columns: int
     dtype: np.dtype
 
     def __call__(self, rows: Any) -> np.ndarray:
-        result = np.asarray(self.function(rows), self.dtype)
-        return result.reshape(-1, 1) if result.ndim == 1 else result
+        return np.asarray(self.function(rows), self.dtype).reshape(-1, self.columns)
 
 
 class MappedRows:
@@ -43,7 +43,7 @@ class MappedRows:
         self.source, self.function = source, function
         self.n_features, self.feature_names = n_features, feature_names
         self.dtype = np.dtype(source.dtype if dtype is None else dtype)
-        self.mapped = RowFunction(function, self.dtype)  # what is sent to where the rows are
+        self.mapped = RowFunction(function, n_features, self.dtype)  # what is sent to where the rows are
 
     @property
     def lengths(self) -> Sequence[int]:
