@@ -28,9 +28,6 @@ from mercer.linalg.inner import power_of_two
 
 Allowed = Callable[[np.ndarray], np.ndarray]  # Ritz values, descending, to the residuals that are small enough
 _TINY = float(np.finfo(np.float64).tiny)
-# Columns, as a share of n, up to which Ritz pairs are looked at. From column m on the reduction takes (1 − m/n)³ of its
-# time, and a search for copies has to follow an early end, some m/5 products: beyond three tenths that costs more.
-_LOOKED_AT = 0.3
 
 
 class TridiagonalForm:
@@ -154,7 +151,7 @@ def form_pairs(form: TridiagonalForm, k: int, allowed: Allowed) -> FormPairs | N
     n, unit, size = form.n, form.unit, max(form.columns, k + max(8, k // 2))
     before, past, top = 0, np.inf, np.nan
     while True:
-        form.reduce(size if size <= _LOOKED_AT * n else n)
+        form.reduce(size if _worth_a_look(n, k, size) else n)
         m, excess = form.columns, 0.0
         if m < n:
             if not past < np.inf:
@@ -174,6 +171,18 @@ def form_pairs(form: TridiagonalForm, k: int, allowed: Allowed) -> FormPairs | N
             excess = np.inf
         size = m + _columns_ahead(m - before, past, excess, m)
         before, past = m, excess
+
+
+def _worth_a_look(n: int, k: int, m: int) -> bool:
+    """Whether pairs that m columns show would save time.
+
+    What they save is the rest of the reduction and most of the vectors of a larger T. What they cost is a search for
+    copies, some m/5 steps of Lanczos. Both are counted in numbers read, as in `lanczos.direct_cost`; the search may
+    take half of what is saved, since pairs may also need more columns than these.
+    """
+    left = n - m
+    saved = 0.1 * left**3 + 60.0 * left**2 + 1000.0 * k * left
+    return left > 0 and saved > 2 * 0.2 * m * (0.5 * n**2 + 2.0 * n * k + 55_000)
 
 
 def _columns_ahead(step: int, before: float, excess: float, m: int) -> int:

@@ -415,7 +415,7 @@ def _sum_rounding(A: Centered) -> float:
 
     It follows the entries of K, not those of HKH: a large constant in K leaves its rounding when it cancels. Entries
     round at random, which 8√n covers; the means of the rows that are taken off round alike in a whole row. With half of
-    the 4n here one of 10,000 recomputed certificates was too small, by half a percent.
+    the 4n here one recomputed certificate was too small, by half a percent (n = 321, a constant of 1e8 in K).
     """
     return float(np.finfo(np.float64).eps) * A.largest_entry() * (8 * float(np.sqrt(A.n)) + 4 * A.n)
 
