@@ -92,3 +92,11 @@ def test_corrections_that_do_not_help_are_not_kept():
     residuals = np.linalg.norm(K @ solution.X + 1e-3 * solution.X - B, axis=0) / np.linalg.norm(B, axis=0)
     assert_allclose(solution.residuals, residuals, atol=1e-9)
     assert residuals.max() <= 1 and solution.passes < 10
+
+
+def test_a_quadratic_form_has_twice_the_digits_of_the_solution():
+    K, B, mu = RBF(0.1)(F), np.linalg.qr(RNG.standard_normal((n, 3)))[0], 1e-3
+    exact = B.T @ np.linalg.solve(K + mu * np.eye(n), B)
+    solution = shifted_solve(Dense(K), B, mu, tol=1e-3)
+    assert np.linalg.norm(solution.product(B) - exact, 2) <= 1.01 * np.sum(solution.residuals**2) / mu
+    assert_allclose(solution.left, B - K @ solution.X - mu * solution.X, atol=1e-12)

@@ -30,11 +30,19 @@ Preconditioner = Callable[[Any], Any]
 
 @dataclass(frozen=True)
 class Solution:
-    """X, the residuals ‖(A + μI)x − b‖ / ‖b‖ of its columns, recomputed at the end, and the passes over A."""
+    """X, the residuals ‖(A + μI)x − b‖ / ‖b‖ of its columns, recomputed at the end, and the passes over A.
+
+    left : R = B − (A + μI)X, (n, b)
+    """
 
     X: Any
     residuals: np.ndarray
     passes: int
+    left: Any
+
+    def product(self, B: Any) -> np.ndarray:
+        """Bᵀ(A + μI)⁻¹B, (b, b), from BᵀX and the residuals R: wrong by Rᵀ(A + μI)⁻¹R alone, ‖R‖²/μ at most."""
+        return to_numpy(B.T @ self.X + self.X.T @ self.left)
 
 
 def factor_preconditioner(G: Any, xp: Any, n_jobs: int | None = None) -> Preconditioner:
@@ -104,13 +112,14 @@ def shifted_solve(
         C = turn @ C
         if report is not None:
             report(passes + before, float(np.linalg.norm(C, axis=0).max()))
-    left = np.linalg.norm(C, axis=0)
+    left, R = np.linalg.norm(C, axis=0), Q @ beside(C, B)
     if certify and (
         passes or not before
     ):  # the recurrence's R drifts from the true residual, and the true one is certified
-        left = column_norms(A.matmat(X) + mu * X - B, xp)
+        R = B - A.matmat(X) - mu * X
+        left = column_norms(R, xp)
         passes += 1
-    return Solution(X * beside(sizes, B), left, passes + before)
+    return Solution(X * beside(sizes, B), left, passes + before, R * beside(sizes, B))
 
 
 def refined_solve(
@@ -138,17 +147,18 @@ def refined_solve(
     sizes = column_norms(B, A.xp)
     sizes = np.where(sizes > 0, sizes, 1.0)
     X, tried, passes, left = start, start, 0, np.full(B.shape[1], np.inf)
+    remaining: Any = None
     while True:
         R = B - A.matmat(tried) - mu * tried
         passes += 1
         found = column_norms(R, A.xp) / sizes
         halved = found.max() <= 0.5 * left.max()
         if found.max() < left.max():
-            X, left = tried, found
+            X, left, remaining = tried, found, R
         if report is not None:
             report(passes, float(left.max()))
         if left.max() <= tol or not halved or passes >= max_iter:
-            return Solution(X, left, passes)
+            return Solution(X, left, passes, remaining)
         wanted = np.clip(0.5 * tol / np.maximum(left, np.finfo(np.float64).tiny), reach, 1.0)
         correction = shifted_solve(
             coarse, R, mu, tol=wanted, max_iter=max_iter - passes, precondition=precondition, certify=False

@@ -302,7 +302,7 @@ def _factor_penalty(F: Any, S: Scatter, classes: Classes, settings: Discriminant
 
 @dataclass(frozen=True)
 class Solved:
-    """(K_w + μI)⁻¹Y', (n, C), with the room of its rows and the residuals of its columns."""
+    """(K_w + μI)⁻¹Y', (n, C), with the room of its rows and the residuals of its columns; M is right to `noise`."""
 
     dual: Any
     M: np.ndarray
@@ -310,6 +310,7 @@ class Solved:
     residuals: np.ndarray
     passes: int
     reason: str
+    noise: float
 
 
 def exactly(kernel: Kernel, X: Any, classes: Classes, settings: DiscriminantSettings) -> Discriminants:
@@ -321,7 +322,7 @@ def exactly(kernel: Kernel, X: Any, classes: Classes, settings: DiscriminantSett
         with backend_of(X if X.ndim == 2 else np.empty(0)).one_thread():
             solve = _in_memory if classes.n <= SMALL else _streamed
             A, mu, reg, path, solved = solve(kernel, X, classes, settings)
-    found = directions(solved.M, classes, noise=8 * EPS / reg + float(solved.residuals.max()))
+    found = directions(solved.M, classes, noise=8 * EPS / reg + solved.noise)
     xp, place = A.xp, A.placement()
     dual = solved.dual @ xp.asarray(found.combine, **place)
     Y = without_mean(classes.indicators(), np.sqrt(classes.weights))
@@ -376,7 +377,8 @@ def _in_memory(kernel: Kernel, X: Any, classes: Classes, settings: DiscriminantS
     dual = spectrum.dual(mu)
     residuals = np.linalg.norm(Kw @ dual + mu * dual - spectrum.U @ spectrum.Y, axis=0)
     room = np.maximum(spectrum.room(mu), HIDDEN)
-    return A, mu, reg, path, Solved(dual, spectrum.M(mu), room, residuals, 1, "all of K, its eigenvalues")
+    noise = float(residuals.max())
+    return A, mu, reg, path, Solved(dual, spectrum.M(mu), room, residuals, 1, "all of K, its eigenvalues", noise)
 
 
 def gram_of(kernel: Kernel, X: Any, **options: Any) -> Operator:
@@ -416,7 +418,8 @@ def _by_cholesky(Kw: np.ndarray, classes: Classes, mu: float) -> Solved:
     residuals = np.linalg.norm(fitted + mu * dual - Y, axis=0)
     inverse = dpotri(factor, lower=1, overwrite_c=1)[0]
     room = mu * inverse.diagonal() - classes.weights / n * (mu / (top + mu))
-    return Solved(dual, Y.T @ fitted, np.maximum(room, HIDDEN), residuals, 1, "all of K, one Cholesky factor")
+    room, noise = np.maximum(room, HIDDEN), float(residuals.max())
+    return Solved(dual, Y.T @ fitted, room, residuals, 1, "all of K, one Cholesky factor", noise)
 
 
 # --- up to some thousand more: one factor, in place ----------------------------------------------------------
@@ -481,7 +484,7 @@ def _streamed(kernel: Kernel, X: Any, classes: Classes, settings: DiscriminantSe
         coarse,
         B,
         mu,
-        tol=np.repeat([max(0.5 * settings.tol, reach), max(_PROBED, reach)], [C, width - C]),
+        tol=np.repeat([max(0.7 * settings.tol, reach), max(_PROBED, 0.7 * settings.tol, reach)], [C, width - C]),
         max_iter=settings.max_iter,
         precondition=preconditioner,
         certify=False,
@@ -526,8 +529,12 @@ def _streamed(kernel: Kernel, X: Any, classes: Classes, settings: DiscriminantSe
     first = _in_classes(left, by_factor, classes)
     second = _in_classes(left, _approximate_room(F, S, coarse.K, mu, classes), classes)
     room = 2 * first * second / (first + second)
-    M = Y.T @ (Y - mu * to_numpy(solution.X))
-    solved = Solved(solution.X, M, room, solution.residuals, passes, "all of K, conjugate gradients")
+    noise = float(np.sum(solution.residuals**2))
+    if noise < worst:
+        M = Y.T @ Y - mu * solution.product(B[:, :C])
+    else:  # after too few passes the plain form is nearer
+        noise, M = worst, Y.T @ (Y - mu * to_numpy(solution.X))
+    solved = Solved(solution.X, M, room, solution.residuals, passes, "all of K, conjugate gradients", noise)
     return A, mu, reg, path, solved
 
 
