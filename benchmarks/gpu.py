@@ -1,4 +1,4 @@
-"""Kernel PCA on one GPU: a script for a machine with CUDA and torch, where nothing else need be installed.
+"""Kernel matrices on one GPU: a script for a machine with CUDA and torch, where nothing else need be installed.
 
     PYTHONPATH=src python benchmarks/gpu.py --output gpu.json
     python -m benchmarks --merge-gpu gpu.json
@@ -16,6 +16,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import mercer
 from benchmarks.cases import MERCER, SKLEARN
 from benchmarks.machine import describe
+from mercer.kernels import RBF
+from mercer.linalg.gram import Gram
 
 D, K = 50, 10
 Row = dict[str, Any]
@@ -45,8 +48,13 @@ def main() -> None:
     machine, cases = machine_of(device), {}
     found = {"quick": options.quick or device.type != "cuda", "cases": cases}
     for name, run in (
+        ("gpu-pass", lambda: products(400_000 // scale, device, options.repeats)),
         ("gpu-100k", lambda: large(100_000 // scale, device, options.repeats)),
         ("gpu-400k", lambda: large(400_000 // scale, device, options.repeats)),
+        ("gpu-flat-100k", lambda: flat(100_000 // scale, device, options.repeats)),
+        ("gpu-flat-400k", lambda: flat(400_000 // scale, device, options.repeats)),
+        ("gpu-flat-1m", lambda: flat(1_000_000 // scale, device, 1)),
+        ("gpu-kcca", lambda: canonical(10_000 // min(scale, 10), device, options.repeats)),
         ("gpu-20k", lambda: against_cpu(20_000 // min(scale, 8), device, options.repeats)),
     ):
         cases[name] = {**run(), "machine": machine}
@@ -67,6 +75,73 @@ def large(n: int, device: torch.device, repeats: int) -> dict[str, Any]:
         1e-5,
         [tried("Mercer, torch tensors", lambda: fitted(X, X, gamma, 1e-5, repeats)[0])],
     )
+
+
+def flat(n: int, device: torch.device, repeats: int) -> dict[str, Any]:
+    """Clusters that are alike in all directions, so that the tenth eigenvalue lies at the edge of a bulk."""
+    X = round_clusters(n, device)
+    gamma = gamma_of(X)
+    return case(
+        f"n = {n:,}, d = {D}, k = {K}, float32, tol = 1e-5, 10 round clusters",
+        n,
+        "float32",
+        1e-5,
+        [tried("Mercer, torch tensors", lambda: fitted(X, X, gamma, 1e-5, repeats)[0])],
+    )
+
+
+def products(n: int, device: torch.device, repeats: int) -> dict[str, Any]:
+    """One product of the kernel matrix with 16 columns, in each arithmetic; `residual` is its error against float64."""
+    X = round_clusters(n, device)
+    K = Gram(RBF(gamma_of(X)), X, precision=torch.float64)
+    V = torch.linalg.qr(torch.randn((n, 16), dtype=torch.float64, device=device))[0]
+    rows = [tried(step_name(step), partial(multiplied, step, K, V, repeats)) for step in K.ladder(1e-5)]
+    return case(f"n = {n:,}, d = {D}, one product with 16 columns", n, "float32", 0.0, rows)
+
+
+def step_name(step: Gram) -> str:
+    return f"{step.arithmetic}, {'fused' if step.fused is not None else 'tiles'}"
+
+
+def multiplied(step: Gram, exact: Gram, V: torch.Tensor, repeats: int) -> Row:
+    """The time of a product, and its error on a thousand rows relative to the length of a row of K times √b."""
+    step.matmat(V)
+    seconds = []
+    for _ in range(repeats):
+        synchronize(V.device, reset=True)
+        started = time.perf_counter()
+        found = step.matmat(V)
+        synchronize(V.device)
+        seconds.append(time.perf_counter() - started)
+    peak = torch.cuda.max_memory_allocated(V.device) if V.device.type == "cuda" else 0
+    places = torch.linspace(0, len(V) - 1, min(1000, len(V)), device=V.device).long()
+    entries = exact.rows(places)
+    wrong = (
+        torch.linalg.vector_norm(found[places] - entries @ V) / torch.linalg.vector_norm(entries) / V.shape[1] ** 0.5
+    )
+    step.forget()
+    return {**times(seconds), "residual": float(wrong), **({"peak_bytes": peak} if peak else {})}
+
+
+def canonical(n: int, device: torch.device, repeats: int) -> dict[str, Any]:
+    """Exact pairs of two views of 50 columns each, which share five numbers."""
+    rng = np.random.default_rng(0)
+    shared = rng.standard_normal((n, 5))
+    views = [np.c_[part, rng.standard_normal((n, 45))] for part in (shared, shared**2)]
+    X, Y = (torch.as_tensor(view, device=device) for view in views)
+
+    def fit() -> Row:
+        seconds = []
+        for _ in range(repeats + 1):
+            synchronize(device)
+            started = time.perf_counter()
+            model = mercer.KernelCCA(5, gamma="median", reg=1e-2).fit(X, Y)
+            synchronize(device)
+            seconds.append(time.perf_counter() - started)
+        return {**times(seconds[1:]), "residual": float(model.residuals_.max()), "passes": model.report_.passes}
+
+    words = f"n = {n:,}, two views of 50, k = 5, float64, exact canonical pairs"
+    return case(words, n, "float64", 0.0, [tried("Mercer, torch tensors", fit)])
 
 
 def against_cpu(n: int, device: torch.device, repeats: int) -> dict[str, Any]:
@@ -200,6 +275,13 @@ def clusters(n: int, device: torch.device, dtype: torch.dtype) -> torch.Tensor:
     centres = 1.5 * rng.standard_normal((20, D)) * spread
     rows = centres[rng.integers(0, 20, n)] + rng.standard_normal((n, D)) * spread
     return torch.as_tensor(rows, dtype=dtype, device=device)
+
+
+def round_clusters(n: int, device: torch.device) -> torch.Tensor:
+    """Ten Gaussian clusters with unit variance in every coordinate, and centres with the same, (n, D) in float32."""
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((10, D), dtype=np.float32)[rng.integers(0, 10, n)]
+    return torch.as_tensor(rows + rng.standard_normal((n, D), dtype=np.float32), device=device)
 
 
 def gamma_of(X: torch.Tensor) -> float:

@@ -100,7 +100,8 @@ _NOTES = {
     "the smallest memory_limit that the plan accepts; another process fits under it. Rows are drawn around ten "
     "centres, with a decaying spectrum; sparse rows have 60 of 65,536 columns.",
     "gpu": "Clusters with a decaying spectrum; the memory is that of the GPU. The residual is recomputed in float64 on"
-    " the GPU. At 20,000 samples in float64 the eigenvalues are compared with those that the CPU finds.",
+    " the GPU. At 20,000 samples in float64 the eigenvalues are compared with those that the CPU finds. For a single"
+    " product the residual is the error beside the length of the rows of K, in each arithmetic.",
 }
 
 _HOW = """\

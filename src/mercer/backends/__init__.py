@@ -3,6 +3,7 @@
     cpu      NumPy arrays and SciPy CSR matrices: BLAS and numba, one thread per core
     torch    torch tensors on any device; CuPy arrays cross to it by DLPack and back
     generic  any other array of the array-API standard: the reference, with nothing fused
+    symbolic formulas in place of arrays: what a kernel computes, for `triton_products` to make a GPU kernel of
 
 Everything above this layer is written once, against the array-API namespace that `namespace` returns. The modules
 compiled_*.py hold the loops that numba compiles for `cpu`, for the neighbour graphs and for the maps.
@@ -12,6 +13,7 @@ A backend is a module (or any object) with these members; `generic` is the short
     TILE, FUSED, workers, free_bytes, for_each, one_thread, buffer          how jobs and memory are dealt out
     product, dot, sqeuclidean, sqeuclidean_direct, refine_near, coordinatewise, mirrored, set_diagonal     arithmetic
 
+Optional members are `fuses` and `fused_product`, for products without a matrix, and `cholesky` with `cholesky_solve`.
 To add one, write it, call `register_backend`, and run `mercer.testing.check_backend`, which compares it with `generic`.
 """
 
