@@ -89,3 +89,8 @@ def find_declaration(name: Any) -> Declaration:
         raise Mismatch(f"{str(name)[:60]!r} is not a class that this Mercer knows")
     import_module(_HOMES[name])
     return DECLARED[name]
+
+
+def known_names() -> list[str]:
+    """All names that a file may use."""
+    return [*_HOMES, *SKLEARN]
