@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mercer.linalg.eigen import top_eigenpairs
-from mercer.linalg.lanczos import KrylovSpace, form_of, lanczos, largest_basis
+from mercer.linalg.lanczos import KrylovSpace, direct_cost, lanczos, largest_basis
 from mercer.linalg.operators import Centered, Dense
 from mercer.testing.spectra import SPECTRA, rotated, spectrum_problem
 
@@ -25,7 +25,7 @@ def test_every_spectrum(name, k):
     found = solve(problem.matrix, k, tol)
     size = np.abs(problem.values).max()
     rounding = 100 * n * EPS * size  # of the matrix as it was made, and of products with it
-    assert found.converged
+    assert found.converged and not found.given_up
     np.testing.assert_allclose(found.values, problem.values[:k], rtol=0, atol=tol * size + rounding)
     unit = size or 1.0
     residual = problem.matrix / unit @ found.vectors - found.vectors * (found.values / unit)
@@ -81,30 +81,15 @@ def test_a_glance_and_a_selection_agree_with_all_ritz_pairs(name, k):
     assert not space.tridiagonal
 
 
-@pytest.mark.parametrize("n", [400, 700])
 @pytest.mark.parametrize("name", ["semicircle", "clusters 1e-9"])
-def test_auto_turns_to_lapack_where_that_is_cheaper_and_says_so(name, n):
-    problem = spectrum_problem(name, n, 5)
+def test_auto_turns_to_lapack_where_that_is_cheaper_and_says_so(name):
+    problem = spectrum_problem(name, 400, 5)
     pairs = top_eigenpairs(problem.matrix, 5)
-    assert pairs.solver == "dense" and "needed whole" in pairs.reason
-    assert pairs.passes <= n + 5  # what Lanczos found is part of the form: nothing was done twice
+    assert pairs.solver == "dense" and "LAPACK costs less" in pairs.reason
+    assert pairs.passes < direct_cost(400, 5)
     np.testing.assert_allclose(pairs.values, problem.values[:5], atol=1e-12)
     asked = top_eigenpairs(problem.matrix, 5, solver="lanczos")
     assert asked.solver == "lanczos" and asked.residuals.max() <= 1e-10
-
-
-@pytest.mark.parametrize("n", [300, 650])
-@pytest.mark.parametrize("name", SPECTRA)
-def test_auto_on_every_spectrum_below_and_above_the_size_at_which_the_form_is_begun_at_once(name, n):
-    problem = spectrum_problem(name, n, 4)
-    pairs = top_eigenpairs(problem.matrix, 4)
-    unit = np.abs(problem.values).max() or 1.0
-    np.testing.assert_allclose(pairs.values / unit, problem.values[:4] / unit, rtol=0, atol=1e-10)
-    residual = problem.matrix / unit @ pairs.vectors - pairs.vectors * (pairs.values / unit)
-    largest = np.abs(problem.values[:4]).max() / unit
-    assert np.linalg.norm(residual, axis=0).max() <= 1e-10 * largest + 100 * n * EPS
-    np.testing.assert_allclose(pairs.vectors.T @ pairs.vectors, np.eye(4), atol=1e-12)
-    assert pairs.lowest >= problem.values[-1] - 100 * n * EPS * unit
 
 
 @pytest.mark.parametrize("n", [200, 620])
@@ -118,8 +103,8 @@ def test_a_copy_of_the_first_value_is_found_whatever_the_start(n, seed):
 
 @pytest.mark.parametrize("n", [300, 620])
 @pytest.mark.parametrize("seed", range(6))
-def test_pairs_are_no_answer_before_a_search_has_found_no_more_copies(n, seed):
-    """Fifty-three copies, fifty wanted: the search for them ends unfinished, with residuals that are small."""
+def test_many_copies_are_all_found(n, seed):
+    """Fifty-three copies, fifty wanted: pairs with small residuals are no answer while copies may be missing."""
     problem = spectrum_problem("repeated", n, 50)
     found = top_eigenpairs(problem.matrix, 50, random_state=seed)
     np.testing.assert_allclose(found.values, 1.0, atol=1e-10)
@@ -136,7 +121,7 @@ def test_max_products_is_kept():
     A = Dense(problem.matrix)
     options = {"allowed": lambda values: np.full(3, 1e-12), "rng": np.random.default_rng(0)}
     found = lanczos(A, 3, max_products=40, **options)
-    assert A.passes == 40 and not found.converged
+    assert A.passes == 40 and not found.converged and not found.given_up
 
 
 def test_an_operator_that_is_not_stored():
@@ -150,19 +135,3 @@ def test_an_operator_that_is_not_stored():
 @pytest.mark.parametrize(("n", "k"), [(3, 2), (300, 10), (2500, 50), (100_000, 2)])
 def test_a_basis_has_room_for_the_pairs_and_no_more_than_there_are_rows(n, k):
     assert k < largest_basis(n, k) <= n
-
-
-@pytest.mark.parametrize("name", ["even", "inverse", "projection", "mirrored"])
-def test_householders_form_goes_on_where_a_space_stopped(name):
-    """Its first columns are the basis, up to signs, and its eigenvalues are those of the matrix."""
-    n, m = 120, 30
-    problem = spectrum_problem(name, n, 5)
-    space = KrylovSpace(lambda v: problem.matrix @ v, n, m + 1, np.random.default_rng(0))
-    space.begin()
-    space.extend(min(m, 2 if name == "projection" else m))
-    form = form_of(problem.matrix, space)
-    form.reduce(n)
-    first = form.vectors(np.eye(n)[:, : space.size])
-    np.testing.assert_allclose(np.abs(np.sum(first * space.basis[: space.size].T, axis=0)), 1.0, atol=1e-12)
-    T = np.diag(form.diagonal) + np.diag(form.beside[: n - 1], 1) + np.diag(form.beside[: n - 1], -1)
-    np.testing.assert_allclose(np.linalg.eigvalsh(T)[::-1], problem.values, atol=100 * n * EPS)

@@ -99,8 +99,8 @@ class KernelPCA(KernelEstimator):
         "krylov" is the block method that streams K. "lanczos" stores K and multiplies it with single vectors.
         "rpcholesky" works on a factor of rank `rank`: n·rank entries of K, for n beyond what n² allows, with the error
         bound in `eigenvalue_error_`. "auto" takes "dense" for many components, "lanczos" for few of up to 2048 samples
-        or of a given matrix, else "krylov"; `plan` tells which before fitting. Under "auto" the
-        steps of "lanczos" are LAPACK's first ones. LAPACK finishes if they show too little, and `solver_` says "dense".
+        or of a given matrix, else "krylov"; `plan` tells which before fitting. When "lanczos" meets a spectrum for
+        which LAPACK would be faster, "auto" turns to "dense", and `solver_` says so.
     tol : float
         The largest residual ‖HKHe − γe‖ relative to γ₁; 0 is 1e-10 for float64 data and 1e-6 for float32.
     max_iter : int or None

@@ -28,9 +28,8 @@ from scipy.special import gammaincinv
 from mercer.backends import beside, columns_of, is_foreign, to_numpy
 from mercer.linalg.eigen_bounds import Eigenpairs, column_norms, error_bounds, largest_of, length_of
 from mercer.linalg.krylov import Goal, Monitor, krylov
-from mercer.linalg.lanczos import column_products, direct_cost, form_of, lanczos
+from mercer.linalg.lanczos import column_products, direct_cost, lanczos
 from mercer.linalg.operators import Dense, Operator, operator_of
-from mercer.linalg.tridiagonal import FormPairs, TridiagonalForm, form_pairs
 from mercer.random_state import generator_from
 
 SOLVERS = ("auto", "dense", "lanczos", "krylov", "arpack", "randomized", "power")
@@ -41,9 +40,6 @@ _PROBES = 48  # random vectors that bound the residuals of many pairs: see `_pro
 MANY = 6 * _PROBES  # pairs from which on probes take at most half of the time of the product with every vector
 # The quantile of χ² with _PROBES degrees of freedom that a column falls below once in 1e14: 5.74; the mean is 48.
 _LEAST_SEEN = 2 * float(gammaincinv(_PROBES / 2, 1e-14))
-# n below which Householder's form is taken from the start: a step of Lanczos takes some 15 µs in calls alone, as long
-# as a column of the form. Above it the form has to earn a copy of the matrix first.
-_FORM_BELOW = 600
 DENSE_BELOW = 400  # n at which LAPACK on the whole matrix is still as fast as a block method
 
 
@@ -171,28 +167,12 @@ def _dense(A: Operator, k: int, rng: np.random.Generator, spend: bool = False) -
     if is_foreign(M):
         values, vectors = A.xp.linalg.eigh((M + M.T) / 2)
         return _Found(to_numpy(values)[A.n - k :], vectors[:, A.n - k :], Dense(M), float(values[0]))
-    form = TridiagonalForm.starting(M, rng)
-    return _if_sound(_whole_form(form, k), Dense(M)) or _every(A, k, rng, spend)
-
-
-def _whole_form(form: TridiagonalForm, k: int) -> FormPairs | None:
-    form.reduce(form.n)
-    return form_pairs(form, k, np.zeros_like)
-
-
-def _if_sound(pairs: FormPairs | None, A: Operator) -> _Found | None:
-    """Pairs of a whole form, unless they are worse than LAPACK's usually are.
-
-    MRRR is known to fail on some matrices, with vectors that are not orthogonal or with too few of them.
-    """
-    if pairs is None:
-        return None
-    V, values = pairs.vectors, pairs.values
-    residuals = residual_norms(A, A.matmat(V), V, values)
-    rounding = 100 * A.n**0.5 * np.finfo(np.float64).eps  # some hundred times what is usual
-    size = max(largest_of(values), abs(pairs.lowest))
-    sound = residuals.max() <= rounding * size and np.abs(V.T @ V - np.eye(len(values))).max() <= rounding
-    return _Found(values, V, A, pairs.lowest, residuals) if sound else None
+    values, vectors = eigh(M, subset_by_index=(A.n - k, A.n - 1), check_finite=False)
+    if len(values) < k:  # LAPACK's selection loses values of high multiplicity, such as those of H
+        values, vectors = eigh(M, check_finite=False)
+    values, vectors = values[-k:], vectors[:, -k:]
+    lowest, _ = _probe(Dense(M), vectors, values, rng)
+    return _Found(values, vectors, Dense(M), lowest)
 
 
 def _every(A: Operator, k: int, rng: np.random.Generator, spend: bool) -> _Found:
@@ -240,38 +220,25 @@ def _probed(values: np.ndarray, vectors: np.ndarray, probes: np.ndarray, seen: n
 def _lanczos(
     A: Operator, k: int, tol: float, max_iter: int | None, rng: np.random.Generator, goal: Goal | None, direct: bool
 ) -> _Found:
-    """Lanczos, or LAPACK if `direct` allows it.
-
-    The tridiagonal form is Lanczos's while it grows, and LAPACK's when it is whole. If a part of it shows the pairs,
-    Lanczos looks for copies of their values from another start.
-    """
+    """Thick-restart Lanczos, or LAPACK if `direct` allows it and Lanczos seems to need more than LAPACK takes."""
 
     def allowed(values: np.ndarray) -> np.ndarray:
         tolerated = 0.7 * tol * largest_of(values)  # the estimates of residuals lack what rounding adds
-        return np.full(len(values), tolerated) if goal is None else goal.allowed(values, A.n, tolerated)
+        return np.full(k, tolerated) if goal is None else goal.allowed(values, A.n, tolerated)
 
-    if not direct or max_iter is not None:
-        most = max_iter or 20 * A.n  # a space of full size converges in theory; rounding may ask for more
-        found = lanczos(A, k, allowed=allowed, max_products=most, rng=rng)
+    found = lanczos(
+        A,
+        k,
+        allowed=allowed,
+        max_products=max_iter or 20 * A.n,  # a space of full size converges in theory; rounding may ask for more
+        rng=rng,
+        direct=direct_cost(A.n, k) if direct else np.inf,
+    )
+    if not found.given_up:
         return _Found(found.values, found.vectors, A, found.lowest)
-    M, cost, form = A.to_dense(), direct_cost(A.n, k), None
-    if A.n >= _FORM_BELOW:
-        found = lanczos(A, k, allowed=allowed, max_products=20 * A.n, rng=rng, direct=cost)
-        if found.converged:
-            return _Found(found.values, found.vectors, A, found.lowest)
-        form = form_of(M, found.space)
-    form = form or TridiagonalForm.starting(M, rng)
-    begun = form.columns
-    known = form_pairs(form, k, allowed)
-    A.passes += form.columns - begun
-    if known is not None and form.columns < A.n:
-        found = lanczos(A, k, allowed=allowed, max_products=20 * A.n, rng=rng, direct=cost, known=known)
-        if found.converged:
-            return _Found(found.values, found.vectors, A, found.lowest)
-        known = _whole_form(form, k)
-    exact = _if_sound(known, A) or _every(A, k, rng, False)
-    reason = "the tridiagonal form was needed whole, as LAPACK uses it: a part of it did not show the wanted pairs"
-    return replace(exact, operator=A, instead="dense", reason=reason)
+    exact = _dense(A, k, rng)
+    reason = f"LAPACK costs less than the products that lanczos seemed to need after the first {A.passes}"
+    return replace(exact, operator=A, instead="dense", reason=reason, lowest=min(exact.lowest, found.lowest))
 
 
 def _arpack(

@@ -7,6 +7,7 @@ The basis V grows by one vector per product. With T = Vᵀ A V, a Ritz pair (θ,
     reorthogonalised   every new vector, against the whole basis: a stored matrix costs more to read than V does
     doubted            one starting vector sees one of several equal eigenvalues: a random one, outside the found pairs,
                        looks for others before the answer stands
+    given up           when LAPACK on the whole matrix would cost less than the products that seem to be left
 """
 
 from __future__ import annotations
@@ -17,19 +18,15 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg.blas import daxpy, ddot, dgemv, dnrm2
-from scipy.linalg.lapack import dsterf
+from scipy.linalg.lapack import dstemr, dsterf
 
 from mercer.backends import cpu, is_foreign
 from mercer.linalg.eigen_bounds import length_of
 from mercer.linalg.inner import power_of_two
 from mercer.linalg.operators import Operator
-from mercer.linalg.tridiagonal import Allowed, FormPairs, TridiagonalForm, selected_pairs
 
 _EPS, _TINY = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).tiny)
-# A space of this share of n shows by its residuals how many more vectors it needs. Its steps are not lost when
-# Householder's form goes on from there, only dearer than columns of the form: by a tenth of LAPACK's time until then.
-_TRIED = 0.05
-_EXTRA = 0.2  # what a search for copies may cost beside LAPACK's answer, which is taken in the end if it fails
+Allowed = Callable[[np.ndarray], np.ndarray]  # Ritz values, descending, to the residuals that are small enough
 
 
 @dataclass(frozen=True)
@@ -40,7 +37,7 @@ class LanczosResult:
     vectors: np.ndarray  # (n, k)
     lowest: float  # Ritz value seen
     converged: bool
-    space: KrylovSpace | None = None  # of one start, if it was left for Householder's form
+    given_up: bool  # because LAPACK seemed cheaper
 
 
 def column_products(A: Operator, unit: float = 1.0) -> Callable[[np.ndarray], np.ndarray]:
@@ -60,34 +57,28 @@ def column_products(A: Operator, unit: float = 1.0) -> Callable[[np.ndarray], np
 def direct_cost(n: int, k: int) -> float:
     """How many steps of Lanczos on a stored matrix take the time of LAPACK's top k pairs.
 
-    Both are counted in numbers read, which fits what one core was measured to take for n from 200 to 2000 and k from 2
-    to 50. LAPACK reduces the matrix, n³/10 in products that reuse what they read and 60 n² in others, and takes 1800 n
-    per vector. A step reads half of the matrix, the basis twice, and takes as long as 55,000 numbers in calls alone; a
-    full basis of m vectors is solved once in 0.6 (m − k) steps, 2.7 m³.
+    Both are counted in numbers read, which fits what one core was measured to take for n from 200 to 2500 and k from 2
+    to 80. LAPACK reduces the matrix, n³/10 in products that reuse what they read and 240 n² in others, and 1800 n per
+    vector. A step reads half of the matrix, the basis twice, and takes as long as 55,000 numbers in calls alone; a full
+    basis of m vectors is solved once in 0.6 (m − k) steps, 2.7 m³. A fifth is taken off, since LAPACK's time is known
+    and the products that are left are not.
     """
     m = largest_basis(n, k)
-    lapack = 0.1 * n**3 + 60.0 * n**2 + 1800.0 * n * k
+    lapack = 0.1 * n**3 + 240.0 * n**2 + 1800.0 * n * k
     step = 0.5 * n**2 + 2.0 * n * m + 55_000 + 2.7 * m**3 / (0.6 * (m - k))
-    return lapack / step
+    return 0.8 * lapack / step
 
 
 def largest_basis(n: int, k: int) -> int:
     """How many vectors are collected before a restart: room to converge, and less to read than the matrix itself."""
-    return min(n, max(4 * k, 2 * k + 30, min(n // 5, 400)))
+    return min(n, max(2 * k + 30, min(n // 8, 400)))
 
 
 class KrylovSpace:
     """An orthonormal basis V that grows by products with one matrix, and T = Vᵀ A V (final)."""
 
-    def __init__(
-        self,
-        times: Callable[[np.ndarray], np.ndarray],
-        n: int,
-        room: int,
-        rng: np.random.Generator,
-        unit: float = 1.0,
-    ) -> None:
-        self.times, self.n, self.rng, self.unit = times, n, rng, unit  # `times` multiplies with the matrix / unit
+    def __init__(self, times: Callable[[np.ndarray], np.ndarray], n: int, room: int, rng: np.random.Generator) -> None:
+        self.times, self.n, self.rng = times, n, rng
         self.basis = np.empty((room + 1, n))  # a vector per row; basis[size] is multiplied next
         self.T = np.zeros((room, room))  # its upper triangle
         self.size = 0  # vectors whose products are in T
@@ -161,7 +152,7 @@ class KrylovSpace:
         values, trouble = dsterf(diagonal, beside[: m - 1])
         if trouble:
             values = np.linalg.eigvalsh(T[:m, :m], UPLO="U")
-        found, _, vector, trouble = selected_pairs(diagonal, beside, m - k, m - k)
+        found, _, vector, trouble = _selected(diagonal, beside, m - k, m - k)
         return values[::-1], self.beta * abs(vector[-1, 0]) if found == 1 and not trouble else np.inf
 
     def ritz(self, k: int | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -171,7 +162,7 @@ class KrylovSpace:
         if self.tridiagonal and 3 * k < m:  # MRRR finds few vectors sooner than divide and conquer finds all
             beside = np.zeros(m)
             beside[: m - 1] = np.diagonal(self.T, 1)[: m - 1]
-            found, values, S, trouble = selected_pairs(np.diagonal(self.T)[:m], beside, m - k, m - 1)
+            found, values, S, trouble = _selected(np.diagonal(self.T)[:m], beside, m - k, m - 1)
             if found == k and not trouble:
                 values, S = values[:k], S[:, :k]
                 return values[::-1], S[:, ::-1], self.beta * np.abs(S[-1, ::-1])
@@ -179,32 +170,19 @@ class KrylovSpace:
         values, S = values[::-1][:k], S[:, ::-1][:, :k]
         return values, S, self.beta * np.abs(S[-1])
 
-    def products_of_basis(self) -> np.ndarray:
-        """A V, (n, size), from V T and the direction that leaves the basis."""
-        m = self.size
-        T = np.triu(self.T[:m, :m]) + np.triu(self.T[:m, :m], 1).T
-        products = T @ self.basis[:m]
-        products[-1] += self.beta * self.basis[m]
-        return products.T
-
     def vectors(self, S: np.ndarray) -> np.ndarray:
         """V S, one per row."""
         return S.T @ self.basis[: self.size]
 
     def shrink(self, values: np.ndarray, S: np.ndarray) -> None:
         """Keep the given Ritz pairs and the direction in which the basis was about to grow."""
-        last = self.basis[self.size].copy()
-        self.adopt(values, self.vectors(S).T)
-        self.basis[self.size] = last
-
-    def adopt(self, values: np.ndarray, vectors: np.ndarray) -> None:
-        """Hold the given Ritz pairs, (n, k), and nothing else."""
         kept = len(values)
-        self.basis[:kept] = vectors.T
+        last = self.basis[self.size].copy()
+        self.basis[:kept] = self.vectors(S)
+        self.basis[kept] = last
         self.T[...] = 0.0
         np.fill_diagonal(self.T[:kept, :kept], values)
         self.size = self.kept = kept
-        self.largest = max(self.largest, float(np.abs(values).max(initial=0.0)))
 
 
 def lanczos(
@@ -215,30 +193,16 @@ def lanczos(
     max_products: int,
     rng: np.random.Generator,
     direct: float = np.inf,
-    known: FormPairs | None = None,
 ) -> LanczosResult:
-    """The k largest eigenvalues of A, k < n.
-
-    direct : the number of steps that LAPACK's answer is worth. A space of one start, which that answer can begin with,
-        is left once it seems to need more than n vectors. Another one may cost _EXTRA · direct steps.
-    known : pairs that are good enough, though copies of them may have been missed; nothing is left to do but to look
-    """
+    """The k largest eigenvalues of A, k < n; `direct` is the number of steps that LAPACK's answer is worth."""
     n = A.n
     unit = _unit(A)
     most = largest_basis(n, k)
-    space = KrylovSpace(column_products(A, unit), n, most, rng, unit)
+    space = KrylovSpace(column_products(A, unit), n, most, rng)
     with np.errstate(over="ignore", under="ignore"):  # of squares, which `length_of` handles
+        space.begin()
         lowest, past, trusted = np.inf, [], False
         size = min(most, k + max(8, k // 2), max_products)
-        if known is None:
-            space.begin()
-        else:
-            space.adopt(known.values / unit, known.vectors)
-            lowest, trusted = _doubt(space, known.values[-1] / unit, known.residual / unit, known.products)
-            lowest = min(lowest, known.lowest / unit)
-            if trusted:
-                return LanczosResult(known.values, known.vectors, lowest * unit, True)
-            size, max_products = space.size, int(min(max_products, space.products + _EXTRA * direct))
         while True:
             space.extend(size)
             last = space.products >= max_products or space.size == n
@@ -248,7 +212,8 @@ def lanczos(
                 excess = _excess(values * unit, residual * unit, k, allowed)
                 if excess > 1:
                     past.append((space.products, excess))
-                    if direct < np.inf and _forecast(past) > n and space.size > k + max(16, _TRIED * n):
+                    if _hopeless(past, k, direct):
+                        values, S, _ = space.ritz(k)
                         break
                     size = _next_size(past, space.size, most, max_products - space.products)
                     continue
@@ -259,43 +224,30 @@ def lanczos(
             past.append((space.products, excess))
             if last or (excess <= 1 and trusted):
                 break
-            if whole and space.tridiagonal and direct < np.inf and excess > 1:
-                break
-            if whole or excess <= 1:  # what follows is a space of several starts
-                max_products = int(min(max_products, space.products + _EXTRA * direct))
             if excess <= 1:
                 space.shrink(values[:k], S[:, :k])
-                low, trusted = _doubt(space, values[k - 1], residuals[k - 1], space.products)
+                low, trusted = _doubt(space, values[k - 1], residuals[k - 1])
                 lowest, past = min(lowest, low), []
                 size = space.size
                 continue
+            if _hopeless(past, k, direct):
+                break
             if space.size >= most:
                 keep = min(k + 2 * (space.size - k) // 5, space.size - 3)
                 space.shrink(values[:keep], S[:, :keep])
             size = _next_size(past, space.size, most, max_products - space.products)
-        if excess > 1 and direct < np.inf and space.tridiagonal:
-            return LanczosResult(values[:k] * unit, np.empty((n, 0)), lowest * unit, False, space)
         found = space.vectors(S[:, :k]).T
-    # Small residuals alone are no answer: until a search has found nothing, copies may be missing.
-    done = excess <= 1 and (trusted or space.size == n)
-    return LanczosResult(values[:k] * unit, found, lowest * unit, done)
+    done = excess <= 1
+    return LanczosResult(values[:k] * unit, found, lowest * unit, done, not done and space.products < max_products)
 
 
-def form_of(matrix: np.ndarray, space: KrylovSpace | None) -> TridiagonalForm | None:
-    """Householder's form of the matrix that goes on where a space of one start stopped."""
-    if space is None:
-        return None
-    Q = space.basis[: space.size].T
-    beside = np.diagonal(space.T, 1)[: space.size - 1]
-    return TridiagonalForm(matrix, Q, space.products_of_basis(), beside, space.unit)
+def _selected(diagonal: np.ndarray, beside: np.ndarray, first: int, last: int) -> tuple[int, np.ndarray, Any, int]:
+    """Eigenpairs number `first` to `last`, counted from 0, ascending, of a tridiagonal matrix, by MRRR.
 
-
-def _forecast(past: list[tuple[int, float]]) -> float:
-    """The number of products after which residuals are small enough, if they go on as they fell; too many, mostly."""
-    if len(past) < 2:
-        return 0.0
-    (p, before), (products, excess) = past[-2:]
-    return products + np.log(excess) * (products - p) / np.log(before / excess) if excess < before else np.inf
+    LAPACK overwrites both arrays, and wants room for one more number beside the diagonal.
+    """
+    m = len(diagonal)
+    return dstemr(diagonal.copy(), beside, 2, 0.0, 0.0, first + 1, last + 1, compute_v=1, lwork=18 * m, liwork=10 * m)
 
 
 def _next_size(past: list[tuple[int, float]], size: int, most: int, left: int) -> int:
@@ -305,8 +257,10 @@ def _next_size(past: list[tuple[int, float]], size: int, most: int, left: int) -
     the most that is gone without a look.
     """
     step = max(8, size // 3)
-    if len(past) > 1 and past[-2][1] < np.inf:
-        step = int(min(step, max(4, 0.8 * (_forecast(past) - past[-1][0]))))
+    (p, before), (products, excess) = past[-2] if len(past) > 1 else (0, np.inf), past[-1]
+    if excess < before < np.inf:
+        ahead = 0.8 * np.log(excess) * (products - p) / np.log(before / excess)
+        step = int(min(step, max(4, ahead)))
     return min(most, size + step, size + left)
 
 
@@ -325,41 +279,43 @@ def _excess(values: np.ndarray, residuals: Any, k: int, allowed: Allowed) -> flo
     return float((residuals / np.maximum(limits, _TINY)).max())
 
 
-def _doubt(space: KrylovSpace, last: float, residual: float, products: int) -> tuple[float, bool]:
+def _hopeless(past: list[tuple[int, float]], k: int, direct: float) -> bool:
+    """Whether a direct answer, worth `direct` products, costs less than the products that seem to be left.
+
+    The forecast: the logarithm of the excess goes on falling as it fell since a little beyond half way. Residuals first
+    stay where they are and then fall faster and faster, so a forecast is worth nothing before the space is twice as
+    large as the number of wanted pairs, and early ones must be bad by a margin. A sixth of `direct` is spent in any
+    case.
+    """
+    products, excess = past[-1]
+    spent = (products - 2 * k) / direct
+    if spent < 0.15:
+        return False
+    p, before = next((p, e) for p, e in reversed(past) if p <= 0.6 * products or p == past[0][0])
+    fallen = np.log(before / excess) if np.isfinite(before) else 0.0
+    left = np.log(excess) * (products - p) / fallen if fallen > 0 else np.inf
+    return bool(left > direct * max(0.3, 3 - 4 * spent))
+
+
+def _doubt(space: KrylovSpace, last: float, residual: float) -> tuple[float, bool]:
     """Look for an eigenvalue above the last of the pairs in the basis from a new start: (lowest Ritz value, no find).
 
-    The space grows until such a value would have shown, or until the search has taken a fifth of the products that the
-    pairs took. `_would_show` says when.
+    The space grows until its largest new Ritz value is sure to lie below `last` or clearly above it, or until the
+    search has taken a fifth of the products that the pairs took.
     """
     found = space.size
     room = min(len(space.T), space.n) - found
-    room = min(room, max(8, products // 5))
+    room = min(room, max(6, space.products // 5))
     slack = residual + 8 * _EPS * space.n**0.5 * space.largest
     lowest = np.inf
     if room:
         space.begin()
     while space.size < found + room:
-        steps = space.size - found
-        space.extend(found + min(room, steps + (4 if steps == 1 else 1 if steps == 0 else 2)))
+        space.extend(min(found + room, space.size + 6))
         ritz, S = np.linalg.eigh(space.T[found : space.size, found : space.size], UPLO="U")
         lowest = ritz[0]
         if ritz[-1] > last + slack:
             return lowest, False
-        # A random start meets every eigenvalue, so a space that A does not leave holds the largest one.
-        if space.beta == 0.0 or _would_show(last, ritz, space.beta * abs(S[-1, -1]), space.n):
+        if ritz[-1] + space.beta * abs(S[-1, -1]) < last:
             break
     return lowest, True
-
-
-def _would_show(last: float, ritz: np.ndarray, residual: float, n: int) -> bool:
-    """Whether an eigenvalue λ ≥ `last` would have raised the largest Ritz value ρ of a random start above what it is.
-
-    Kaniel and Paige: λ − ρ ≤ (λ − λₘᵢₙ) (tan φ / Tⱼ₋₁(1 + 2 (λ − μ) / (μ − λₘᵢₙ)))² after j products, with μ the next
-    eigenvalue, for which ρ and its residual stand, and φ the angle between the start and λ's vector. A random vector's
-    cosine is below 1/(100 √n) once in 125 times.
-    """
-    low, high = ritz[0], ritz[-1] + residual
-    if high >= last or len(ritz) < 2:
-        return False
-    growth = np.cosh((len(ritz) - 1) * np.arccosh(1 + 2 * (last - high) / max(high - low, _TINY)))
-    return bool((last - ritz[-1]) * growth**2 > (last - low) * 1e4 * n)
