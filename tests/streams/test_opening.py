@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from mercer import open_rows
-from mercer.streams import RowSource
+from mercer.streams import ArraySource, RowSource
+from mercer.streams.opening import beside
 
 
 def test_rows_as_lists_of_numbers(whole):
@@ -37,3 +38,12 @@ def test_what_cannot_be_opened_says_what_can(tmp_path, X):
         open_rows(tmp_path)
     with pytest.raises(ValueError, match="key='X'"):
         open_rows(X, key="X")
+
+
+def test_a_target_is_put_beside_its_rows_or_refused(X):
+    source = ArraySource(X, chunk_rows=25)
+    assert np.array_equal(beside(source, X[:, 0]).chunk(1), X[25:50, :1])
+    same = ArraySource(X, chunk_rows=25)
+    assert beside(source, same) is same
+    with pytest.raises(ValueError, match="1,000 rows and y has 999"):
+        beside(source, X[1:])

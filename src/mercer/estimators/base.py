@@ -20,13 +20,13 @@ from mercer.kernels.discrete import as_strings
 from mercer.memory import available_bytes
 from mercer.numeric_input import refuse_not_numeric, sorted_columns
 from mercer.planning import Alternative, Footprint, Plan, limit_of
-from mercer.streams.chosen_columns import columns_named
 from mercer.streams.dask_rows import DaskRows, accepts_dask, is_dask
 from mercer.streams.local_driver import is_row_source, row_count, workers_of
 from mercer.streams.mapped_rows import MappedRows
 from mercer.streams.row_sample import rows_at
 from mercer.streams.row_source import RowSource
 from mercer.streams.source_landmarks import given_or_drawn
+from mercer.streams.source_views import columns_named
 
 FLOATS = (np.float64, np.float32)
 

@@ -68,7 +68,7 @@ from mercer.spectral.whole_canonical import LEAST_REG, Smoother, whole_pairs
 from mercer.streams.class_codes import with_target
 from mercer.streams.local_driver import is_row_source, row_count
 from mercer.streams.mapped_rows import MappedRows
-from mercer.streams.recut_rows import beside as side_by_side
+from mercer.streams.opening import beside as side_by_side
 from mercer.streams.row_sample import rows_at
 from mercer.streams.row_source import RowSource
 from mercer.streams.streamed_features import KernelView, StreamedFeatures, features_of_views

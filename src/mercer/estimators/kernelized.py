@@ -31,7 +31,7 @@ from mercer.spectral.streamed_ridge import ridge_of_sums
 from mercer.streams.class_codes import ClassCodes, class_codes, with_target
 from mercer.streams.local_driver import is_row_source, read_ahead
 from mercer.streams.mapped_rows import MappedRows
-from mercer.streams.recut_rows import beside as side_by_side
+from mercer.streams.opening import beside as side_by_side
 from mercer.streams.row_maps import ClassIndicators, ShiftedRows
 from mercer.streams.row_sample import middle_of
 from mercer.streams.row_source import RowSource

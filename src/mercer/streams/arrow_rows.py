@@ -11,6 +11,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from copy import copy
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,8 +19,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import ipc, parquet
 
-from mercer.streams.row_pieces import Piece, chunks_of_units
-from mercer.streams.row_source import Rows, bounded_rows, checked_chunk, common_type
+from mercer.streams.row_source import Rows, bounded_rows, checked_chunk, common_type, even_cuts
 from mercer.tables.arrow_columns import float_values, is_number
 from mercer.tables.source import TableError, check_known, listed, readable
 
@@ -32,6 +32,17 @@ class Unit(NamedTuple):
 
     path: Path
     number: int
+
+
+class Piece(NamedTuple):
+    """Rows start to stop of one unit.
+
+    A chunk is a list of pieces: units of any length become chunks of a bounded length, and one unit is held at a time.
+    """
+
+    unit: int
+    start: int
+    stop: int
 
 
 class ArrowRows(ABC):
@@ -191,6 +202,28 @@ class IpcRows(ArrowRows):
             batch = batch.select(self.feature_names)
             for start in range(0, len(batch), _BATCH):
                 yield batch.slice(start, _BATCH)
+
+
+def chunks_of_units(lengths: Sequence[int], rows: int) -> list[list[Piece]]:
+    """Cut units longer than `rows`, and join consecutive shorter ones while the sum of their rows is at most `rows`.
+
+    >>> chunks_of_units([3, 3, 10], 6)
+    [[Piece(unit=0, start=0, stop=3), Piece(unit=1, start=0, stop=3)], [Piece(unit=2, start=0, stop=5)], \
+[Piece(unit=2, start=5, stop=10)]]
+    """
+    made: list[list[Piece]] = []
+    joined: list[Piece] = []
+    size = 0
+    for unit, length in enumerate(lengths):
+        if size + length > rows and joined:
+            made.append(joined)
+            joined, size = [], 0
+        if length > rows:
+            made.extend([Piece(unit, start, stop)] for start, stop in pairwise(even_cuts(length, rows)))
+        elif length:
+            joined.append(Piece(unit, 0, length))
+            size += length
+    return [*made, joined] if joined or not made else made
 
 
 def chosen_columns(path: object, schema: pa.Schema, columns: Sequence[Any] | None) -> list[str]:

@@ -10,10 +10,10 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from mercer.backends import to_numpy
-from mercer.streams.chosen_columns import without_column
 from mercer.streams.local_driver import is_row_source, read_ahead
-from mercer.streams.recut_rows import beside
+from mercer.streams.opening import beside
 from mercer.streams.row_source import ArraySource, RowSource
+from mercer.streams.source_views import without_column
 
 _MOST_CLASSES = 10_000  # the sums hold a column per class: more different values than this are measurements
 

@@ -17,10 +17,10 @@ from mercer.linalg.dealt_gram import DealtGram
 from mercer.linalg.gram import Gram
 from mercer.streams.dask_rows import DaskRows, RowFacts
 from mercer.streams.iterable_rows import IterableRows
-from mercer.streams.joined_rows import JoinedRows
 from mercer.streams.local_driver import Step, computed_by
 from mercer.streams.mapped_rows import MappedRows
 from mercer.streams.row_source import RowSource, checked_chunk
+from mercer.streams.source_views import JoinedRows
 
 # Bytes of a source that is sent to the workers as a whole. Sources of files take far less, whatever their chunks hold;
 # more than this is rows, and a worker needs few of them.

@@ -15,9 +15,9 @@ from scipy import sparse
 
 from mercer.streams.dask_rows import DaskRows, is_dask
 from mercer.streams.iterable_rows import IterableRows
-from mercer.streams.joined_rows import JoinedRows
 from mercer.streams.npy_rows import of_array
 from mercer.streams.row_source import ArraySource, ListSource, RowSource
+from mercer.streams.source_views import JoinedRows, RecutRows
 from mercer.tables.source import TableError, counted
 
 # Module, name and whether it takes many files at once, by suffix. A module is imported when its kind of file is opened.
@@ -69,6 +69,17 @@ def open_rows(
     if key is not None:
         raise ValueError(f"key={key!r} chooses a matrix in a file, but rows is a {type(rows).__name__}.")
     return _open_object(rows, columns, chunk_rows)
+
+
+def beside(source: RowSource, y: Any, name: str = "y") -> RowSource:
+    """y, a source or an array with a row per row of the source, in the chunks of the source. ValueError otherwise."""
+    if not all(hasattr(y, part) for part in ("chunk", "lengths")):
+        y = np.asarray(y) if not hasattr(y, "shape") else y
+        y = open_rows(np.asarray(y).reshape(-1, 1) if len(y.shape) == 1 else y)
+    n, given = int(sum(source.lengths)), int(sum(y.lengths))
+    if n != given:
+        raise ValueError(f"X has {n:,} rows and {name} has {given:,}: inconsistent numbers of samples.")
+    return y if list(y.lengths) == list(source.lengths) else RecutRows(y, source.lengths)
 
 
 def _open_object(rows: Any, columns: Sequence[Any] | None, chunk_rows: int | None) -> RowSource:

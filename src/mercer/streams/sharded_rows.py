@@ -16,8 +16,8 @@ import numpy as np
 
 from mercer.streams.chunk_statistics import ChunkWork
 from mercer.streams.local_driver import read_ahead
-from mercer.streams.recut_rows import RecutRows
 from mercer.streams.row_source import Rows, RowSource, row_starts
+from mercer.streams.source_views import RecutRows
 from mercer.streams.sufficient_statistics import SufficientStatistics
 
 

@@ -10,7 +10,7 @@ from sklearn.utils import column_or_1d
 from mercer.backends import to_numpy
 from mercer.streams.chunk_statistics import ChunkWork
 from mercer.streams.local_driver import is_row_source, read_ahead, row_count, total_statistics
-from mercer.streams.recut_rows import beside
+from mercer.streams.opening import beside
 from mercer.streams.row_maps import ShiftedRows
 from mercer.streams.row_sample import middle_of
 from mercer.streams.row_source import RowSource
