@@ -1,14 +1,17 @@
 """A table is written whole or not at all, the same bytes every time, and stdout may close."""
 
+import gc
 import gzip
 import subprocess
 import sys
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from mercer.tables import writing
 from mercer.tables.table import TableError, read_columns, write_table
+from mercer.tables.writing import table_writer
 
 COLUMNS = {"a": np.array([1.5, np.nan]), "b": np.array(["x", None], object)}
 
@@ -48,6 +51,43 @@ def test_the_same_table_is_the_same_bytes(tmp_path, suffix):
     assert (tmp_path / f"one.{suffix}").read_bytes() == (tmp_path / f"two.{suffix}").read_bytes()
 
 
+@pytest.mark.parametrize("suffix", ["csv", "tsv.gz", "parquet", "arrow", "npz", "npy"])
+def test_parts_give_the_bytes_of_the_whole(tmp_path, suffix):
+    rng = np.random.default_rng(0)
+    n = 140_000  # more than two runs of rows of a text file
+    whole = {"x": rng.standard_normal(n), "i": np.arange(n)}
+    whole["x"][5] = np.nan
+    if suffix != "npy":
+        whole["t"] = np.where(whole["x"] > 0, "=a,b", None)
+    write_table(tmp_path / f"whole.{suffix}", whole, inert=True)
+    cuts = [0, 0, 1, 70_000, 70_000, 139_999, n]
+    with table_writer(tmp_path / f"parts.{suffix}", inert=True) as table:
+        for start, stop in pairwise(cuts):
+            table.add({name: values[start:stop] for name, values in whole.items()})
+    assert (tmp_path / f"parts.{suffix}").read_bytes() == (tmp_path / f"whole.{suffix}").read_bytes()
+
+
+def test_npy_has_the_bytes_that_numpy_writes(tmp_path):
+    columns = {"a": np.arange(5.0), "b": np.arange(5)}
+    write_table(tmp_path / "ours.npy", columns)
+    np.save(tmp_path / "theirs.npy", np.column_stack(list(columns.values())))
+    assert (tmp_path / "ours.npy").read_bytes() == (tmp_path / "theirs.npy").read_bytes()
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "arrow", "npy"])
+def test_a_table_that_fails_in_a_later_part_leaves_the_old_file(tmp_path, suffix, capfd):
+    path = tmp_path / f"t.{suffix}"
+    path.write_text("old\n")
+    for bad, error in ((lambda: {"b": np.arange(2.0)}, TableError), (lambda: {"a": 1 / 0}, ZeroDivisionError)):
+        with pytest.raises(error), table_writer(path) as table:
+            table.add({"a": np.arange(2.0)})
+            table.add(bad())
+    with pytest.raises(TableError, match="at least one part"), table_writer(path):
+        pass
+    gc.collect()
+    assert path.read_text() == "old\n" and list(tmp_path.iterdir()) == [path] and capfd.readouterr().err == ""
+
+
 def test_gzip_is_gzip(tmp_path):
     write_table(tmp_path / "t.tsv.gz", COLUMNS)
     assert gzip.decompress((tmp_path / "t.tsv.gz").read_bytes()) == b"a\tb\n1.5\tx\n\t\n"
@@ -66,11 +106,11 @@ def test_a_file_is_whole_or_not_there(tmp_path, monkeypatch, interruption):
     path = tmp_path / "t.csv"
     path.write_text("old\n")
 
-    def break_off(file, columns):
-        file.write(b"half a ta")
+    def break_off(self, columns):
+        self.file.write(b"half a ta")
         raise interruption
 
-    monkeypatch.setattr(writing, "write_csv", break_off)
+    monkeypatch.setattr(writing.CsvFile, "write", break_off)
     with pytest.raises((KeyboardInterrupt, OSError)):
         write_table(path, COLUMNS)
     assert path.read_text() == "old\n" and list(tmp_path.iterdir()) == [path]

@@ -8,9 +8,9 @@ if TYPE_CHECKING:
     from mercer.tables.preparation import Choice, Preparation
     from mercer.tables.source import TableError
     from mercer.tables.table import Table, read_columns, read_table
-    from mercer.tables.writing import write_table
+    from mercer.tables.writing import table_writer, write_table
 
-__all__ = ["Choice", "Preparation", "Table", "TableError", "read_columns", "read_table", "write_table"]
+__all__ = ["Choice", "Preparation", "Table", "TableError", "read_columns", "read_table", "table_writer", "write_table"]
 
 
 def __getattr__(name: str) -> Any:

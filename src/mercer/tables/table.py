@@ -28,9 +28,19 @@ from mercer.tables.roles import roles_again, roles_of, vectors_asked
 from mercer.tables.row_names import likely_ids, take_out
 from mercer.tables.screening import notes_on
 from mercer.tables.source import Matrix, Raw, Role, Source, TableError, counted, listed
-from mercer.tables.writing import write_table
+from mercer.tables.writing import table_writer, write_table
 
-__all__ = ["Choice", "Preparation", "Table", "TableError", "open_source", "read_columns", "read_table", "write_table"]
+__all__ = [
+    "Choice",
+    "Preparation",
+    "Table",
+    "TableError",
+    "open_source",
+    "read_columns",
+    "read_table",
+    "table_writer",
+    "write_table",
+]
 
 # Suffix → module and function. A module is imported when its kind of file is read: h5py alone takes 0.2 s.
 _READERS = {

@@ -7,7 +7,8 @@ import gzip
 import os
 import re
 import sys
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -25,6 +26,7 @@ WRITABLE = ".csv, .tsv (also .gz), .parquet, .arrow, .feather, .npy, .npz, or - 
 _TEXT_SUFFIXES = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 _RUNS = re.compile(r"'*[=+\-@\t\r]")  # how text begins that a spreadsheet would run, or that was already made inert
 _BATCH = 1 << 16  # rows formatted at a time
+_RUN_NUMBERS = 1 << 23  # of a run of rows, 64 MB: row groups that readers like, and little memory
 _SPECIAL = {  # by delimiter: the text that needs quotes
     ",": r'[,"\r\n]|^\s|\s$',
     "\t": r'[\t"\r\n]|^\s|\s$',
@@ -42,20 +44,97 @@ def write_table(path: str | Path, columns: Columns, *, inert: bool = False) -> N
     inert : put an apostrophe before texts that begin with = + - @ or a tab, which a spreadsheet that opens a csv or tsv
         file would run as formulas. Numbers stay numbers, and `read_table` and `read_columns` give the original texts.
     """
-    columns = _checked(path, columns)
-    if inert and str(path).lower().endswith(_TEXT_SUFFIXES):
-        columns = {_inert(name): _inert_values(values) for name, values in columns.items()}
+    with contextlib.suppress(BrokenPipeError), table_writer(path, inert=inert) as table:
+        table.add(columns)
+
+
+@contextlib.contextmanager
+def table_writer(path: str | Path, *, inert: bool = False) -> Iterator[TableWriter]:
+    """Write a table some rows at a time: `with table_writer("t.csv") as table: table.add(columns)`, again and again.
+
+    The bytes are those of `write_table` with all rows, however they are cut. Every part needs the same columns, of the
+    same types; at least one part is needed, which may have no rows. If anything fails, the file stays as it was. A
+    BrokenPipeError says that no one reads stdout any more.
+
+    Cost: memory for a part and for at most 64 MB of numbers; a .npz is compressed column by column, so it needs all.
+    """
     if str(path) == "-":
-        _to_stdout(columns)
+        with _flushed(cast(BinaryIO, sys.stdout.buffer)) as stdout, TableWriter(path, stdout, CsvFile, inert) as table:
+            yield table
         return
     path = Path(path)
-    write, zipped = _writer(path)
-    with replacing(path) as part, open(part, "wb") as file:
+    kind, zipped = _format_of(path)
+    with replacing(path) as part, contextlib.ExitStack() as opened:
+        file: Any = opened.enter_context(open(part, "wb"))
         if zipped:  # without time and name in its header, the same table is the same bytes
-            with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
-                write(cast(BinaryIO, packed), columns)
-        else:
-            write(file, columns)
+            file = opened.enter_context(gzip.GzipFile("", "wb", 6, file, mtime=0))
+        with TableWriter(path, file, kind, inert and issubclass(kind, CsvFile)) as table:
+            yield table
+
+
+class TableWriter:
+    """Rows on their way into a file, gathered to runs of a fixed length: where they were cut leaves no trace."""
+
+    def __init__(self, path: str | Path, file: BinaryIO, kind: type[ColumnFile], inert: bool) -> None:
+        self.path, self.inert = path, inert
+        self._kind, self._file = kind, file
+        self._out: ColumnFile | None = None
+        self._like: dict[str, Any] = {}
+        self._waiting: list[Columns] = []
+        self._rows = 0
+
+    def add(self, columns: Columns) -> None:
+        """Write some rows. TableError if their columns or types are not those of the rows before them."""
+        columns = _checked(self.path, columns)
+        kinds = {name: "text" if values.dtype.kind in "OUST" else values.dtype for name, values in columns.items()}
+        if self.inert:
+            columns = {_inert(name): _inert_values(values) for name, values in columns.items()}
+        if self._out is None:
+            self._like, self._out = kinds, self._kind(self._file, {name: found[:0] for name, found in columns.items()})
+        elif kinds != self._like:
+            raise TableError(f"{self.path}: a part of the table has other columns or types than the one before it.")
+        self._waiting.append(columns)
+        self._rows += len(next(iter(columns.values())))
+        while self._rows >= self._out.run:
+            self._write(self._out, self._out.run)
+
+    def __enter__(self) -> TableWriter:
+        return self
+
+    def __exit__(self, failed: type[BaseException] | None, *_: Any) -> None:
+        """Write what is left, unless the block has failed."""
+        try:
+            if failed is None:
+                self._end()
+        except BaseException as error:
+            failed = type(error)
+            raise
+        finally:
+            if failed is not None and self._out is not None:
+                self._out.abandon()
+
+    def _end(self) -> None:
+        if self._out is None:
+            raise TableError(f"{self.path}: a table needs at least one part.")
+        if self._rows or not self._out.runs:
+            self._write(self._out, self._rows)
+        self._out.close()
+
+    def _write(self, out: ColumnFile, rows: int) -> None:
+        taken: list[Columns] = []
+        left = rows
+        while left or not taken:
+            part = self._waiting.pop(0)
+            length = len(next(iter(part.values())))
+            if length > left:
+                self._waiting.insert(0, {name: values[left:] for name, values in part.items()})
+                part, length = {name: values[:left] for name, values in part.items()}, left
+            taken.append(part)
+            left -= length
+        whole = {name: np.concatenate([part[name] for part in taken]) for name in taken[0]} if taken[1:] else taken[0]
+        self._rows -= rows
+        out.runs += 1
+        out.write(whole)
 
 
 def _inert(text: Any) -> Any:
@@ -82,50 +161,160 @@ def _checked(path: str | Path, columns: Columns) -> Columns:
     return made
 
 
-def _writer(path: Path) -> tuple[Callable[[BinaryIO, Columns], None], bool]:
-    """The function that writes the format of this suffix, and whether its output is gzipped."""
+def _format_of(path: Path) -> tuple[type[ColumnFile], bool]:
+    """The format of this suffix, and whether it is gzipped."""
     zipped = path.suffix.lower() == ".gz"
     suffix = Path(path.stem).suffix.lower() if zipped else path.suffix.lower()
     if suffix in (".csv", ".tsv", ".txt"):
-        return (write_tsv if suffix != ".csv" else write_csv), zipped
-    known: dict[str, Callable[[BinaryIO, Columns], None]] = {
-        ".parquet": _write_parquet,
-        ".arrow": _write_ipc,
-        ".feather": _write_ipc,
-        ".npy": _write_npy,
-        ".npz": _write_npz,
+        return (TsvFile if suffix != ".csv" else CsvFile), zipped
+    known: dict[str, type[ColumnFile]] = {
+        ".parquet": ParquetColumns,
+        ".arrow": IpcColumns,
+        ".feather": IpcColumns,
+        ".npy": NpyColumns,
+        ".npz": NpzColumns,
     }
     if zipped or suffix not in known:
         raise TableError(f"{path}: tables cannot be written as {path.suffix!r}. Known: {WRITABLE}.")
     return known[suffix], False
 
 
-def _to_stdout(columns: Columns) -> None:
-    """Write csv to stdout. A closed pipe is not a failure: no one is left to read a message."""
+@contextlib.contextmanager
+def _flushed(stdout: BinaryIO) -> Iterator[BinaryIO]:
+    """Stdout, flushed at the end. Once its reader is gone, the interpreter must not flush it again at exit."""
     try:
-        write_csv(cast(BinaryIO, sys.stdout.buffer), columns)
+        yield stdout
         sys.stdout.flush()
     except BrokenPipeError:
-        with contextlib.suppress(OSError, ValueError):  # the interpreter flushes once more at exit
+        with contextlib.suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise
 
 
-def write_csv(file: BinaryIO, columns: Columns) -> None:
-    """Write a header and rows, with commas between the cells."""
-    _write_text(file, columns, ",")
+class ColumnFile(ABC):
+    """A format: a head that the first columns decide, then runs of `run` rows, of which the last is shorter."""
+
+    def __init__(self, file: BinaryIO, columns: Columns) -> None:
+        self.file, self.runs = file, 0
+        self.run = max(1, min(_BATCH, _RUN_NUMBERS // len(columns)))
+        self.start(columns)
+
+    @abstractmethod
+    def start(self, columns: Columns) -> None:
+        """Write the head. `columns` have no rows, but names and types."""
+
+    @abstractmethod
+    def write(self, columns: Columns) -> None: ...
+
+    def close(self) -> None:  # noqa: B027  most formats have no end
+        """Write what stands at the end. The file itself stays open."""
+
+    def abandon(self) -> None:  # noqa: B027
+        """Write no more: the file will be deleted."""
 
 
-def write_tsv(file: BinaryIO, columns: Columns) -> None:
-    """Write a header and rows, with tabs between the cells."""
-    _write_text(file, columns, "\t")
+class CsvFile(ColumnFile):
+    """A header and rows, with commas between the cells."""
+
+    delimiter = ","
+
+    def start(self, columns: Columns) -> None:
+        self.wide = len(columns) > 1
+        quoted = _ALL if _names_mislead(list(columns)) else _SPECIAL[self.delimiter]
+        _write_lines(self.file, [_quoted(pa.array([name]), quoted, self.wide) for name in columns], self.delimiter)
+
+    def write(self, columns: Columns) -> None:
+        special = _SPECIAL[self.delimiter]
+        for batch in _arrow(columns).to_batches():
+            _write_lines(self.file, [_cells(column, special, self.wide) for column in batch.columns], self.delimiter)
 
 
-def _write_text(file: BinaryIO, columns: Columns, delimiter: str) -> None:
-    wide = len(columns) > 1
-    quoted = _ALL if _names_mislead(list(columns)) else _SPECIAL[delimiter]
-    _write_lines(file, [_quoted(pa.array([name]), quoted, wide) for name in columns], delimiter)
-    for batch in _arrow(columns).to_batches(_BATCH):
-        _write_lines(file, [_cells(column, _SPECIAL[delimiter], wide) for column in batch.columns], delimiter)
+class TsvFile(CsvFile):
+    """A header and rows, with tabs between the cells."""
+
+    delimiter = "\t"
+
+
+class ArrowFile(ColumnFile):
+    """A format that one of Arrow's writers writes (abstract)."""
+
+    def start(self, columns: Columns) -> None:
+        self.run = max(1, _RUN_NUMBERS // len(columns))
+        self.writer: Any = self.open(_arrow(columns).schema)
+
+    @abstractmethod
+    def open(self, schema: pa.Schema) -> Any: ...
+
+    def close(self) -> None:
+        self.writer.close()
+
+    def abandon(self) -> None:
+        with contextlib.suppress(Exception):  # left open, it would write to the closed file when it is collected
+            self.writer.close()
+
+
+class ParquetColumns(ArrowFile):
+    """One row group per run."""
+
+    def open(self, schema: pa.Schema) -> Any:
+        return parquet.ParquetWriter(self.file, schema)
+
+    def write(self, columns: Columns) -> None:
+        self.writer.write_table(_arrow(columns), row_group_size=self.run)
+
+
+class IpcColumns(ArrowFile):
+    """One record batch per run."""
+
+    def open(self, schema: pa.Schema) -> Any:
+        return ipc.new_file(self.file, schema)
+
+    def write(self, columns: Columns) -> None:
+        self.writer.write_table(_arrow(columns))
+
+
+class NpyColumns(ColumnFile):
+    """A matrix of numbers, whose head says how many rows it has, and is written again when that is known."""
+
+    def start(self, columns: Columns) -> None:
+        texts = [name for name, values in columns.items() if values.dtype.kind not in "biuf"]
+        if texts:
+            raise TableError(f"A .npy file holds only numbers, but {listed(texts)} hold text. Write .csv or .parquet.")
+        self.rows, self.width = 0, len(columns)
+        self.dtype = np.result_type(*(values.dtype for values in columns.values()))
+        self._head()
+
+    def _head(self) -> None:
+        shape = self.rows, self.width
+        head = {"descr": np.lib.format.dtype_to_descr(self.dtype), "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(self.file, head)  # leaves room for the digits of any number of rows
+
+    def write(self, columns: Columns) -> None:
+        matrix = np.column_stack(list(columns.values())).astype(self.dtype, copy=False)
+        self.rows += len(matrix)
+        self.file.write(matrix.tobytes())
+
+    def close(self) -> None:
+        self.file.seek(0)
+        self._head()
+
+
+class NpzColumns(ColumnFile):
+    """One array per column. Text gets a fixed width, because objects would be pickled."""
+
+    def start(self, columns: Columns) -> None:
+        bad = [name for name in columns if "/" in name or "\\" in name or name == "file" or "\0" in name or not name]
+        if bad:
+            raise TableError(f"Columns of a .npz file cannot be named {listed(bad)}. Write .csv or .parquet.")
+        self.parts: list[Columns] = []
+
+    def write(self, columns: Columns) -> None:
+        self.parts.append(columns)
+
+    def close(self) -> None:
+        whole = {name: np.concatenate([part[name] for part in self.parts]) for name in self.parts[0]}
+        fixed = {name: _fixed_width(values) for name, values in whole.items()}
+        np.savez_compressed(self.file, allow_pickle=False, **fixed)
 
 
 def _names_mislead(names: list[str]) -> bool:
@@ -166,31 +355,6 @@ def _quoted(column: pa.Array, special: str, wide: bool) -> pa.Array:
 def _arrow(columns: Columns) -> pa.Table:
     """The columns as Arrow's table; NaN and None become null."""
     return pa.table({name: arrow_column(values) for name, values in columns.items()})
-
-
-def _write_parquet(file: BinaryIO, columns: Columns) -> None:
-    parquet.write_table(_arrow(columns), file)
-
-
-def _write_ipc(file: BinaryIO, columns: Columns) -> None:
-    table = _arrow(columns)
-    with ipc.new_file(file, table.schema) as writer:
-        writer.write_table(table)
-
-
-def _write_npy(file: BinaryIO, columns: Columns) -> None:
-    texts = [name for name, values in columns.items() if values.dtype.kind not in "biuf"]
-    if texts:
-        raise TableError(f"A .npy file holds only numbers, but {listed(texts)} hold text. Write .csv or .parquet.")
-    np.save(file, np.column_stack(list(columns.values())), allow_pickle=False)
-
-
-def _write_npz(file: BinaryIO, columns: Columns) -> None:
-    """One array per column. Text gets a fixed width, because objects would be pickled."""
-    bad = [name for name in columns if "/" in name or "\\" in name or name == "file" or "\0" in name or not name]
-    if bad:
-        raise TableError(f"Columns of a .npz file cannot be named {listed(bad)}. Write .csv or .parquet.")
-    np.savez_compressed(file, allow_pickle=False, **{name: _fixed_width(values) for name, values in columns.items()})
 
 
 def _fixed_width(values: np.ndarray) -> np.ndarray:
