@@ -18,5 +18,5 @@ def test_a_model_its_coordinates_and_its_record(shell):
         said = shell("inspect", name).stdout
         assert f"{model.eigenvalues_[0]:.6g}" in said and "flowers.csv" in said
     assert json.loads(shell("inspect", "c.run.json", "--json").stdout) == shell.record("c.run.json")
-    assert "there is no such file" in shell("inspect", "nowhere.csv", status=3).stderr
+    assert "the file does not exist" in shell("inspect", "nowhere.csv", status=3).stderr
     assert "a folder without images" in shell("inspect", ".", status=3).stderr

@@ -282,7 +282,7 @@ def terminal_width() -> int | None:
 
 
 def four_digits(value: float | None) -> str:
-    """A score for people: four digits after the point, or `-` if there is none.
+    """A score for people: four digits after the point; `-` stands for a score that is missing.
 
     >>> four_digits(0.95), four_digits(1.0), four_digits(None)
     ('0.9500', '1', '-')

@@ -39,7 +39,7 @@ def command(file: str, as_json: bool, console: Console, **options: Any) -> None:
     run.json: the run that made them.
     """
     if file != "-" and not Path(file).exists():
-        raise unsuitable(f"{file}: there is no such file.")
+        raise unsuitable(f"{file}: the file does not exist.")
     about, show = _described(file, reading_choice(options), console)
     if as_json:
         print_json(json_value(about))

@@ -37,7 +37,7 @@ def placement_quality(
     """How well rows of a source are placed in the map that TSNE, SNE or Isomap made of its landmarks.
 
     model : fitted to the source, with landmarks
-    sample : rows of each kind that are looked at. The scores have the standard errors of a mean over so many.
+    sample : how many rows of each kind are looked at. The scores have the standard errors of a mean over these rows.
 
     A landmark's own nearest landmarks leave it out. Where the two scores agree, placing a row is as good as its having
     taken part in the fit. Cost: `sample` searches among the landmarks, in the data and in the map.

@@ -42,7 +42,7 @@ class StoredRows(MatrixRows):
             ):
                 raise TableError(f"{where} is damaged: the parts of its sparse matrix do not fit together.")
             if shape is None and len(values.shape) != 2:
-                raise TableError(f"{where} has shape {values.shape}, and is no matrix of rows.")
+                raise TableError(f"{where} has shape {values.shape}, but rows come from a matrix.")
             stored = None if shape is None else stored_row_bytes(shape[0], values.shape[0], values.dtype)
             self.shape = tuple(int(size) for size in (values.shape if shape is None else shape))
             unit = (values.chunks or (1,))[0] if shape is None else 1

@@ -261,7 +261,7 @@ def open_source(path: str | Path, preparation: Preparation | None = None, choice
     if suffix and suffix not in _READERS:
         raise TableError(f"{path}: files that end in {suffix!r} cannot be read. Known: {READABLE}.")
     if not path.exists():
-        raise TableError(f"{path}: there is no such file.")
+        raise TableError(f"{path}: the file does not exist.")
     if not path.is_file():
         raise TableError(f"{path} is a device, which holds no table.")
     if not os.access(path, os.R_OK):
