@@ -203,3 +203,18 @@ def test_landmarks_may_be_given_and_must_be(make):
         make().fit(SOURCE)
     with pytest.raises(ValueError, match="metric of rows"):
         make(landmarks=50, metric="precomputed").fit(SOURCE)
+
+
+# --- columns -------------------------------------------------------------------------------------------------
+
+
+def test_columns_are_those_of_the_fit_by_name_whatever_their_order():
+    named = ArraySource(X, chunk_rows=90, feature_names=["a", "b", "c"])
+    pca = mercer.PCA(2).fit(named)
+    turned = ArraySource(X[:, ::-1], chunk_rows=90, feature_names=["c", "b", "a"])
+    expected = pca.transform(named).to_array()
+    assert np.array_equal(pca.transform(turned).to_array(), expected)
+    assert np.array_equal(pca.transform(SOURCE).to_array(), expected)  # without names their places count
+    for other in (["a", "b", "d"], ["a", "b"]):
+        with pytest.raises(ValueError, match=r"names should match .* no column 'c'"):
+            pca.transform(ArraySource(X[:, : len(other)], feature_names=other))

@@ -144,12 +144,18 @@ def no_streaming(estimator: Any) -> str:
 
 
 def fitted_columns(estimator: Any, source: RowSource) -> RowSource:
-    """The columns of a source that an estimator was fitted to: all of them, or those with the names of the fit."""
+    """The columns of a source that an estimator was fitted to, by their names if both have names."""
+    names, known = list(getattr(estimator, "feature_names_in_", ())), source.feature_names
+    if names and known is not None and list(known) != names:
+        missing = sorted(set(names) - set(known))
+        if not missing:
+            return columns_named(source, names)
+        raise ValueError(  # in scikit-learn's words, which programs may look for
+            "The feature names should match those that were passed during fit. The source has no column "
+            f"{missing[0]!r}, which {type(estimator).__name__} was fitted to."
+        )
     if source.n_features == estimator.n_features_in_:
         return source
-    names = list(getattr(estimator, "feature_names_in_", ()))
-    if names and set(names) <= set(source.feature_names or ()):
-        return columns_named(source, names)
     raise ValueError(
         f"X has {source.n_features} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} "
         "features as input."
