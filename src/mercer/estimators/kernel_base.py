@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from mercer.backends import backend_of, cpu, is_foreign, namespace, placement
 from mercer.estimators.base import Estimator
+from mercer.expansion import KernelExpansion
 from mercer.features import most_columns, workload_of
 from mercer.footprints import Workload, streamed
 from mercer.kernels import KERNEL_NAMES, Kernel, resolve_kernel
@@ -26,7 +27,8 @@ from mercer.planning import KEPT_MOST, Footprint, Plan, code_bytes, limit_of
 from mercer.progress import in_phase
 from mercer.streams.chunk_statistics import run_rows
 from mercer.streams.local_driver import row_count
-from mercer.streams.row_source import RowSource
+from mercer.streams.mapped_rows import MappedRows
+from mercer.streams.row_source import RowSource, device_of_rows
 from mercer.streams.streamed_features import sample_size, source_sample
 
 # scikit-learn's declaration of valid values, for the parameters that every estimator with a kernel has.
@@ -129,6 +131,16 @@ class KernelEstimator(Estimator):
         places, sample = source_sample(source, rank, self.random_state)
         self._bind(sample)
         return places, sample
+
+    def _placed_by(
+        self, source: RowSource, expansion: KernelExpansion, columns: int, names: list[str] | None = None
+    ) -> MappedRows:
+        """The rows of a source as an expansion maps them: on their device, if they are tensors and the model is not."""
+        if (device := device_of_rows(source)) is None or is_foreign(self.X_fit_):
+            return self._mapped(source, columns, lambda rows: expansion(self._in_fit_dtype(rows)), names)
+        there = expansion.on_device(device)
+        cast: Callable[[Any], Any] = lambda rows: namespace(rows).astype(rows, there.anchors.dtype, copy=False)  # noqa: E731
+        return self._mapped(source, columns, lambda rows: there(cast(rows)), names, of_tensors=True)
 
     def _refuse_not_vectors(self) -> None:
         kernel = unbound_kernel(self)

@@ -1,7 +1,8 @@
 """Maps of rows into numbers, whose sums a pass takes: the rows themselves, features of a kernel, classes.
 
 A map is given a run of rows and returns f − shift, (rows, m), in its own precision, and k(x, x), (rows,), if it
-approximates a kernel. Its shift is fixed when it is made.
+approximates a kernel. Its shift is fixed when it is made. A map of tensors gives tensors on their device; what the map
+itself holds stays on the host, and a copy is kept where the rows are.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg.blas import get_blas_funcs
 
+from mercer.backends import beside, is_foreign, namespace
 from mercer.expansion import KernelExpansion
 
 Mapped = tuple[Any, np.ndarray | None, np.ndarray | None]  # f − shift, k(x, x), ‖f‖²
@@ -48,7 +50,7 @@ class ShiftedRows:
     def __call__(self, rows: Any) -> Mapped:
         if sp.issparse(rows):
             return rows.astype(np.float64), None, None
-        return rows - self.shift.astype(rows.dtype), None, None
+        return rows - beside(self.shift, rows), None, None
 
 
 @dataclass(frozen=True)
@@ -75,17 +77,28 @@ class LandmarkFeatures:
     """x ↦ k(x, landmarks) @ coefs − shift, whose inner products approximate k.
 
     expansion : k(x, landmarks) @ coefs, in the precision of its coefficients
+    device : where the rows are, if they are tensors
     """
 
     expansion: KernelExpansion
     shift: np.ndarray
     slack: float
+    device: Any = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name not in ("_there", "_is_triangular")}
 
     @property
     def columns(self) -> int:
         return self.expansion.coefs.shape[1]
 
+    @cached_property
+    def _there(self) -> KernelExpansion:
+        return self.expansion.on_device(self.device)
+
     def __call__(self, rows: Any) -> Mapped:
+        if is_foreign(rows):
+            return self._of_tensors(rows)
         expansion = self.expansion
         points = expansion.new_points(rows)
         diagonal = np.asarray(expansion.kernel.diagonal(points), np.float64)
@@ -93,6 +106,14 @@ class LandmarkFeatures:
         squares = np.einsum("ij,ij->i", F, F, dtype=np.float64)
         F -= self.shift.astype(F.dtype)
         return F, diagonal, squares
+
+    def _of_tensors(self, rows: Any) -> Mapped:
+        expansion, xp = self._there, namespace(rows)
+        points = expansion.new_points(rows)
+        F = expansion.kernel.tile(points, expansion.anchor_points()) @ expansion.coefs
+        squares = xp.sum(F * F, axis=1, dtype=xp.float64)
+        F -= xp.asarray(self.shift, dtype=F.dtype, device=F.device)
+        return F, xp.astype(expansion.kernel.diagonal(points), xp.float64), squares
 
     @cached_property
     def _is_triangular(self) -> bool:
