@@ -62,8 +62,8 @@ class KernelExpansion:
 
     def on_device(self, device: Any) -> KernelExpansion:
         """The same map of tensors on a device. The anchors are dense arrays."""
-        moved = (on_device(part, device) for part in (self.anchors, self.coefs, self.offset))
-        return KernelExpansion(self.kernel, *moved, self.n_jobs)
+        anchors, coefs, offset = (on_device(part, device) for part in (self.anchors, self.coefs, self.offset))
+        return KernelExpansion(self.kernel, anchors, coefs, offset, self.n_jobs)
 
     def _precision(self) -> Any:
         """The precision in which points are prepared; None means that of the anchors."""

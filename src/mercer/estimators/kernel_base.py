@@ -30,6 +30,7 @@ from mercer.streams.local_driver import row_count
 from mercer.streams.mapped_rows import MappedRows
 from mercer.streams.row_source import RowSource, device_of_rows
 from mercer.streams.streamed_features import sample_size, source_sample
+from mercer.tables.source import counted
 
 # scikit-learn's declaration of valid values, for the parameters that every estimator with a kernel has.
 KERNEL_CONSTRAINTS: dict[str, list[Any]] = {
@@ -121,7 +122,7 @@ class KernelEstimator(Estimator):
             draws=m if rank == "auto" else 0,
         )
         code = code_bytes(n > SMALL and needs_compiled_code(unbound_kernel(self)))
-        reason = f"one pass over {len(source.lengths)} chunks with landmarks from a sample, rank={rank!r}"
+        reason = f"one pass over {counted(len(source.lengths), 'chunk')} with landmarks from a sample, rank={rank!r}"
         return self._streaming_plan(source, "rpcholesky", reason, footprint, code)
 
     def _bind_source(self, source: RowSource, rank: int | str, least: int = 2) -> tuple[np.ndarray, Any]:

@@ -254,10 +254,10 @@ def chosen_columns(
         check_known([name for name in asked if name not in names], names, f"columns: {path}")
     others = [name for name in asked if numbers and not _is_number(schema.field(name).type)]
     if others:
-        numbers = [name for name in names if _is_number(schema.field(name).type)]
+        known = [name for name in names if _is_number(schema.field(name).type)]
         raise TableError(
             f"{path}: {listed(others)} of type {schema.field(others[0]).type} hold no numbers. Choose with columns=, "
-            f"for instance columns=[{listed(numbers)}], or encode them first."
+            f"for instance columns=[{listed(known)}], or encode them first."
         )
     if not asked:
         raise TableError(f"{path} has no columns of numbers.")

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.backends import backend_of, is_foreign, namespace, placement, to_numpy
-from mercer.streams.row_maps import RowMap
+from mercer.streams.row_maps import Room, RowMap
 from mercer.streams.sufficient_statistics import Draws, SufficientStatistics, draw_rows
 
 RUN_ROWS = 2048  # enough for BLAS to run at full speed, few enough that sums move to float64 often
@@ -58,7 +58,7 @@ class ChunkWork:
         runs = [slice(start, min(start + size, sums.n)) for start in range(0, sums.n, size)]
         backend = backend_of(like)
         with backend.one_thread():
-            backend.for_each(list(enumerate(runs)), lambda job, _: sums.add(job[0], job[1], views), self.n_jobs)
+            backend.for_each(list(enumerate(runs)), lambda job, slot: sums.add(*job, views, slot), self.n_jobs)
         sums.come_home()
         sums.refuse_infinite(number, first)
         drawn = tuple(
@@ -87,15 +87,17 @@ class _Sums:
         self.sums, self.products, *kernel = (self._zeros(*shape) for shape in ((m,), (m, m), (v,), (v,), (v,), (v,)))
         self.trace, self.left, self.negative, self.largest = kernel
         self.residuals: list[Any] = [None] * v
+        self.rooms: dict[int, Room] = {}
         self.next_run, self.turn, self.failed = 0, Condition(), False
 
-    def add(self, number: int, run: slice, views: Sequence[Any]) -> None:
+    def add(self, number: int, run: slice, views: Sequence[Any], slot: int) -> None:
+        room = self.rooms.setdefault(slot, Room())
         try:
             with np.errstate(over="ignore", invalid="ignore", under="ignore"):  # `refuse_infinite` judges the sums
-                mapped = [each(rows[run]) for each, rows in zip(self.maps, views, strict=True)]
+                mapped = [each(rows[run], room) for each, rows in zip(self.maps, views, strict=True)]
                 F = self._joined([f for f, _, _ in mapped])
                 own = None if self.weights is None else self.weights[views[-1][run, 0].astype(np.intp)]
-                sums, product = self._sums_of(F, own)
+                sums, product = self._sums_of(F, own, room)
         except BaseException:
             with self.turn:
                 self.failed = True
@@ -138,10 +140,10 @@ class _Sums:
     def _zeros(self, *shape: int) -> Any:
         return self.xp.zeros(shape, dtype=self.xp.float64, **self.place)
 
-    def _sums_of(self, F: Any, weights: np.ndarray | None) -> tuple[Any, Any]:
+    def _sums_of(self, F: Any, weights: np.ndarray | None, room: Room) -> tuple[Any, Any]:
         """Σ w f and Σ w f fᵀ over the rows f of F."""
         if self.like is None:
-            return _sums_of(F, weights)
+            return _sums_of(F, weights, room)
         xp = self.xp
         W = F if weights is None else F * xp.asarray(weights, dtype=F.dtype, **self.place)[:, None]
         return xp.sum(W, axis=0, dtype=xp.float64), F.T @ W
@@ -173,8 +175,11 @@ class _Sums:
         return SufficientStatistics(self.n, shift, self.sums, self.products, *kernel, draws)
 
 
-def _sums_of(F: Any, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+def _sums_of(F: Any, weights: np.ndarray | None, room: Room) -> tuple[np.ndarray, np.ndarray]:
     """Σ w f and Σ w f fᵀ over the rows f of F."""
+    if weights is None and not sp.issparse(F):
+        m = F.shape[1]
+        return F.sum(axis=0, dtype=np.float64), np.matmul(F.T, F, out=room.matrix(m, m, F.dtype, -1))
     if weights is None:
         sums, product = np.asarray(F.sum(axis=0, dtype=np.float64)).reshape(-1), F.T @ F
     else:
