@@ -22,6 +22,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from mercer.backends import to_numpy
 from mercer.linalg.gram import Gram
 from mercer.linalg.operators import Operator
 from mercer.models.container import digest
@@ -200,7 +201,7 @@ def fingerprint_of(work: ChunkWork, sources: Sequence[RowSource]) -> str:
         filled = [i for i, length in enumerate(source.lengths) if length]
         if filled:
             first = source.chunk(filled[0])[:8]
-            first = first.toarray() if hasattr(first, "toarray") else first
+            first = first.toarray() if hasattr(first, "toarray") else to_numpy(first)
             sha.update(digest("first rows", {"rows": np.ascontiguousarray(first)}).encode())
     for each in work.maps:
         sha.update(_map_digest(each).encode())
