@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
-from mercer.backends import adopt, is_foreign, namespace
+from mercer.backends import adopt, is_foreign, is_torch, namespace
 from mercer.kernels.discrete import as_strings
 from mercer.memory import available_bytes
 from mercer.numeric_input import refuse_not_numeric, sorted_columns
@@ -338,6 +338,8 @@ class Estimator(Planned, Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         name = type(self).__name__
         if X.ndim != 2:
             raise ValueError(f"Expected 2D array, got {X.ndim}D array instead: {name} needs rows of samples.")
+        if is_torch(X):
+            X = X.detach()
         if X.dtype not in (xp.float32, xp.float64):
             X = xp.astype(X, xp.float64)
         n, d = X.shape
