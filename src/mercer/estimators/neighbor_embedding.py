@@ -225,7 +225,7 @@ class NeighborEmbedding(Estimator):
             return self.fit(X).transform(X)
         self._forget("source_rows_")
         self._fit(X)
-        return self.embedding_
+        return adopt(X)[1](self.embedding_)
 
     def optimize(
         self,
@@ -316,7 +316,6 @@ class NeighborEmbedding(Estimator):
     def _fit(self, X: Any) -> None:
         started = time.perf_counter()
         self._refuse_dimensions()
-        self._restore = adopt(X)[1] if is_cupy(X) else None
         X = everything = self._rows_to_fit(X)
         self.landmarks_ = self._chosen_landmarks(X)
         seen = self.affinities.P if X is None else X
@@ -369,7 +368,7 @@ class NeighborEmbedding(Estimator):
             self._say_phase(phase, ended)
             if ended in (descent.STOPPED, descent.INTERRUPTED):
                 break
-        self.embedding_ = self._given_back(self._map.rows())
+        self.embedding_ = self._map.rows()
         self.kl_divergence_ = loss.value(self._map.Y)
         self.n_iter_ = max(self._map.steps - 1, 0)
         self.report_ = self._report(loss, ended, time.perf_counter() - started)
@@ -411,7 +410,7 @@ class NeighborEmbedding(Estimator):
         Y[landmarks] = self._map.rows()
         for run in counted("placing rows", slices(len(others), TOGETHER), -(-len(others) // TOGETHER)):
             Y[others[run]] = self._placed(self._compared(X[others[run]]))
-        self.embedding_ = self._given_back(Y)
+        self.embedding_ = Y
         self.report_ = replace(self.report_, seconds=time.perf_counter() - started)
 
     def _affinities(self, X: Any) -> Affinities:
@@ -497,10 +496,6 @@ class NeighborEmbedding(Estimator):
         Y = self._map.Y
         return Y.new_empty((rows, Y.shape[1])) if is_torch(Y) else np.empty((rows, Y.shape[1]), Y.dtype)
 
-    def _given_back(self, Y: Any) -> Any:
-        """A map as the kind of array that the fit was given."""
-        return Y if getattr(self, "_restore", None) is None else self._restore(Y)
-
     def save(self, path: Any) -> None:
         """Write this estimator to a file that `mercer.load` reads. A map of tensors is saved as one of NumPy arrays."""
         held = vars(self).get("affinities_")
@@ -508,7 +503,6 @@ class NeighborEmbedding(Estimator):
             super().save(path)
             return
         host = copy(self)
-        host.__dict__.pop("_restore", None)
         host.affinities_, host._map = held.on_host(), self._map.on_host()
         host.embedding_ = to_numpy(self.embedding_)
         host.snapshots_ = [(steps, to_numpy(Y)) for steps, Y in self.snapshots_]
@@ -665,7 +659,7 @@ class NeighborEmbedding(Estimator):
                 f"{type(self).__name__} was fitted to affinities, so new rows cannot be compared with the fitted ones. "
                 "Fit to rows, or to distances with metric='precomputed'."
             )
-        restore = adopt(X)[1] if is_cupy(X) else None
+        restore = adopt(X)[1]
         X = self._samples(X, reset=False)
         if is_torch(self._map.Y) != is_torch(X):
             raise TypeError(
@@ -679,7 +673,7 @@ class NeighborEmbedding(Estimator):
         for run in counted("placing rows", slices(X.shape[0], TOGETHER), -(-X.shape[0] // TOGETHER)):
             start = init if isinstance(init, str) else init[run]
             Y[run] = self._placed(X[run], perplexity, init=start, **steps)
-        return Y if restore is None else restore(Y)
+        return restore(Y)
 
     def _placed(self, X: Any, perplexity: Any = None, **settings: Any) -> Any:
         """The positions of rows, (m, c), in the map of the fitted rows, or of their landmarks."""
