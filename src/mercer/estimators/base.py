@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
-from mercer.backends import adopt, is_foreign, namespace
+from mercer.backends import adopt, as_floats, is_foreign, namespace
 from mercer.kernels.discrete import as_strings
 from mercer.memory import available_bytes
 from mercer.numeric_input import refuse_not_numeric, sorted_columns
@@ -338,8 +338,7 @@ class Estimator(Planned, Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         name = type(self).__name__
         if X.ndim != 2:
             raise ValueError(f"Expected 2D array, got {X.ndim}D array instead: {name} needs rows of samples.")
-        if X.dtype not in (xp.float32, xp.float64):
-            X = xp.astype(X, xp.float64)
+        X = as_floats(X)
         n, d = X.shape
         for count, least, what in ((n, ensure_min_samples, "sample"), (d, ensure_min_features, "feature")):
             if count < least:
