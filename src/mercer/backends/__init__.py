@@ -149,7 +149,9 @@ def as_floats(X: Any) -> Any:
     Raises TypeError for complex numbers, and for arrays that hold no numbers.
     """
     xp = namespace(X)
-    if X.dtype in (xp.float32, xp.float64):
+    if is_torch(X) and str(X.layout) != "torch.strided":
+        raise TypeError(f"X is a tensor with the layout {X.layout}. Give X.to_dense(), or a SciPy CSR matrix.")
+    if X.dtype in (xp.float32, xp.float64) and str(device_of(X)) != "meta":
         return X
     if xp.isdtype(X.dtype, "complex floating"):
         raise TypeError(f"Complex data not supported: X has {X.dtype}. Give real numbers, such as X.real.")

@@ -22,6 +22,31 @@ _LANES_FROM = 2**22  # numbers that a step over all edges holds at once, on a de
 _WIDEST = 4096  # sources that are followed together: more would only take memory
 
 
+def of_neighbors(indices: torch.Tensor, distances: torch.Tensor, n: int) -> tuple[torch.Tensor, ...]:
+    """`undirected` for the k nearest (m, k) of each of the vertices 0 … m − 1."""
+    rows = torch.arange(len(indices), device=indices.device).repeat_interleave(indices.shape[1])
+    return undirected(rows, indices.reshape(-1), distances.reshape(-1), n)
+
+
+def of_sparse(graph: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """`undirected` for a sparse CSR tensor (n, n)."""
+    n, ptr = graph.shape[0], graph.crow_indices()
+    rows = torch.arange(n, device=ptr.device).repeat_interleave(ptr.diff())
+    return undirected(rows, graph.col_indices(), graph.values(), n)
+
+
+def padded_links(graph: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The columns and values (m, k) of a sparse CSR tensor, k the most that a row has; missing ones are infinite."""
+    ptr, columns, values = graph.crow_indices(), graph.col_indices(), graph.values()
+    counts = ptr.diff()
+    rows = torch.arange(len(counts), device=ptr.device).repeat_interleave(counts)
+    at = rows, torch.arange(len(columns), device=ptr.device) - ptr[:-1][rows]
+    shape = len(counts), max(1, int(counts.max()))
+    nodes, lengths = columns.new_zeros(shape), values.new_full(shape, torch.inf)
+    nodes[at], lengths[at] = columns, values
+    return nodes, lengths
+
+
 @dataclass(frozen=True)
 class Edges:
     """The edges of an undirected graph, each in both directions, in the numbering by cells.
@@ -60,6 +85,20 @@ def undirected(
     weights = torch.full((len(keys),), torch.inf, dtype=values.dtype, device=values.device)
     weights.scatter_reduce_(0, where, torch.cat([values, values]), "amin")
     return _starts(keys // n, n), (keys % n).int(), weights
+
+
+def parts_of(ptr: torch.Tensor, nodes: torch.Tensor) -> torch.Tensor:
+    """(n,), the connected part of each vertex of an undirected graph, numbered by their first vertices."""
+    n, device = len(ptr) - 1, ptr.device
+    rows, nodes = torch.repeat_interleave(torch.arange(n, device=device), ptr.diff()), nodes.long()
+    least = torch.arange(n, device=device)  # the smallest vertex that is known to be connected
+    while True:
+        found = least.scatter_reduce(0, rows, least[nodes], "amin")
+        found = found.scatter_reduce(0, least, found, "amin")  # what a vertex learned, its present least one learns
+        found = found[found]
+        if torch.equal(found, least):
+            return torch.unique(least, return_inverse=True)[1]
+        least = found
 
 
 def edges_of(ptr: torch.Tensor, nodes: torch.Tensor, weights: torch.Tensor) -> Edges:

@@ -90,7 +90,7 @@ def _relax_cells(
         turn = 0
         while (fell > 0) & (turn < rounds):
             before = best
-            for s in range(0, most):
+            for s in range(most):
                 has = here & (s < degree)
                 node = tl.load(nodes + first + s, mask=has, other=0).to(tl.int64)
                 length = tl.load(weights + first + s, mask=has, other=float("inf"))
