@@ -112,7 +112,7 @@ def connect(index: Any, graph: Any, how: str, *, measurable: bool = True) -> Con
         labels = graph.parts()
         if not labels.max(initial=0):
             return Connection(graph, np.arange(graph.n), labels, 1, [])
-        joined = connect(index, graph.on_host(), how, measurable=measurable)
+        joined = connect(index, graph.to_scipy(), how, measurable=measurable)
         return replace(joined, graph=TensorGraph.of_host(joined.graph, graph.weights))
     count, labels = connected(graph)
     everything = np.arange(graph.shape[0])

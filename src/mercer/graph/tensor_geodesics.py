@@ -68,7 +68,7 @@ class TensorGraph:
         """(n,), the connected part of each vertex."""
         return to_numpy(tensor_paths().parts_of(self.ptr, self.nodes))
 
-    def on_host(self) -> sp.csr_array:
+    def to_scipy(self) -> sp.csr_array:
         """(n, n), every edge in both directions."""
         values = to_numpy(self.weights).astype(np.float64)
         return sp.csr_array((values, to_numpy(self.nodes), to_numpy(self.ptr)), shape=(self.n, self.n))
@@ -113,7 +113,7 @@ class TensorGeodesics:
     @cached_property
     def graph(self) -> sp.csr_array:
         """(n, n) CSR on the host, every edge in both directions."""
-        return self.edges_on_device.on_host()
+        return self.edges_on_device.to_scipy()
 
     def columns(self, nodes: Any, lengths: Any) -> Any:
         """(n, m), from m points with links (m, k) to vertices: rows in the internal numbering, values in its unit."""
@@ -156,6 +156,8 @@ class TensorGeodesics:
 
     def on_host(self) -> Geodesics:
         """The same paths of NumPy arrays, which a model file holds."""
+        if self._compiled is not None:
+            return self._compiled
         return Geodesics(self.graph, dtype=self.dtype)
 
 
