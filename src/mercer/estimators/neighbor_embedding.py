@@ -6,7 +6,6 @@ import sys
 import time
 import warnings
 from abc import abstractmethod
-from copy import copy
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
@@ -496,21 +495,6 @@ class NeighborEmbedding(Estimator):
         Y = self._map.Y
         return Y.new_empty((rows, Y.shape[1])) if is_torch(Y) else np.empty((rows, Y.shape[1]), Y.dtype)
 
-    def save(self, path: Any) -> None:
-        """Write this estimator to a file that `mercer.load` reads. A map of tensors is saved as one of NumPy arrays."""
-        held = vars(self).get("affinities_")
-        if held is None or not is_torch(held.P):
-            super().save(path)
-            return
-        host = copy(self)
-        host.affinities_, host._map = held.on_host(), self._map.on_host()
-        host.embedding_ = to_numpy(self.embedding_)
-        host.snapshots_ = [(steps, to_numpy(Y)) for steps, Y in self.snapshots_]
-        if isinstance(self.affinities, Affinities):
-            host.affinities = host.affinities_
-        host.init = self.init if isinstance(self.init, str) else to_numpy(self.init)
-        host.save(path)
-
     def _loss(self) -> Loss:
         similarity, repulsion = self._fitted[0], self._repulsion()
         return Loss(self.affinities_.P, self.affinities_.entropy, similarity, repulsion, self.n_jobs)
@@ -568,8 +552,7 @@ class NeighborEmbedding(Estimator):
 
     def _samples(self, X: Any, *, reset: bool) -> Any:
         """X, checked for its metric before any work."""
-        if not (is_torch(X) or is_cupy(X)):
-            self._refuse_foreign(X)
+        self._refuse_foreign(X, but=lambda X: is_torch(X) or is_cupy(X))
         least = 2 if reset else 1
         if isinstance(self.metric, Kernel) and self.metric.accepts == "strings":
             return self._strings(X, least)
@@ -661,11 +644,7 @@ class NeighborEmbedding(Estimator):
             )
         restore = adopt(X)[1]
         X = self._samples(X, reset=False)
-        if is_torch(self._map.Y) != is_torch(X):
-            raise TypeError(
-                f"{type(self).__name__} was fitted to {'tensors' if is_torch(self._map.Y) else 'arrays of the host'}, "
-                f"so new rows must be such too, not {type(X).__name__}."
-            )
+        self._refuse_other_place(X, self._map.Y)
         steps = {"steps": int(n_iter), "rate": float(learning_rate), "exaggeration": float(exaggeration)}
         if not isinstance(init, str):
             init = given_map(init, X.shape[0], self._map.Y.shape[1])
