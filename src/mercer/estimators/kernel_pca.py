@@ -630,7 +630,7 @@ class KernelPCA(KernelEstimator):
         check_is_fitted(self)
         X, restore = adopt(X)
         X = X if is_foreign(X) else np.asarray(X)
-        self._refuse_other_place(X)
+        self._refuse_other_place(X, self.X_fit_)
         return restore(self.preimage_(scores_like(X, self.X_transformed_fit_)))
 
     def _request(self, X: Any) -> InverseRequest:
