@@ -531,16 +531,12 @@ class KernelPCA(KernelEstimator):
         """The scores of new rows, (m, k): k(x, X) α − c, in tiles."""
         check_is_fitted(self)
         if is_row_source(X):
-            return self._mapped(X, self._n_features_out, self._scores_of_rows)
+            return self._placed_by(X, self.expansion_, self._n_features_out)
         return self._scores_of(X)
 
     def _scores_of(self, X: Any) -> Any:
         X, restore = self._new_samples(X)
         return restore(self.expansion_(X))
-
-    def _scores_of_rows(self, rows: Any) -> Any:
-        """The scores of a chunk, which its source has checked."""
-        return self.expansion_(self._in_fit_dtype(rows))
 
     @property
     def eigenfunctions_(self) -> tuple[Eigenfunction, ...]:
@@ -641,7 +637,7 @@ class KernelPCA(KernelEstimator):
         check_is_fitted(self)
         X, restore = adopt(X)
         X = X if is_foreign(X) else np.asarray(X)
-        self._refuse_other_place(X)
+        self._refuse_other_place(X, self.X_fit_)
         return restore(self.preimage_(scores_like(X, self.X_transformed_fit_)))
 
     def _request(self, X: Any) -> InverseRequest:

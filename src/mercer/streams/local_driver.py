@@ -22,6 +22,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from mercer.backends import to_numpy
 from mercer.linalg.gram import Gram
 from mercer.linalg.operators import Operator
 from mercer.models.container import digest
@@ -204,7 +205,7 @@ def fingerprint_of(work: ChunkWork, sources: Sequence[RowSource]) -> str:
             first = source.chunk(filled[0])
             first = first[:: -(-first.shape[0] // _KNOWN_BY)]
             names = ("data", "indices", "indptr") if hasattr(first, "indptr") else ()
-            parts = {name: getattr(first, name) for name in names} or {"rows": np.ascontiguousarray(first)}
+            parts = {name: getattr(first, name) for name in names} or {"rows": np.ascontiguousarray(to_numpy(first))}
             sha.update(digest("first rows", parts).encode())
     for each in work.maps:
         sha.update(_map_digest(each).encode())

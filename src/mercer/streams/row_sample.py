@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from mercer.backends import to_numpy
 from mercer.random_state import generator_from
 from mercer.streams.local_driver import folded, row_count
 from mercer.streams.row_source import RowSource, row_starts
@@ -33,7 +34,7 @@ class _Picking:
 
     def __call__(self, state: None, number: int, views: list[Any]) -> Any:
         found = views[0][self.index[number]]
-        return found if sp.issparse(found) else np.array(found)  # a slice would keep the chunk in memory
+        return found if sp.issparse(found) else np.array(to_numpy(found))  # a slice would keep the chunk in memory
 
 
 def rows_at(source: RowSource, places: np.ndarray) -> Any:
