@@ -512,9 +512,8 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
     ) -> Any:
         """What `verdict` makes of the decisions on rows; for a source of rows a source with columns of these names."""
         if is_row_source(X):
-            return self._mapped(
-                X, len(names), lambda rows: verdict(self._decisions(self._in_fit_dtype(rows))), names, dtype
-            )
+            decided: Callable[[Any], np.ndarray] = lambda rows: verdict(self._decisions(self._in_fit_dtype(rows)))  # noqa: E731
+            return self._mapped(X, len(names), decided, names, dtype, vector=len(names) == 1)
         return verdict(self._decisions(self._new_samples(X)[0]))
 
     def _decisions(self, X: Any) -> np.ndarray:

@@ -565,7 +565,7 @@ class KernelPCA(KernelEstimator):
         """
         if is_row_source(X):
             check_is_fitted(self)
-            return self._mapped(X, 1, self.squared_distance, ["squared distance"])
+            return self._mapped(X, 1, self.squared_distance, ["squared distance"], vector=True)
         _, distances, restore = self._norms_and_distances(X, "squared_distance")
         return restore(self._like(distances))
 

@@ -243,7 +243,7 @@ class PCA(Estimator):
         """‖x − x̂‖² of each row, (n,), x̂ its projection on the components: the squared distance from the subspace."""
         if is_row_source(X):
             check_is_fitted(self)
-            return self._mapped(X, 1, self.squared_distance, ["squared distance"])
+            return self._mapped(X, 1, self.squared_distance, ["squared distance"], vector=True)
         distances, dtype, restore = self._squared_distances(X, "squared_distance")
         return restore(namespace(distances).astype(distances, dtype, copy=False))
 
