@@ -82,6 +82,8 @@ class DescentState:
 
     def on_host(self) -> DescentState:
         """The same state in NumPy arrays."""
+        if not is_torch(self.Y):
+            return self
         order = None if self.order is None else to_numpy(self.order)
         return DescentState(*(to_numpy(part) for part in (self.Y, self.update, self.gains)), self.steps, order)
 

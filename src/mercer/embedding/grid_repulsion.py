@@ -232,7 +232,7 @@ class GridRepulsion:
             rows[near_new] += far[1]
         if not near_new.all():
             G[~near_new], rows[~near_new] = self._pairs(new[~near_new], fixed, same=False)
-            rows[~near_new] -= same  # a far point was among the fixed ones
+            rows[~near_new] -= int(same)  # a far point was among the fixed ones
         return G, rows
 
     def _widened(self, new: Any, fixed: Any, spacing: float) -> NodeGrid:
