@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from sklearn.datasets import make_swiss_roll
 from sklearn.decomposition import KernelPCA
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -32,8 +33,11 @@ from benchmarks.cases import MERCER, SKLEARN
 from benchmarks.machine import describe
 from mercer.kernels import RBF
 from mercer.linalg.gram import Gram
+from mercer.quality import report
 
 D, K = 50, 10
+ROLLED_FROM = 12  # neighbours of Isomap
+ROOT = Path(__file__).resolve().parents[1]
 Row = dict[str, Any]
 
 
@@ -43,6 +47,7 @@ def main() -> None:
     parser.add_argument("--device", default="cuda", help="a torch device (cuda)")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--output", type=Path, help="a file to write after every case")
+    parser.add_argument("--only", nargs="*", help="cases, such as gpu-isomap-1m")
     options = parser.parse_args()
     device, scale = torch.device(options.device), 100 if options.quick else 1
     machine, cases = machine_of(device), {}
@@ -55,8 +60,14 @@ def main() -> None:
         ("gpu-flat-400k", lambda: flat(400_000 // scale, device, options.repeats)),
         ("gpu-flat-1m", lambda: flat(1_000_000 // scale, device, 1)),
         ("gpu-kcca", lambda: canonical(10_000 // min(scale, 10), device, options.repeats)),
+        ("gpu-isomap-20k", lambda: unrolled(20_000 // min(scale, 10), None, device, options.repeats)),
+        ("gpu-isomap-1m", lambda: unrolled(1_000_000 // (5 * scale), 500 // min(scale, 10), device, options.repeats)),
+        ("gpu-scores-1m", lambda: scored(1_000_000 // scale, device, options.repeats)),
+        ("gpu-kda-mnist", lambda: discriminated(60_000 // min(scale, 30), device, 1)),
         ("gpu-20k", lambda: against_cpu(20_000 // min(scale, 8), device, options.repeats)),
     ):
+        if options.only and name not in options.only:
+            continue
         cases[name] = {**run(), "machine": machine}
         sys.stderr.write(f"{name}: {json.dumps(cases[name]['rows'])}\n")
         if options.output:
@@ -142,6 +153,95 @@ def canonical(n: int, device: torch.device, repeats: int) -> dict[str, Any]:
 
     words = f"n = {n:,}, two views of 50, k = 5, float64, exact canonical pairs"
     return case(words, n, "float64", 0.0, [tried("Mercer, torch tensors", fit)])
+
+
+def unrolled(n: int, landmarks: int | None, device: torch.device, repeats: int) -> dict[str, Any]:
+    """Isomap of a swiss roll from 12 neighbours. `score_difference` is how far the map is from the CPU's, if known.
+
+    The CPU's map is read from data/swiss-roll-<n>.npy, which `python -m benchmarks.gpu_references` writes.
+    """
+    X = torch.as_tensor(swiss_roll(n), device=device)
+    params = {"n_neighbors": ROLLED_FROM, "landmarks": landmarks}
+
+    def fit() -> Row:
+        seconds, peaks, model = [], [], None
+        for _ in range(repeats + 1):
+            model = None
+            synchronize(device, reset=True)
+            started = time.perf_counter()
+            model = mercer.Isomap(**params).fit(X)
+            synchronize(device)
+            seconds.append(time.perf_counter() - started)
+            peaks.append(torch.cuda.max_memory_allocated(device) if device.type == "cuda" else 0)
+        assert model is not None
+        report = model.report_
+        row = {**times(seconds[1:]), "residual": float(model.residuals_.max() / model.eigenvalues_.max())}
+        row |= {"passes": report.passes, "solver": report.name, "reason": report.neighbors, "peak_bytes": max(peaks)}
+        reference = ROOT / "data" / f"swiss-roll-{n}.npy"
+        return row | ({"score_difference": apart(on_host(model.embedding_), reference)} if reference.exists() else {})
+
+    words = f"swiss roll, n = {n:,}, {ROLLED_FROM} neighbours, {landmarks or 'no'} landmarks, float32"
+    return case(words, n, "float32", 0.0, [tried("Mercer, torch tensors", fit)]) | {"d": 3, "k": 2}
+
+
+def swiss_roll(n: int) -> np.ndarray:
+    """scikit-learn's roll without noise, (n, 3) in float32."""
+    return make_swiss_roll(n, random_state=0)[0].astype(np.float32)
+
+
+def apart(found: np.ndarray, reference: Path) -> float:
+    """The largest difference of two maps, up to the signs of their columns, relative to the largest coordinate."""
+    wanted = np.load(reference)
+    signs = np.sign((found.astype(np.float64) * wanted).sum(axis=0))
+    return float(abs(found * signs - wanted).max() / abs(wanted).max())
+
+
+def scored(n: int, device: torch.device, repeats: int) -> dict[str, Any]:
+    """All scores of a map, the first two coordinates of round clusters, to ± 0.005."""
+    X = round_clusters(n, device)
+    Y, labels = X[:, :2].contiguous(), on_host(X[:, 0] > 0).astype(int)
+
+    def score() -> Row:
+        seconds, found = [], None
+        for _ in range(repeats + 1):
+            synchronize(device)
+            started = time.perf_counter()
+            found = report(X, Y, labels=labels)
+            seconds.append(time.perf_counter() - started)
+        assert found is not None
+        worst = max(score.error for score in found.scores if score.name != "kl_divergence")
+        return {**times(seconds[1:]), "residual": 1.96 * worst, "reason": str(found)}
+
+    words = f"n = {n:,}, d = {D}, all scores of a map, float32"
+    return case(words, n, "float32", 0.0, [tried("Mercer, torch tensors", score)])
+
+
+def discriminated(n: int, device: torch.device, repeats: int) -> dict[str, Any]:
+    """Discriminants of MNIST on all of K. `wrong` is the share of the 10,000 test images in another class."""
+    images, labels, new, truth = (
+        np.load(ROOT / "data" / f"mnist_{part}_{what}.npy")
+        for part in ("train", "test")
+        for what in ("images", "labels")
+    )
+    X, T = (torch.as_tensor(part.reshape(len(part), -1), device=device).float() / 255 for part in (images[:n], new))
+
+    def fit() -> Row:
+        seconds, model = [], None
+        for _ in range(repeats + 1):
+            model = None
+            synchronize(device, reset=True)
+            started = time.perf_counter()
+            model = mercer.KernelDiscriminantAnalysis(gamma="loo").fit(X, labels[:n])
+            synchronize(device)
+            seconds.append(time.perf_counter() - started)
+        assert model is not None
+        wrong = float(np.mean(on_host(model.predict(T)) != truth))
+        peak = torch.cuda.max_memory_allocated(device) if device.type == "cuda" else 0
+        told = f"gamma {model.gamma_:.4g}; {model.report_}"
+        return {**times(seconds[1:]), "residual": 0.0, "wrong": wrong, "peak_bytes": peak, "reason": told}
+
+    words = f"MNIST, n = {n:,}, 784 pixels, float32, width and penalty by leave-one-out"
+    return case(words, n, "float32", 0.0, [tried("Mercer, torch tensors", fit)]) | {"d": 784, "k": 9}
 
 
 def against_cpu(n: int, device: torch.device, repeats: int) -> dict[str, Any]:

@@ -18,8 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.quality.inputs import ExactIndex
-from mercer.quality.inputs import data_index, map_index, most_neighbors, refuse_other_length
+from mercer.quality.inputs import ExactIndex, data_index, map_index, most_neighbors, refuse_other_length
 from mercer.quality.neighborhoods import shared
 from mercer.random_state import generator_from
 from mercer.web.page import Map, NearRows, Page
