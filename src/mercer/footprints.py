@@ -307,6 +307,19 @@ def neighbor_map(n: int, k: int, c: int, width: int, itemsize: int, threads: int
     return Footprint(search, steps)
 
 
+def tensor_neighbor_map(n: int, k: int, c: int, width: int, itemsize: int, tile: int) -> Footprint:
+    """The same map of tensors; `tile` are the bytes of a tile and what is computed from it."""
+    found = {"neighbours and weights": 8 * n * k}
+    return Footprint(
+        {"tile": tile},
+        {
+            "search": {"rows in float32, sorted": 8 * n * width, "neighbours and squares": 24 * n * k},
+            "joint": {**found, "the transpose": 16 * n * k, "P": 16 * n * k},
+            "steps": {"P": 2 * 16 * n * k, "forces": 40 * 4 * n * c},
+        },
+    )
+
+
 def landmark_neighbor_map(
     n: int, m: int, k: int, c: int, width: int, itemsize: int, threads: int, together: int
 ) -> Footprint:

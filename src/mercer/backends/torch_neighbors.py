@@ -64,6 +64,11 @@ def entries_on(X: torch.Tensor) -> int:
     return _ENTRIES.get(X.device.type, _ENTRIES["cuda"])
 
 
+def tile_bytes(X: torch.Tensor) -> int:
+    """What a tile takes in float32, with the numbers that are computed from it."""
+    return 16 * entries_on(X)
+
+
 # --- rows -----------------------------------------------------------------------------------------------------
 
 

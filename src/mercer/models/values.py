@@ -81,7 +81,7 @@ class Writer:
         return self._array(value, place) if isinstance(value, np.ndarray) else self._object(value, place)
 
     def on_cpu(self, value: Any) -> Any:
-        """A tensor, or an object that holds tensors, as one of NumPy arrays; anything else as it is.
+        """A tensor, or an object or a list that holds tensors, as one of NumPy arrays; anything else as it is.
 
         What stands at several places becomes one array or object.
         """
@@ -90,6 +90,9 @@ class Writer:
                 self._alive.append(value)
                 self._copies[id(value)] = value.on_host()
             return self._copies[id(value)]
+        if type(value) in (list, tuple):
+            parts = [self.on_cpu(part) for part in value]
+            return value if all(a is b for a, b in zip(parts, value, strict=True)) else type(value)(parts)
         if not hasattr(value, "__dlpack__") or isinstance(value, (np.ndarray, np.generic)):
             return value
         if id(value) not in self._copies:
