@@ -4,8 +4,8 @@
     python -m benchmarks --merge-gpu gpu.json
 
 Times are medians of three fits after a warm-up, with the device synchronised before and after. Results are printed
-as JSON, and with --output written after every case. --mnist names a file of the 70,000 images on 50 principal axes,
-which `python -m benchmarks --only embedding` leaves in its folder; without it that case is left out.
+as JSON, and with --output written after every case. The cases with MNIST read data/mnist_*.npy, which
+`python scripts/fetch_data.py mnist` writes.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from sklearn.datasets import make_swiss_roll
 from sklearn.decomposition import KernelPCA
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -37,8 +38,11 @@ from mercer.embedding.repulsion import make_repulsion
 from mercer.graph import build_index
 from mercer.kernels import RBF
 from mercer.linalg.gram import Gram
+from mercer.quality import report
 
 D, K = 50, 10
+ROLLED_FROM = 12  # neighbours of Isomap
+ROOT = Path(__file__).resolve().parents[1]
 Row = dict[str, Any]
 
 
@@ -47,30 +51,33 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="tiny sizes, to see that it runs")
     parser.add_argument("--device", default="cuda", help="a torch device (cuda)")
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--mnist", type=Path, help="70,000 × 50 numbers as .npy")
-    parser.add_argument("--only", nargs="*", help="names of cases, or how they begin")
     parser.add_argument("--output", type=Path, help="a file to write after every case")
+    parser.add_argument("--only", nargs="*", help="some cases, such as gpu-stream-100m gpu-isomap-1m")
     options = parser.parse_args()
     device, scale = torch.device(options.device), 100 if options.quick else 1
     machine, cases = machine_of(device), {}
     found = {"quick": options.quick or device.type != "cuda", "cases": cases}
-    for name, run in _chosen(
-        options.only,
-        (
-            ("gpu-pass", lambda: products(400_000 // scale, device, options.repeats)),
-            ("gpu-100k", lambda: large(100_000 // scale, device, options.repeats)),
-            ("gpu-400k", lambda: large(400_000 // scale, device, options.repeats)),
-            ("gpu-flat-100k", lambda: flat(100_000 // scale, device, options.repeats)),
-            ("gpu-flat-400k", lambda: flat(400_000 // scale, device, options.repeats)),
-            ("gpu-flat-1m", lambda: flat(1_000_000 // scale, device, 1)),
-            ("gpu-kcca", lambda: canonical(10_000 // min(scale, 10), device, options.repeats)),
-            ("gpu-20k", lambda: against_cpu(20_000 // min(scale, 8), device, options.repeats)),
-            ("gpu-neighbors-1m", lambda: neighbors(1_000_000 // scale, device, options.repeats)),
-            *([("gpu-tsne-mnist", lambda: images(options.mnist, device, options.repeats))] if options.mnist else []),
-            ("gpu-tsne-1m", lambda: maps(1_000_000 // scale, device, options.repeats)),
-            ("gpu-tsne-10m", lambda: maps(10_000_000 // scale, device, 1)),
-        ),
+    for name, run in (
+        ("gpu-pass", lambda: products(400_000 // scale, device, options.repeats)),
+        ("gpu-100k", lambda: large(100_000 // scale, device, options.repeats)),
+        ("gpu-400k", lambda: large(400_000 // scale, device, options.repeats)),
+        ("gpu-flat-100k", lambda: flat(100_000 // scale, device, options.repeats)),
+        ("gpu-flat-400k", lambda: flat(400_000 // scale, device, options.repeats)),
+        ("gpu-flat-1m", lambda: flat(1_000_000 // scale, device, 1)),
+        ("gpu-stream-100m", lambda: streamed(100_000_000 // scale**2, device)),
+        ("gpu-kcca", lambda: canonical(10_000 // min(scale, 10), device, options.repeats)),
+        ("gpu-isomap-20k", lambda: unrolled(20_000 // min(scale, 10), None, device, options.repeats)),
+        ("gpu-isomap-1m", lambda: unrolled(1_000_000 // (5 * scale), 500 // min(scale, 10), device, options.repeats)),
+        ("gpu-scores-1m", lambda: scored(1_000_000 // scale, device, options.repeats)),
+        ("gpu-kda-mnist", lambda: discriminated(60_000 // min(scale, 30), device, 1)),
+        ("gpu-20k", lambda: against_cpu(20_000 // min(scale, 8), device, options.repeats)),
+        ("gpu-neighbors-1m", lambda: neighbors(1_000_000 // scale, device, options.repeats)),
+        ("gpu-tsne-mnist", lambda: images(70_000 // scale, device, options.repeats)),
+        ("gpu-tsne-1m", lambda: maps(1_000_000 // scale, device, options.repeats)),
+        ("gpu-tsne-10m", lambda: maps(10_000_000 // scale, device, 1)),
     ):
+        if options.only and name not in options.only:
+            continue
         cases[name] = {**run(), "machine": machine}
         sys.stderr.write(f"{name}: {json.dumps(cases[name]['rows'])}\n")
         if options.output:
@@ -137,6 +144,45 @@ def multiplied(step: Gram, exact: Gram, V: torch.Tensor, repeats: int) -> Row:
     return {**times(seconds), "residual": float(wrong), **({"peak_bytes": peak} if peak else {})}
 
 
+class Made:
+    """Rows that are made on the device, chunk by chunk: ten centres, and columns that vary less and less."""
+
+    n_features, dtype, feature_names = D, np.dtype(np.float32), None
+
+    def __init__(self, n: int, device: torch.device) -> None:
+        self.device, size = device, 1_000_000
+        self.lengths = [min(size, n - start) for start in range(0, n, size)]
+        rng = np.random.default_rng(0)
+        self.spread = torch.as_tensor(1 / np.sqrt(np.arange(1, D + 1)), dtype=torch.float32, device=device)
+        self.centres = torch.as_tensor(2 * rng.standard_normal((10, D)), dtype=torch.float32, device=device)
+
+    def chunk(self, i: int) -> torch.Tensor:
+        rng = torch.Generator(self.device).manual_seed(i)
+        n = self.lengths[i]
+        kinds = torch.randint(0, 10, (n,), generator=rng, device=self.device)
+        noise = torch.randn((n, D), generator=rng, device=self.device)
+        return (self.centres[kinds] + noise) * self.spread
+
+
+def streamed(n: int, device: torch.device, rank: int = 2000) -> dict[str, Any]:
+    """One pass over rows that never are in memory together. `residual` is the error bound, relative to the largest."""
+    rank = min(rank, n // 10)
+
+    def fit() -> Row:
+        settings = {"kernel": "rbf", "gamma": "median", "random_state": 0}
+        mercer.KernelPCA(K, rank=100, **settings).fit(Made(50_000, device))
+        synchronize(device, reset=True)
+        started = time.perf_counter()
+        model = mercer.KernelPCA(K, rank=rank, **settings).fit(Made(n, device))
+        synchronize(device)
+        peak = torch.cuda.max_memory_allocated(device) if device.type == "cuda" else 0
+        bound = float(model.eigenvalue_error_[0] / model.eigenvalues_[0])
+        return {**times([time.perf_counter() - started]), "residual": bound, **({"peak_bytes": peak} if peak else {})}
+
+    words = f"n = {n:,}, d = {D}, rank {rank}, float32, chunks of 1,000,000 made on the device"
+    return case(words, n, "float32", 0.0, [tried("Mercer, a source of tensors", fit)])
+
+
 def canonical(n: int, device: torch.device, repeats: int) -> dict[str, Any]:
     """Exact pairs of two views of 50 columns each, which share five numbers."""
     rng = np.random.default_rng(0)
@@ -156,6 +202,95 @@ def canonical(n: int, device: torch.device, repeats: int) -> dict[str, Any]:
 
     words = f"n = {n:,}, two views of 50, k = 5, float64, exact canonical pairs"
     return case(words, n, "float64", 0.0, [tried("Mercer, torch tensors", fit)])
+
+
+def unrolled(n: int, landmarks: int | None, device: torch.device, repeats: int) -> dict[str, Any]:
+    """Isomap of a swiss roll from 12 neighbours. `score_difference` is how far the map is from the CPU's, if known.
+
+    The CPU's map is read from data/swiss-roll-<n>.npy, which `python -m benchmarks.gpu_references` writes.
+    """
+    X = torch.as_tensor(swiss_roll(n), device=device)
+    params = {"n_neighbors": ROLLED_FROM, "landmarks": landmarks}
+
+    def fit() -> Row:
+        seconds, peaks, model = [], [], None
+        for _ in range(repeats + 1):
+            model = None
+            synchronize(device, reset=True)
+            started = time.perf_counter()
+            model = mercer.Isomap(**params).fit(X)
+            synchronize(device)
+            seconds.append(time.perf_counter() - started)
+            peaks.append(torch.cuda.max_memory_allocated(device) if device.type == "cuda" else 0)
+        assert model is not None
+        report = model.report_
+        row = {**times(seconds[1:]), "residual": float(model.residuals_.max() / model.eigenvalues_.max())}
+        row |= {"passes": report.passes, "solver": report.name, "reason": report.neighbors, "peak_bytes": max(peaks)}
+        reference = ROOT / "data" / f"swiss-roll-{n}.npy"
+        return row | ({"score_difference": apart(on_host(model.embedding_), reference)} if reference.exists() else {})
+
+    words = f"swiss roll, n = {n:,}, {ROLLED_FROM} neighbours, {landmarks or 'no'} landmarks, float32"
+    return case(words, n, "float32", 0.0, [tried("Mercer, torch tensors", fit)]) | {"d": 3, "k": 2}
+
+
+def swiss_roll(n: int) -> np.ndarray:
+    """scikit-learn's roll without noise, (n, 3) in float32."""
+    return make_swiss_roll(n, random_state=0)[0].astype(np.float32)
+
+
+def apart(found: np.ndarray, reference: Path) -> float:
+    """The largest difference of two maps, up to the signs of their columns, relative to the largest coordinate."""
+    wanted = np.load(reference)
+    signs = np.sign((found.astype(np.float64) * wanted).sum(axis=0))
+    return float(abs(found * signs - wanted).max() / abs(wanted).max())
+
+
+def scored(n: int, device: torch.device, repeats: int) -> dict[str, Any]:
+    """All scores of a map, the first two coordinates of round clusters, to ± 0.005."""
+    X = round_clusters(n, device)
+    Y, labels = X[:, :2].contiguous(), on_host(X[:, 0] > 0).astype(int)
+
+    def score() -> Row:
+        seconds, found = [], None
+        for _ in range(repeats + 1):
+            synchronize(device)
+            started = time.perf_counter()
+            found = report(X, Y, labels=labels)
+            seconds.append(time.perf_counter() - started)
+        assert found is not None
+        worst = max(score.error for score in found.scores if score.name != "kl_divergence")
+        return {**times(seconds[1:]), "residual": 1.96 * worst, "reason": str(found)}
+
+    words = f"n = {n:,}, d = {D}, all scores of a map, float32"
+    return case(words, n, "float32", 0.0, [tried("Mercer, torch tensors", score)])
+
+
+def discriminated(n: int, device: torch.device, repeats: int) -> dict[str, Any]:
+    """Discriminants of MNIST on all of K. `wrong` is the share of the 10,000 test images in another class."""
+    images, labels, new, truth = (
+        np.load(ROOT / "data" / f"mnist_{part}_{what}.npy")
+        for part in ("train", "test")
+        for what in ("images", "labels")
+    )
+    X, T = (torch.as_tensor(part.reshape(len(part), -1), device=device).float() / 255 for part in (images[:n], new))
+
+    def fit() -> Row:
+        seconds, model = [], None
+        for _ in range(repeats + 1):
+            model = None
+            synchronize(device, reset=True)
+            started = time.perf_counter()
+            model = mercer.KernelDiscriminantAnalysis(gamma="loo").fit(X, labels[:n])
+            synchronize(device)
+            seconds.append(time.perf_counter() - started)
+        assert model is not None
+        wrong = float(np.mean(on_host(model.predict(T)) != truth))
+        peak = torch.cuda.max_memory_allocated(device) if device.type == "cuda" else 0
+        told = f"gamma {model.gamma_:.4g}; {model.report_}"
+        return {**times(seconds[1:]), "residual": 0.0, "wrong": wrong, "peak_bytes": peak, "reason": told}
+
+    words = f"MNIST, n = {n:,}, 784 pixels, float32, width and penalty by leave-one-out"
+    return case(words, n, "float32", 0.0, [tried("Mercer, torch tensors", fit)]) | {"d": 784, "k": 9}
 
 
 def against_cpu(n: int, device: torch.device, repeats: int) -> dict[str, Any]:
@@ -205,10 +340,6 @@ def on_cpu(host: np.ndarray, X: torch.Tensor, gamma: float, tol: float) -> tuple
         return row, model
 
 
-def _chosen(only: list[str] | None, cases: Any) -> Any:
-    return [case for case in cases if not only or any(case[0].startswith(word) for word in only)]
-
-
 def neighbors(n: int, device: torch.device, repeats: int) -> dict[str, Any]:
     """90 neighbours of every row of the round clusters, by cells and of all pairs; the search states its recall."""
     X = round_clusters(n, device)
@@ -236,23 +367,29 @@ def maps(n: int, device: torch.device, repeats: int) -> dict[str, Any]:
     return case(f"n = {n:,}, d = {D}, t-SNE, 1,000 steps, 10 round clusters", n, "float32", 0.0, rows)
 
 
-def images(path: Path, device: torch.device, repeats: int) -> dict[str, Any]:
-    """t-SNE of the digits, beside the map that NumPy arrays get on the CPU, both judged on the same affinities."""
-    host = np.load(path).astype(np.float32)
-    X = torch.as_tensor(host, device=device)
+def images(n: int, device: torch.device, repeats: int) -> dict[str, Any]:
+    """t-SNE of MNIST on 50 axes, beside the map that NumPy arrays get on the CPU, judged on the same affinities."""
+
+    def rows() -> torch.Tensor:
+        pixels = [np.load(ROOT / "data" / f"mnist_{part}_images.npy") for part in ("train", "test")]
+        X = torch.as_tensor(np.concatenate(pixels).reshape(-1, 784)[:n], device=device).float() / 255
+        return mercer.PCA(D, random_state=0).fit_transform(X)
 
     def on_card() -> Row:
+        X = rows()
         row, model = mapped(X, repeats)
         return row | {"kl": divergence(X, model.embedding_)}
 
     def on_the_cpu() -> Row:
+        X = rows()
+        host = on_host(X)
         started = time.perf_counter()
         model = mercer.TSNE().fit(host)
         seconds = time.perf_counter() - started
         return {**times([seconds]), "kl": divergence(X, torch.as_tensor(model.embedding_, device=device))}
 
-    rows = [tried("Mercer, torch tensors", on_card), tried("Mercer, NumPy arrays on the CPU", on_the_cpu)]
-    return case(f"n = {len(X):,}, d = {X.shape[1]}, t-SNE, 1,000 steps, MNIST", len(X), "float32", 0.0, rows)
+    found = [tried("Mercer, torch tensors", on_card), tried("Mercer, NumPy arrays on the CPU", on_the_cpu)]
+    return case(f"n = {n:,}, d = {D}, t-SNE, 1,000 steps, MNIST", n, "float32", 0.0, found)
 
 
 def mapped(X: torch.Tensor, repeats: int) -> tuple[Row, Any]:

@@ -101,6 +101,11 @@ def beside(values: np.ndarray, like: Any) -> Any:
     return namespace(like).asarray(values, dtype=like.dtype, **placement(like))
 
 
+def on_device(values: Any, device: Any) -> Any:
+    """NumPy values as a torch tensor on a device, such as "cuda"; a tensor is moved there."""
+    return import_module("mercer.backends.torch").on_device(values, device)
+
+
 def columns_of(V: Any, index: np.ndarray) -> Any:
     """The columns of V with the given numbers."""
     if isinstance(V, np.ndarray):

@@ -222,13 +222,15 @@ class Estimator(Planned, Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         function: Callable[[Any], Any],
         names: list[str] | None = None,
         dtype: Any = None,
+        of_tensors: bool = False,
     ) -> MappedRows:
         """The rows of a source as `function` maps them, computed when they are asked for.
 
         names : of the columns; by default those that `transform` gives
+        of_tensors : whether `function` takes rows on a device as they are
         """
         names = [str(name) for name in self.get_feature_names_out()] if names is None else names
-        return MappedRows(fitted_columns(self, source), function, columns, names, dtype)
+        return MappedRows(fitted_columns(self, source), function, columns, names, dtype, of_tensors)
 
     def _fit_landmarks(self, source: RowSource) -> None:
         """Fit to the landmarks of a source alone, whose numbers become `source_rows_`; all other rows are placed."""
