@@ -64,6 +64,10 @@ def entries_on(X: torch.Tensor) -> int:
     return _ENTRIES.get(X.device.type, _ENTRIES["cuda"])
 
 
+def _columns_on(X: torch.Tensor) -> int:
+    return _COLUMNS.get(X.device.type, _COLUMNS["cuda"])
+
+
 def tile_bytes(X: torch.Tensor) -> int:
     """What a tile takes in float32, with the numbers that are computed from it."""
     return 16 * entries_on(X)
@@ -170,8 +174,8 @@ def candidates(
         leaves out all columns of the group `own`
     """
     keys = places = None
-    n = len(right.rows)
-    for tile in slices(n, _COLUMNS.get(left.rows.device.type, _COLUMNS["cuda"])):
+    m, n = len(left.rows), len(right.rows)
+    for tile in slices(n, max(_columns_on(left.rows), entries_on(left.rows) // (2 * m))):  # few rows get wide tiles
         found = torch.addmm(right.norms[tile], left.rows, right.rows[tile].T, alpha=-2)
         _leave_out(found, own, tile, None if groups is None else groups[tile])
         values, columns = least(found, count)
@@ -338,7 +342,7 @@ def graph_of_runs(parts: list[tuple[Any, Any, Any]], shape: tuple[int, int], lik
 
 def row_blocks(m: int, n: int, like: torch.Tensor) -> Iterator[slice]:
     """Slices of m rows whose tiles, n columns wide or as wide as a tile gets, fit the memory of one."""
-    width = min(n, _COLUMNS.get(like.device.type, _COLUMNS["cuda"]))
+    width = min(n, _columns_on(like))
     return slices(m, max(1, entries_on(like) // max(1, width)))
 
 
