@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, NamedTuple
 
 import torch
@@ -20,6 +21,9 @@ from mercer.backends import slices
 
 # Numbers of a tile and its columns: a processor's tile stays in its cache, a card needs a large one to be busy.
 _ENTRIES = {"cpu": 2**20, "cuda": 2**28}
+_TILE_SHARE = (
+    256  # a tile has at most one number for so many bytes of a card, free or not, so that it is always the same
+)
 _COLUMNS = {"cpu": 2**12, "cuda": 2**15}
 _GROUP = 16  # columns whose least is found first: selecting among groups reads a sixteenth of the numbers
 _SLACK = 20  # roundings of a bound besides those of the dot product's own terms
@@ -61,16 +65,23 @@ class Found(NamedTuple):
 
 def entries_on(X: torch.Tensor) -> int:
     """The numbers that one tile may hold where X lives."""
-    return _ENTRIES.get(X.device.type, _ENTRIES["cuda"])
+    return _entries_on(X.device)
+
+
+@cache
+def _entries_on(device: torch.device) -> int:
+    if device.type != "cuda":
+        return _ENTRIES["cpu"]
+    return min(_ENTRIES["cuda"], torch.cuda.get_device_properties(device).total_memory // _TILE_SHARE)
 
 
 def _columns_on(X: torch.Tensor) -> int:
-    return _COLUMNS.get(X.device.type, _COLUMNS["cuda"])
+    return _COLUMNS["cuda" if X.device.type == "cuda" else "cpu"]
 
 
 def tile_bytes(X: torch.Tensor) -> int:
-    """What a tile takes in float32, with the numbers that are computed from it."""
-    return 16 * entries_on(X)
+    """What a tile of rows beside one another takes in float32, with the numbers that are computed from it."""
+    return 16 * min(entries_on(X), X.shape[0] ** 2)
 
 
 # --- rows -----------------------------------------------------------------------------------------------------
