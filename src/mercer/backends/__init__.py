@@ -24,6 +24,7 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
@@ -105,6 +106,13 @@ def beside(values: np.ndarray, like: Any) -> Any:
 def on_device(values: Any, device: Any) -> Any:
     """NumPy values as a torch tensor on a device, such as "cuda"; a tensor is moved there."""
     return import_module("mercer.backends.torch").on_device(values, device)
+
+
+def card() -> str | None:
+    """The device on which torch computes with an NVIDIA GPU, or None without torch or without one."""
+    if find_spec("torch") is None:
+        return None
+    return "cuda" if import_module("torch").cuda.is_available() else None
 
 
 def columns_of(V: Any, index: np.ndarray) -> Any:
