@@ -357,14 +357,14 @@ def neighbors(n: int, device: torch.device, repeats: int) -> dict[str, Any]:
         return {**times(seconds), "recall": recall, **({"peak_bytes": peak} if peak else {})}
 
     rows = [tried(f"Mercer, torch tensors, {method}", partial(search, method)) for method in ("approximate", "tiles")]
-    return case(f"n = {n:,}, d = {D}, 90 neighbours, float32, 10 round clusters", n, "float32", 0.0, rows)
+    return case(f"n = {n:,}, d = {D}, 90 neighbours, float32, 10 round clusters", n, "float32", 0.0, rows) | {"k": 90}
 
 
 def maps(n: int, device: torch.device, repeats: int) -> dict[str, Any]:
     """t-SNE of the round clusters, 1,000 steps, from rows to map."""
     X = round_clusters(n, device)
     rows = [tried("Mercer, torch tensors", lambda: mapped(X, repeats)[0])]
-    return case(f"n = {n:,}, d = {D}, t-SNE, 1,000 steps, 10 round clusters", n, "float32", 0.0, rows)
+    return case(f"n = {n:,}, d = {D}, t-SNE, 1,000 steps, 10 round clusters", n, "float32", 0.0, rows) | {"k": 2}
 
 
 def images(n: int, device: torch.device, repeats: int) -> dict[str, Any]:
@@ -389,7 +389,7 @@ def images(n: int, device: torch.device, repeats: int) -> dict[str, Any]:
         return {**times([seconds]), "kl": divergence(X, torch.as_tensor(model.embedding_, device=device))}
 
     found = [tried("Mercer, torch tensors", on_card), tried("Mercer, NumPy arrays on the CPU", on_the_cpu)]
-    return case(f"n = {n:,}, d = {D}, t-SNE, 1,000 steps, MNIST", n, "float32", 0.0, found)
+    return case(f"n = {n:,}, d = {D}, t-SNE, 1,000 steps, MNIST", n, "float32", 0.0, found) | {"k": 2}
 
 
 def mapped(X: torch.Tensor, repeats: int) -> tuple[Row, Any]:
