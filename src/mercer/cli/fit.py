@@ -9,13 +9,14 @@ import click
 from click.core import ParameterSource
 
 from mercer.cli.console import Console, amount, print_json, spoken
-from mercer.cli.errors import INPUT, STOPPED, Failure
+from mercer.cli.errors import INPUT, STOPPED, Failure, unsuitable
 from mercer.cli.methods import AUTO, METHODS, FitMethod, choose_method
 from mercer.cli.options import (
     METHOD,
     OUTPUT,
     SectionOption,
     Verb,
+    device_option,
     inert_option,
     jobs_option,
     json_option,
@@ -162,6 +163,7 @@ def _as_option(parameter: Parameter, section: str) -> click.Parameter:
 @json_option
 @seed_option("The same seed, data and machine give the same bytes.")
 @jobs_option
+@device_option
 @option(
     "--config",
     "-c",
@@ -257,9 +259,21 @@ def run(request: FitRequest, console: Console, *, as_document: bool = False, dry
         tell_plan(request, method, why, table, second, written, as_document)
         return 0
     if request.resume is not None:
+        if request.device == "cuda":
+            raise unsuitable("--resume goes on on the processor: leave out --device cuda.")
         fit = resume_fit(method, table, request.resume, request.parameters.get("max_iter"), console)
     else:
-        fit = fit_table(method, why, table, second, request.parameters, console, seed=request.seed, jobs=request.jobs)
+        fit = fit_table(
+            method,
+            why,
+            table,
+            second,
+            request.parameters,
+            console,
+            seed=request.seed,
+            jobs=request.jobs,
+            device=request.device,
+        )
     seconds["fit"] = fit.seconds
     wanted = request.parameters.get("n_components")
     if isinstance(wanted, int) and wanted > (found := fit.components):

@@ -251,6 +251,14 @@ run_options = _together(
     option("--debug", is_flag=True, expose_value=False, callback=_set_debug, help="Show where an error came from."),
 )
 jobs_option = option("--jobs", "-j", type=WholeNumber(1), metavar="INT", help="Threads; all cores by default.")
+device_option = option(
+    "--device",
+    type=click.Choice(["auto", "cuda", "cpu"]),
+    default="cpu",
+    show_default=True,
+    metavar="NAME",
+    help="Where to compute: cuda on an NVIDIA GPU, auto there if there is one and the method can, else cpu.",
+)
 json_option = option("--json", "as_json", is_flag=True, section=OUTPUT, help="Print one JSON document on stdout.")
 
 
