@@ -42,6 +42,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="tiny sizes, to see that it runs")
     parser.add_argument("--device", default="cuda", help="a torch device (cuda)")
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--only", help="one case, such as gpu-stream-100m")
     parser.add_argument("--output", type=Path, help="a file to write after every case")
     options = parser.parse_args()
     device, scale = torch.device(options.device), 100 if options.quick else 1
@@ -54,9 +55,12 @@ def main() -> None:
         ("gpu-flat-100k", lambda: flat(100_000 // scale, device, options.repeats)),
         ("gpu-flat-400k", lambda: flat(400_000 // scale, device, options.repeats)),
         ("gpu-flat-1m", lambda: flat(1_000_000 // scale, device, 1)),
+        ("gpu-stream-100m", lambda: streamed(100_000_000 // scale**2, device)),
         ("gpu-kcca", lambda: canonical(10_000 // min(scale, 10), device, options.repeats)),
         ("gpu-20k", lambda: against_cpu(20_000 // min(scale, 8), device, options.repeats)),
     ):
+        if options.only not in (None, name):
+            continue
         cases[name] = {**run(), "machine": machine}
         sys.stderr.write(f"{name}: {json.dumps(cases[name]['rows'])}\n")
         if options.output:
@@ -121,6 +125,45 @@ def multiplied(step: Gram, exact: Gram, V: torch.Tensor, repeats: int) -> Row:
     )
     step.forget()
     return {**times(seconds), "residual": float(wrong), **({"peak_bytes": peak} if peak else {})}
+
+
+class Made:
+    """Rows that are made on the device, chunk by chunk: ten centres, and columns that vary less and less."""
+
+    n_features, dtype, feature_names = D, np.dtype(np.float32), None
+
+    def __init__(self, n: int, device: torch.device) -> None:
+        self.device, size = device, 1_000_000
+        self.lengths = [min(size, n - start) for start in range(0, n, size)]
+        rng = np.random.default_rng(0)
+        self.spread = torch.as_tensor(1 / np.sqrt(np.arange(1, D + 1)), dtype=torch.float32, device=device)
+        self.centres = torch.as_tensor(2 * rng.standard_normal((10, D)), dtype=torch.float32, device=device)
+
+    def chunk(self, i: int) -> torch.Tensor:
+        rng = torch.Generator(self.device).manual_seed(i)
+        n = self.lengths[i]
+        kinds = torch.randint(0, 10, (n,), generator=rng, device=self.device)
+        noise = torch.randn((n, D), generator=rng, device=self.device)
+        return (self.centres[kinds] + noise) * self.spread
+
+
+def streamed(n: int, device: torch.device, rank: int = 2000) -> dict[str, Any]:
+    """One pass over rows that never are in memory together. `residual` is the error bound, relative to the largest."""
+    rank = min(rank, n // 10)
+
+    def fit() -> Row:
+        settings = {"kernel": "rbf", "gamma": "median", "random_state": 0}
+        mercer.KernelPCA(K, rank=100, **settings).fit(Made(50_000, device))
+        synchronize(device, reset=True)
+        started = time.perf_counter()
+        model = mercer.KernelPCA(K, rank=rank, **settings).fit(Made(n, device))
+        synchronize(device)
+        peak = torch.cuda.max_memory_allocated(device) if device.type == "cuda" else 0
+        bound = float(model.eigenvalue_error_[0] / model.eigenvalues_[0])
+        return {**times([time.perf_counter() - started]), "residual": bound, **({"peak_bytes": peak} if peak else {})}
+
+    words = f"n = {n:,}, d = {D}, rank {rank}, float32, chunks of 1,000,000 made on the device"
+    return case(words, n, "float32", 0.0, [tried("Mercer, a source of tensors", fit)])
 
 
 def canonical(n: int, device: torch.device, repeats: int) -> dict[str, Any]:

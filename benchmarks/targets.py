@@ -361,6 +361,7 @@ TARGETS = [
     Target("gpu", "round clusters, 100,000: less than 0.5 s", _one("gpu-flat-100k", _within(0.5, 40, True))),
     Target("gpu", "round clusters, 400,000: less than 6 s and 40 GB", _one("gpu-flat-400k", _within(6, 40, True))),
     Target("gpu", "round clusters, 1,000,000: less than 30 s and 40 GB", _one("gpu-flat-1m", _within(30, 40, True))),
+    Target("gpu", "rank 2,000 of 100,000,000 rows in 60 s", _one("gpu-stream-100m", _within(60, None, False))),
     Target("gpu", "exact canonical pairs of 10,000 in less than 3 s", _one("gpu-kcca", _within(3, None, False))),
 ]
 

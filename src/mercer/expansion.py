@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.backends import namespace, placement, to_numpy
+from mercer.backends import namespace, on_device, placement, to_numpy
 from mercer.kernels.discrete import backend_for
 from mercer.kernels.fused_products import WIDEST, fused_product
 from mercer.kernels.gradients import gradient_sum, refuse_kinks
@@ -60,6 +60,11 @@ class KernelExpansion:
             self._points = self.kernel.points(self.anchors, self._precision())
         return self._points
 
+    def on_device(self, device: Any) -> KernelExpansion:
+        """The same map of tensors on a device. The anchors are dense arrays."""
+        anchors, coefs, offset = (on_device(part, device) for part in (self.anchors, self.coefs, self.offset))
+        return KernelExpansion(self.kernel, anchors, coefs, offset, self.n_jobs)
+
     def _precision(self) -> Any:
         """The precision in which points are prepared; None means that of the anchors."""
         return None if self.anchors.ndim != 2 or self.anchors.dtype == self.coefs.dtype else self.coefs.dtype
@@ -108,7 +113,7 @@ class KernelExpansion:
         return out
 
     def _fused(self, new: Points, old: Points) -> Any:
-        """f at prepared points without tiles, or None where that is not to be had."""
+        """f at prepared points without tiles, or None if no fused product is available."""
         if self.coefs.shape[1] > WIDEST:
             return None
         xp = namespace(self.coefs)

@@ -28,6 +28,7 @@ __all__ = [
     "fused_product",
     "fuses",
     "mirrored",
+    "on_device",
     "one_thread",
     "product",
     "refine_near",
@@ -44,6 +45,11 @@ def free_bytes(X: torch.Tensor) -> int:
         return available_bytes()
     held = torch.cuda.memory_reserved(X.device) - torch.cuda.memory_allocated(X.device)
     return torch.cuda.mem_get_info(X.device)[0] + held
+
+
+def on_device(values: Any, device: Any) -> torch.Tensor:
+    """Values as a tensor on a device."""
+    return torch.as_tensor(values, device=device)
 
 
 def buffer(rows: int, columns: int, like: torch.Tensor) -> torch.Tensor:

@@ -36,7 +36,7 @@ from mercer.cli.outputs import (
 )
 from mercer.cli.parameters import Parameter, option_owners, parameters_of
 from mercer.cli.record import json_value, read_record, record_path
-from mercer.cli.request import FitRequest, request_from, resumed_method
+from mercer.cli.request import FitRequest, is_checkpoint, request_from, resumed_method
 
 if TYPE_CHECKING:
     from mercer.cli.fitted import FittedTable
@@ -97,7 +97,7 @@ class FitVerb(Verb):
         given, _, _ = parser.parse_args(args=list(args))
         method, config = given.get("method"), given.get("config")
         if method is None and config is None and given.get("resume") is not None:
-            return resumed_method(given["resume"])
+            return AUTO if is_checkpoint(given["resume"]) else resumed_method(given["resume"])
         if method is None:
             return AUTO if config is None else str(read_record(config)["method"])
         if method not in (*METHODS, AUTO):
@@ -171,8 +171,21 @@ def _as_option(parameter: Parameter, section: str) -> click.Parameter:
 @option("--recorded-outputs", is_flag=True, help="With --config: write to the files that the run.json names.")
 @option(
     "--resume",
-    metavar="MODEL",
-    help="Continue a saved map of SNE or t-SNE, up to --max-iter steps in all.",
+    metavar="FILE",
+    help="Continue a saved map of SNE or t-SNE, up to --max-iter steps in all; or repeat the command of a streamed fit "
+    "that was interrupted, and continue from its checkpoint.",
+)
+@option(
+    "--stream/--no-stream",
+    default=None,
+    help="Whether to read the table part by part. By default the command does if the table and the fit do not fit in "
+    "memory.",
+)
+@option(
+    "--cluster",
+    metavar="ADDRESS",
+    help="Have the workers of a dask cluster compute the parts of a streamed table: tcp://HOST:PORT, or local:4 for "
+    "four processes of this machine.",
 )
 @option("--strict", is_flag=True, help="With --config: fail if the data has changed.")
 @option(
@@ -187,6 +200,7 @@ def command(context: click.Context, **options: Any) -> None:
       mercer fit table.csv --method tsne --perplexity 50 -o map.csv --save map.mercer
       mercer fit words.csv --second pictures.csv --id name -o both.csv
       mercer fit big.parquet --method kpca --dry-run
+      mercer fit huge.parquet --method kpca --rank 2000 -o map.parquet --cluster local:4
       mercer fit --config coords.run.json -o again.csv
       mercer fit --resume map.mercer --max-iter 2000 -o map.csv --save map.mercer
       mercer fit table.csv --drop date,note --scale standard | head
@@ -227,8 +241,11 @@ def run(request: FitRequest, console: Console, *, as_document: bool = False, dry
         _refuse_parameters(request)
 
     from mercer.cli.fitted import carried_columns, fit_table, resume_fit
+    from mercer.cli.streamed import fit_streamed, how_to_stream
     from mercer.cli.table_input import refuse_no_rows
 
+    if (streaming := how_to_stream(request)) is not None:
+        return fit_streamed(request, streaming, written, record_at, console, as_document=as_document, dry=dry)
     table, second = _read_tables(request, console)
     refuse_no_rows(table)
     refuse_unwritable_table(request.output or STDOUT, carried_columns(table, request.choice))

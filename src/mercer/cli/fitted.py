@@ -19,7 +19,7 @@ from mercer.cli.request import PAGE_OPTIONS, FitRequest
 from mercer.cli.transform import open_model
 from mercer.models.model_file import save_model
 from mercer.tables.source import digest_of
-from mercer.tables.table import Table, write_table
+from mercer.tables.table import Preparation, Table, write_table
 from mercer.web.page import Map, Page, write_page
 
 
@@ -51,39 +51,25 @@ class FittedTable:
 
     def record(self, request: FitRequest, seconds: dict[str, float]) -> dict[str, Any]:
         """The run.json of the fit, without the outputs."""
-        from mercer.backends.cpu import workers
-
         id_, label = carried_names(self.table, request.choice)
-        return new_record(
-            "fit",
-            method=self.method.name,
+        return fit_record(
+            request,
+            self.method,
+            self.estimator,
+            seconds,
             why=self.why,
-            estimator=f"mercer.{self.method.estimator}",
-            parameters=shown_parameters(self.estimator),
-            seed=request.seed,
-            jobs=request.jobs,
-            threads=workers(request.jobs),
             input=input_entry(request.table, self.table),
             second=None if self.second is None else input_entry(str(request.second), self.second),
-            choice=json_value(request.choice),
-            page=json_value({name: getattr(request, name) for name in PAGE_OPTIONS}),
             id=id_,
             label=label,
             coordinates=self.names,
-            fit=fit_facts(self.estimator),
             stopped=self.stopped,
-            seconds=seconds,
         )
 
     def notes(self, request: FitRequest) -> dict[str, Any]:
         """What a model file keeps beside the model: how rows are prepared, and what coordinates are called."""
-        notes = {
-            "method": self.method.name,
-            "choice": json_value(request.choice),
-            "preparation": self.table.preparation.to_dict(),
-            "coordinates": self.names,
-            "input": input_entry(request.table, self.table),
-        }
+        entry = input_entry(request.table, self.table)
+        notes = fit_notes(request, self.method, self.table.preparation, self.names, entry)
         if self.second is not None:
             notes["second"] = self.second.preparation.to_dict()
         return notes
@@ -138,6 +124,41 @@ class FittedTable:
         if request.output == STDOUT:
             write_table(STDOUT, columns)
         return written
+
+
+def fit_record(
+    request: FitRequest, method: FitMethod, estimator: Any, seconds: dict[str, float], **facts: Any
+) -> dict[str, Any]:
+    """The run.json of a fit, without the outputs. `facts` are those of the table and its coordinates."""
+    from mercer.backends.cpu import workers
+
+    return new_record(
+        "fit",
+        method=method.name,
+        estimator=f"mercer.{method.estimator}",
+        parameters=shown_parameters(estimator),
+        seed=request.seed,
+        jobs=request.jobs,
+        threads=workers(request.jobs),
+        choice=json_value(request.choice),
+        page=json_value({name: getattr(request, name) for name in PAGE_OPTIONS}),
+        fit=fit_facts(estimator),
+        seconds=seconds,
+        **facts,
+    )
+
+
+def fit_notes(
+    request: FitRequest, method: FitMethod, preparation: Preparation, names: list[str], entry: dict[str, Any]
+) -> dict[str, Any]:
+    """What a model file keeps beside the model of one table. `entry`: the table as a record names it."""
+    return {
+        "method": method.name,
+        "choice": json_value(request.choice),
+        "preparation": preparation.to_dict(),
+        "coordinates": names,
+        "input": entry,
+    }
 
 
 def fit_table(

@@ -16,7 +16,9 @@ from mercer.cli.options import table_choice, with_page_columns
 from mercer.cli.outputs import STDOUT
 from mercer.cli.record import read_record
 
+CHECKPOINT = ".checkpoint"
 OUTPUTS = {"output": "coordinates", "save": "model", "report": "page"}
+STREAMING = ("stream", "cluster")
 PAGE_OPTIONS = ("page_columns", "page_record", "inert")  # a repeated run shows no more than the first one did
 
 
@@ -28,7 +30,9 @@ class FitRequest:
     choice : fields of `mercer.tables.table.Choice`
     inert : whether text that a spreadsheet would run is made harmless in a csv file
     page_columns, page_record : what goes into the page; None stands for what is fitted or kept
-    resume : the model of a map to go on with
+    resume : the model of a map to go on with, or the checkpoint of a streamed fit
+    stream : whether the table is read part by part; None leaves it to its size
+    cluster : where the workers are that compute the chunks of a streamed table
     expected : "table" and "second" -> the sha256 that the input of a recorded run had
     """
 
@@ -48,6 +52,8 @@ class FitRequest:
     resume: str | None = None
     expected: dict[str, str] = field(default_factory=dict)
     strict: bool = False
+    stream: bool | None = None
+    cluster: str | None = None
 
     @property
     def inputs(self) -> list[str]:
@@ -66,16 +72,19 @@ def request_from(context: click.Context, options: dict[str, Any], parameters: di
     """
     given = {
         name: options[name]
-        for name in ("table", "second", "method", "seed", "jobs", "output", "save", "report", "strict")
+        for name in ("table", "second", "method", "seed", "jobs", "output", "save", "report", "strict", *STREAMING)
         if context.get_parameter_source(name) == ParameterSource.COMMANDLINE
     }
-    if options["resume"] and (
+    checkpoint = options["resume"] if options["resume"] and is_checkpoint(options["resume"]) else None
+    if checkpoint is not None:
+        given["resume"] = checkpoint  # a streamed fit repeats its own command
+    elif options["resume"] and (
         options["config"] or "method" in given or "second" in given or set(parameters) - {"max_iter"}
     ):
         raise click.UsageError(
             "--resume goes on as the fit began. Only --max-iter and the outputs can be given.", context
         )
-    recorded = _resumed(options["resume"]) if options["resume"] else {}
+    recorded = _resumed(options["resume"]) if options["resume"] and checkpoint is None else {}
     recorded = _recorded(options["config"], given) if options["config"] else recorded
     if "table" not in given and "table" not in recorded:
         raise click.UsageError("A table is needed: a file, or - for csv on stdin.", context)
@@ -111,6 +120,7 @@ def _recorded(config: str, given: dict[str, Any]) -> dict[str, Any]:
             name: tuple(value) if isinstance(value, list) else value for name, value in record["choice"].items()
         },
         "table": _located(record["input"]["path"], config),
+        "stream": record.get("stream"),
         "page": {name: value for name, value in record.get("page", {}).items() if name in PAGE_OPTIONS},
         "expected": {},
     }
@@ -123,6 +133,15 @@ def _recorded(config: str, given: dict[str, Any]) -> dict[str, Any]:
     places = {what: name for name, what in OUTPUTS.items()}
     found |= {places[entry["what"]]: entry["path"] for entry in record["outputs"] if entry["what"] in places}
     return found
+
+
+def is_checkpoint(path: str) -> bool:
+    """Whether a file is the checkpoint of a streamed fit, as its name says. Failure if it does not exist."""
+    if not path.endswith(CHECKPOINT):
+        return False
+    if not Path(path).is_file():
+        raise unsuitable(f"{path}: there is no such checkpoint. Leave out --resume to begin anew.")
+    return True
 
 
 def resumed_method(model: str) -> str:

@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from mercer.backends import cpu, is_foreign, namespace, placement
 from mercer.estimators.base import Estimator
+from mercer.expansion import KernelExpansion
 from mercer.features import memory_to_use, most_columns, workload_of
 from mercer.footprints import Workload, streamed
 from mercer.kernels import KERNEL_NAMES, Kernel, resolve_kernel
@@ -26,8 +27,10 @@ from mercer.planning import KEPT_MOST, Footprint, Plan, code_bytes
 from mercer.progress import in_phase
 from mercer.streams.chunk_statistics import run_rows
 from mercer.streams.local_driver import row_count
-from mercer.streams.row_source import RowSource
+from mercer.streams.mapped_rows import MappedRows
+from mercer.streams.row_source import RowSource, device_of_rows
 from mercer.streams.streamed_features import sample_size, source_sample
+from mercer.tables.source import counted
 
 # scikit-learn's declaration of valid values, for the parameters that every estimator with a kernel has.
 KERNEL_CONSTRAINTS: dict[str, list[Any]] = {
@@ -83,18 +86,10 @@ class KernelEstimator(Estimator):
 
     def _in_fit_dtype(self, X: Any) -> Any:
         if X.ndim == 2:
-            self._refuse_other_place(X)
+            self._refuse_other_place(X, self.X_fit_)
         if X.ndim != 2 or X.dtype == self.X_fit_.dtype:
             return X
         return namespace(X).astype(X, self.X_fit_.dtype) if is_foreign(X) else X.astype(self.X_fit_.dtype)
-
-    def _refuse_other_place(self, X: Any) -> None:
-        here = self.X_fit_
-        if is_foreign(here) != is_foreign(X) or (is_foreign(X) and placement(here) != placement(X)):
-            raise ValueError(
-                f"{type(self).__name__} was fitted on {_place_name(here)} and now given {_place_name(X)}; "
-                "convert one of them."
-            )
 
     # --- rows that are streamed ------------------------------------------------------------------------
 
@@ -119,7 +114,7 @@ class KernelEstimator(Estimator):
             draws=m if rank == "auto" else 0,
         )
         code = code_bytes(n > SMALL and needs_compiled_code(unbound_kernel(self)))
-        reason = f"one pass over {len(source.lengths)} chunks with landmarks from a sample, rank={rank!r}"
+        reason = f"one pass over {counted(len(source.lengths), 'chunk')} with landmarks from a sample, rank={rank!r}"
         return self._streaming_plan(source, "rpcholesky", reason, footprint, code)
 
     def _bind_source(self, source: RowSource, rank: int | str, least: int = 2) -> tuple[np.ndarray, Any]:
@@ -129,6 +124,16 @@ class KernelEstimator(Estimator):
         places, sample = source_sample(source, rank, self.random_state)
         self._bind(sample)
         return places, sample
+
+    def _placed_by(
+        self, source: RowSource, expansion: KernelExpansion, columns: int, names: list[str] | None = None
+    ) -> MappedRows:
+        """The rows of a source as an expansion maps them: on their device, if they are tensors and the model is not."""
+        if (device := device_of_rows(source)) is None or is_foreign(self.X_fit_):
+            return self._mapped(source, columns, lambda rows: expansion(self._in_fit_dtype(rows)), names)
+        there = expansion.on_device(device)
+        cast: Callable[[Any], Any] = lambda rows: namespace(rows).astype(rows, there.anchors.dtype, copy=False)  # noqa: E731
+        return self._mapped(source, columns, lambda rows: there(cast(rows)), names, of_tensors=True)
 
     def _refuse_not_vectors(self) -> None:
         kernel = unbound_kernel(self)
@@ -212,8 +217,3 @@ def refuse_without_gamma(given: Any, bound: Kernel, option: str) -> float:
 def needs_compiled_code(kernel: Kernel) -> bool:
     """Whether compiled loops compute large tiles of the kernel, as they do for distances and sums over columns."""
     return any(not getattr(leaf, "reads", "dot").startswith("dot") for leaf in simple_kernels(kernel))
-
-
-def _place_name(X: Any) -> str:
-    kind = f"{type(X).__module__.partition('.')[0]} arrays"
-    return f"{kind} on {X.device}" if is_foreign(X) else kind

@@ -601,7 +601,7 @@ class KernelCCA(KernelEstimator):
         """The scores of new samples: of X, (m, k); with y a tuple of X's and y's. Those of a source are a source."""
         check_is_fitted(self)
         if is_row_source(X):
-            scores = self._mapped(X, self._n_features_out, lambda rows: self.expansion_(self._in_fit_dtype(rows)))
+            scores = self._placed_by(X, self.expansion_, self._n_features_out)
             return scores if y is None else (scores, self.transform_y(side_by_side(X, y)))
         samples, restore = self._new_samples(X)
         scores = restore(self.expansion_(samples))
@@ -763,7 +763,7 @@ class SecondView(KernelEstimator):
 
     def mapped(self, source: RowSource, expansion: KernelExpansion, names: list[str]) -> MappedRows:
         """The scores of streamed rows, as a source."""
-        return self._mapped(source, len(names), lambda rows: expansion(self._in_fit_dtype(rows)), names)
+        return self._placed_by(source, expansion, len(names), names)
 
     def bind(self, Y: Any) -> None:
         """Set the kernel with all its numbers for the samples Y."""

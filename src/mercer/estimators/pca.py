@@ -47,6 +47,7 @@ from mercer.streams.local_driver import is_row_source, row_count
 from mercer.streams.row_sample import LEFT_OUT_ROWS, rows_at, sample_places
 from mercer.streams.row_source import RowSource
 from mercer.streams.streamed_axes import streamed_axes, streamed_moments
+from mercer.tables.source import counted
 
 _REASONS = {
     "covariance_eigh": "the rows are many and narrow, so one pass over them gives the covariance",
@@ -377,7 +378,7 @@ class PCA(Estimator):
         d, itemsize = source.n_features, np.dtype(source.dtype).itemsize
         longest, threads = max(source.lengths, default=0), cpu.workers(None)
         footprint = streamed(longest, d, d, itemsize=itemsize, threads=threads, run=run_rows(d))
-        reason = f"one pass over {len(source.lengths)} chunks gives the covariance"
+        reason = f"one pass over {counted(len(source.lengths), 'chunk')} gives the covariance"
         return self._streaming_plan(source, "covariance_eigh", reason, footprint, MODULES)
 
     def _fit_source(self, source: RowSource) -> PCA:

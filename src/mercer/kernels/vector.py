@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.backends import backend_of, is_foreign, namespace
+from mercer.backends import backend_of, is_foreign, namespace, placement
 from mercer.kernels.bandwidth import resolve_gamma
 from mercer.kernels.kernel import Kernel, Points
 
@@ -197,7 +197,10 @@ def _as_type(X: Any, dtype: Any) -> Any:
 
 def shifted(X: Any, shift: Any, dtype: Any) -> Any:
     """X − shift in the wider of X's precision and `dtype`, so that it is rounded once, after the shift."""
-    wide = namespace(X).result_type(X.dtype, dtype)
+    xp = namespace(X)
+    wide = xp.result_type(X.dtype, dtype)
+    if is_foreign(X) and not is_foreign(shift):  # a kernel that was bound on the host meets rows on a device
+        shift = xp.asarray(shift, **placement(X))
     return cast(X, wide) - cast(shift, wide)
 
 

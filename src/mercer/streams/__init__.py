@@ -4,6 +4,7 @@ open_rows             a source from a file, a folder, a pattern, an array, a fra
 write_rows            a source into a parquet, Arrow or npy file, chunk by chunk
 RowSource             the protocol: n_features, dtype, feature_names, lengths, chunk(i)
 cluster               a context in which the workers of a dask cluster compute every pass
+DeviceRows            rows that are moved to a device as they are read, and passes over them with them
 ShardedRows           the rows of all processes of torch.distributed as one source
 landmark_places       rows of a source that stand for all, for the landmarks of TSNE, SNE and Isomap
 placement_quality     what a map of landmarks loses when the other rows are placed in it
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from mercer.streams.checkpoint_file import checkpoints
     from mercer.streams.chunk_statistics import ChunkWork
     from mercer.streams.cluster_driver import cluster
+    from mercer.streams.device_rows import DeviceRows
     from mercer.streams.opening import open_rows
     from mercer.streams.placement_scores import placement_quality
     from mercer.streams.row_maps import LandmarkFeatures, ShiftedRows
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ArraySource",
     "ChunkWork",
+    "DeviceRows",
     "LandmarkFeatures",
     "ListSource",
     "RowSource",
@@ -53,6 +56,7 @@ _HOMES = {
     "landmark_places": "source_landmarks",
     "placement_quality": "placement_scores",
     "ChunkWork": "chunk_statistics",
+    "DeviceRows": "device_rows",
     "cluster": "cluster_driver",
     "LandmarkFeatures": "row_maps",
     "ShiftedRows": "row_maps",

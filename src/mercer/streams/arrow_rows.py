@@ -46,12 +46,22 @@ class Piece(NamedTuple):
 
 
 class ArrowRows(ABC):
-    """The numeric columns of files with the same columns. A subclass says how a file's units are found and read."""
+    """The columns of files with the same columns. A subclass says how a file's units are found and read.
+
+    numbers : whether all columns must hold numbers. Columns of text can only be read as record batches.
+    """
 
     kind: str  # how errors call the format
     unit_name: str  # and its units
 
-    def __init__(self, paths: Sequence[Path], *, columns: Sequence[Any] | None = None, chunk_rows: int | None = None):
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        *,
+        columns: Sequence[Any] | None = None,
+        chunk_rows: int | None = None,
+        numbers: bool = True,
+    ):
         self.units: list[Unit] = []
         lengths: list[int] = []
         names: list[str] = []
@@ -59,7 +69,7 @@ class ArrowRows(ABC):
         for path in paths:
             with readable(path, self.kind):
                 schema, rows = self.describe(path)
-                found = chosen_columns(path, schema, columns)
+                found = chosen_columns(path, schema, columns, numbers=numbers)
                 if self.units and found != names:
                     if columns is None and sorted(found) != sorted(names):
                         raise TableError(_difference(path, found, paths[0], names))
@@ -97,16 +107,20 @@ class ArrowRows(ABC):
     def chunk(self, i: int) -> Rows:
         made = np.empty((self.lengths[i], self.n_features), self.dtype)
         done = 0
+        for batch in self.record_batches(i):
+            for j, column in enumerate(batch.columns):
+                with np.errstate(over="ignore"):
+                    made[done : done + len(batch), j] = float_values(column)
+            done += len(batch)
+        return checked_chunk(made, self, i, self._where(i))
+
+    def record_batches(self, i: int) -> Iterator[pa.RecordBatch]:
+        """The rows of chunk i with the columns `feature_names`, as the files have them."""
         for piece in self.pieces[i]:
             unit = self.units[piece.unit]
             what = f"{self.kind} ({self.unit_name} {unit.number}, for chunk {i})"
             with self._cursor.lock, readable(unit.path, what):
-                for batch in self._cursor.rows(self, piece):
-                    for j, column in enumerate(batch.columns):
-                        with np.errstate(over="ignore"):
-                            made[done : done + len(batch), j] = float_values(column)
-                    done += len(batch)
-        return checked_chunk(made, self, i, self._where(i))
+                yield from self._cursor.rows(self, piece)
 
     def _where(self, i: int) -> str:
         units = [self.units[piece.unit] for piece in self.pieces[i]]
@@ -226,8 +240,10 @@ def chunks_of_units(lengths: Sequence[int], rows: int) -> list[list[Piece]]:
     return [*made, joined] if joined or not made else made
 
 
-def chosen_columns(path: object, schema: pa.Schema, columns: Sequence[Any] | None) -> list[str]:
-    """The names of the columns that become features. TableError if one of them does not hold numbers."""
+def chosen_columns(
+    path: object, schema: pa.Schema, columns: Sequence[Any] | None, *, numbers: bool = True
+) -> list[str]:
+    """The names of the columns that are read. TableError if one of them does not hold numbers, if `numbers` asks it."""
     names = list(schema.names)
     if len(set(names)) < len(names):
         raise TableError(f"{path} has two columns with the same name. Rename one.")
@@ -236,12 +252,12 @@ def chosen_columns(path: object, schema: pa.Schema, columns: Sequence[Any] | Non
     else:
         asked = [columns] if isinstance(columns, str) else list(columns)
         check_known([name for name in asked if name not in names], names, f"columns: {path}")
-    others = [name for name in asked if not _is_number(schema.field(name).type)]
+    others = [name for name in asked if numbers and not _is_number(schema.field(name).type)]
     if others:
-        numbers = [name for name in names if _is_number(schema.field(name).type)]
+        known = [name for name in names if _is_number(schema.field(name).type)]
         raise TableError(
             f"{path}: {listed(others)} of type {schema.field(others[0]).type} hold no numbers. Choose with columns=, "
-            f"for instance columns=[{listed(numbers)}], or encode them first."
+            f"for instance columns=[{listed(known)}], or encode them first."
         )
     if not asked:
         raise TableError(f"{path} has no columns of numbers.")

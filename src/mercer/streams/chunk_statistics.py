@@ -1,7 +1,8 @@
 """The statistics of one chunk, on all cores, with bits that depend on neither the cores nor who computes the chunk.
 
 A chunk is cut into runs of rows. A run is mapped and multiplied in the precision of the map, in a thread of its own;
-its sums are added in float64, in the order of the runs.
+its sums are added in float64, in the order of the runs. A chunk of tensors is summed on their device, one run after
+the other, and only its sums come back.
 """
 
 from __future__ import annotations
@@ -14,17 +15,19 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.backends import cpu
-from mercer.streams.row_maps import RowMap
+from mercer.backends import backend_of, is_foreign, namespace, placement, to_numpy
+from mercer.streams.row_maps import Room, RowMap
 from mercer.streams.sufficient_statistics import Draws, SufficientStatistics, draw_rows
 
 RUN_ROWS = 2048  # enough for BLAS to run at full speed, few enough that sums move to float64 often
 RUN_NUMBERS = 2**23  # of a run's features: 32 MB in float32, so that many columns do not need much memory
+DEVICE_SHARE = 4  # runs on a device are longer by this factor, so that its many cores have enough to do
 
 
-def run_rows(columns: int) -> int:
+def run_rows(columns: int, *, on_device: bool = False) -> int:
     """Rows of a run with this many columns."""
-    return max(64, min(RUN_ROWS, RUN_NUMBERS // max(1, columns)))
+    factor = DEVICE_SHARE if on_device else 1
+    return max(64, min(factor * RUN_ROWS, factor * RUN_NUMBERS // max(1, columns)))
 
 
 @dataclass(frozen=True)
@@ -49,11 +52,14 @@ class ChunkWork:
 
         views : the rows of the chunk, one matrix per map
         """
-        sums = _Sums(self.maps, views[0].shape[0], self.weights)
-        size = run_rows(sum(each.columns for each in self.maps))
+        like = next((rows for rows in views if is_foreign(rows)), None)
+        sums = _Sums(self.maps, views[0].shape[0], self.weights, like)
+        size = run_rows(sum(each.columns for each in self.maps), on_device=like is not None)
         runs = [slice(start, min(start + size, sums.n)) for start in range(0, sums.n, size)]
-        with cpu.one_thread():
-            cpu.for_each(list(enumerate(runs)), lambda job, _: sums.add(job[0], job[1], views), self.n_jobs)
+        backend = backend_of(like)
+        with backend.one_thread():
+            backend.for_each(list(enumerate(runs)), lambda job, slot: sums.add(*job, views, slot), self.n_jobs)
+        sums.come_home()
         sums.refuse_infinite(number, first)
         drawn = tuple(
             draw_rows(rows, left, self.draws, first, (*self.key, v, number))
@@ -71,22 +77,27 @@ class ChunkWork:
 class _Sums:
     """Sums over the runs of a chunk, added in the order of the runs whichever thread computed them."""
 
-    def __init__(self, maps: Sequence[RowMap], n: int, weights: Sequence[float] | None = None) -> None:
-        self.maps, self.n = maps, n
+    def __init__(
+        self, maps: Sequence[RowMap], n: int, weights: Sequence[float] | None = None, like: Any = None
+    ) -> None:
+        self.maps, self.n, self.like = maps, n, like
+        self.xp, self.place = namespace(like), placement(like)
         self.weights = None if weights is None else np.asarray(weights)
         m, v = sum(each.columns for each in maps), len(maps)
-        self.sums, self.products = np.zeros(m), np.zeros((m, m))
-        self.trace, self.left, self.negative, self.largest = (np.zeros(v) for _ in range(4))
-        self.residuals: list[np.ndarray | None] = [None] * v
+        self.sums, self.products, *kernel = (self._zeros(*shape) for shape in ((m,), (m, m), (v,), (v,), (v,), (v,)))
+        self.trace, self.left, self.negative, self.largest = kernel
+        self.residuals: list[Any] = [None] * v
+        self.rooms: dict[int, Room] = {}
         self.next_run, self.turn, self.failed = 0, Condition(), False
 
-    def add(self, number: int, run: slice, views: Sequence[Any]) -> None:
+    def add(self, number: int, run: slice, views: Sequence[Any], slot: int) -> None:
+        room = self.rooms.setdefault(slot, Room())
         try:
             with np.errstate(over="ignore", invalid="ignore", under="ignore"):  # `refuse_infinite` judges the sums
-                mapped = [each(rows[run]) for each, rows in zip(self.maps, views, strict=True)]
-                F = _joined([f for f, _, _ in mapped])
+                mapped = [each(rows[run], room) for each, rows in zip(self.maps, views, strict=True)]
+                F = self._joined([f for f, _, _ in mapped])
                 own = None if self.weights is None else self.weights[views[-1][run, 0].astype(np.intp)]
-                sums, product = _sums_of(F, own)
+                sums, product = self._sums_of(F, own, room)
         except BaseException:
             with self.turn:
                 self.failed = True
@@ -105,17 +116,46 @@ class _Sums:
             self.next_run += 1
             self.turn.notify_all()
 
-    def _add_kernel(self, v: int, run: slice, diagonal: np.ndarray, squares: np.ndarray) -> None:
+    def _add_kernel(self, v: int, run: slice, diagonal: Any, squares: Any) -> None:
+        xp = self.xp
         left, noise = diagonal - squares, self.maps[v].slack * diagonal
-        self.trace[v] += diagonal.sum()
-        self.left[v] += np.maximum(left, 0.0).sum()
+        none = xp.zeros_like(left)
+        self.trace[v] += xp.sum(diagonal)
+        self.left[v] += xp.sum(xp.maximum(left, none))
         # Four times what rounding was seen to do is no longer rounding.
-        self.negative[v] -= left[left < -4 * noise].sum() + np.minimum(diagonal, 0.0).sum()
-        self.largest[v] = max(self.largest[v], float(diagonal.max(initial=0.0)))
-        residual = self.residuals[v]
-        if residual is None:
-            residual = self.residuals[v] = np.zeros(self.n)
-        residual[run] = np.where(left > noise, left, 0.0)
+        self.negative[v] -= xp.sum(xp.where(left < -4 * noise, left, none)) + xp.sum(xp.minimum(diagonal, none))
+        self.largest[v] = xp.maximum(self.largest[v], xp.max(diagonal))
+        if self.residuals[v] is None:
+            self.residuals[v] = self._zeros(self.n)
+        self.residuals[v][run] = xp.where(left > noise, left, none)
+
+    def come_home(self) -> None:
+        """Bring the sums of a device to the host."""
+        if self.like is None:
+            return
+        for name in ("sums", "products", "trace", "left", "negative", "largest"):
+            setattr(self, name, to_numpy(getattr(self, name)))
+        self.residuals = [None if each is None else to_numpy(each) for each in self.residuals]
+
+    def _zeros(self, *shape: int) -> Any:
+        return self.xp.zeros(shape, dtype=self.xp.float64, **self.place)
+
+    def _sums_of(self, F: Any, weights: np.ndarray | None, room: Room) -> tuple[Any, Any]:
+        """Σ w f and Σ w f fᵀ over the rows f of F."""
+        if self.like is None:
+            return _sums_of(F, weights, room)
+        xp = self.xp
+        W = F if weights is None else F * xp.asarray(weights, dtype=F.dtype, **self.place)[:, None]
+        return xp.sum(W, axis=0, dtype=xp.float64), F.T @ W
+
+    def _joined(self, parts: list[Any]) -> Any:
+        """The features of all maps side by side, where those of a tensor are."""
+        if self.like is None:
+            return _joined(parts)
+        xp = self.xp
+        precision = xp.float64 if any(str(part.dtype).endswith("64") for part in parts) else xp.float32
+        moved = [xp.asarray(part, dtype=precision, **self.place) for part in parts]
+        return moved[0] if len(moved) == 1 else xp.concat(moved, axis=1)
 
     def refuse_infinite(self, number: int, first: int) -> None:
         if (
@@ -135,8 +175,11 @@ class _Sums:
         return SufficientStatistics(self.n, shift, self.sums, self.products, *kernel, draws)
 
 
-def _sums_of(F: Any, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+def _sums_of(F: Any, weights: np.ndarray | None, room: Room) -> tuple[np.ndarray, np.ndarray]:
     """Σ w f and Σ w f fᵀ over the rows f of F."""
+    if weights is None and not sp.issparse(F):
+        m = F.shape[1]
+        return F.sum(axis=0, dtype=np.float64), np.matmul(F.T, F, out=room.matrix(m, m, F.dtype, -1))
     if weights is None:
         sums, product = np.asarray(F.sum(axis=0, dtype=np.float64)).reshape(-1), F.T @ F
     else:

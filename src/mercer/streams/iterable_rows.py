@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from mercer.streams.row_source import Rows, checked_chunk, common_type, float_type
+from mercer.backends import is_foreign
+from mercer.streams.row_source import Rows, checked_chunk, common_device, common_type, float_type, type_of
 
 
 class IterableRows:
@@ -27,17 +28,18 @@ class IterableRows:
             )
         self.chunks = chunks
         self.lengths: list[int] = []
-        types, self.n_features = [], -1
+        types, self.n_features, heads = [], -1, []
         for i, part in enumerate(first):
             rows = _matrix(part, i)
             self.n_features = rows.shape[1] if self.n_features < 0 else self.n_features
             if rows.shape[1] != self.n_features:
                 raise ValueError(f"Chunk {i} has {rows.shape[1]} columns, but chunk 0 has {self.n_features}.")
-            types.append(float_type(rows.dtype, f"Chunk {i}"))
+            types.append(float_type(type_of(rows), f"Chunk {i}"))
+            heads.append(rows[:0])
             self.lengths.append(int(rows.shape[0]))
         if not self.lengths:
             raise ValueError("The iterable gives no chunks, so its columns are unknown.")
-        self.dtype = common_type(types)
+        self.dtype, self.device = common_type(types), common_device(heads)
         self.feature_names: list[str] | None = None
         self._pass = _Pass()
 
@@ -72,7 +74,7 @@ class _Pass:
 
 
 def _matrix(part: Any, i: int) -> Any:
-    rows = part if sparse.issparse(part) or isinstance(part, np.ndarray) else np.asarray(part)
+    rows = part if sparse.issparse(part) or isinstance(part, np.ndarray) or is_foreign(part) else np.asarray(part)
     if rows.ndim != 2:
         raise ValueError(f"Chunk {i} of the iterable has shape {rows.shape}, but should be a matrix of rows.")
     return rows

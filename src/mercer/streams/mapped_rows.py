@@ -8,20 +8,26 @@ from typing import Any
 
 import numpy as np
 
+from mercer.backends import is_foreign, to_numpy
 from mercer.streams.local_driver import Workers, chunks
 from mercer.streams.row_source import RowSource, row_starts
 
 
 @dataclass(frozen=True)
 class RowFunction:
-    """A function of rows, (m, d), whose results are read as (m, columns) numbers of one type."""
+    """A function of rows, (m, d), whose results are read as (m, columns) numbers of one type, on the host.
+
+    of_tensors : whether the function takes rows on a device as they are
+    """
 
     function: Callable[[Any], Any]
     columns: int
     dtype: np.dtype
+    of_tensors: bool = False
 
     def __call__(self, rows: Any) -> np.ndarray:
-        return np.asarray(self.function(rows), self.dtype).reshape(-1, self.columns)
+        rows = to_numpy(rows) if is_foreign(rows) and not self.of_tensors else rows
+        return np.asarray(to_numpy(self.function(rows)), self.dtype).reshape(-1, self.columns)
 
 
 class MappedRows:
@@ -39,11 +45,12 @@ class MappedRows:
         n_features: int,
         feature_names: list[str] | None = None,
         dtype: Any = None,
+        of_tensors: bool = False,
     ) -> None:
         self.source, self.function = source, function
         self.n_features, self.feature_names = n_features, feature_names
         self.dtype = np.dtype(source.dtype if dtype is None else dtype)
-        self.mapped = RowFunction(function, n_features, self.dtype)  # what is sent to where the rows are
+        self.mapped = RowFunction(function, n_features, self.dtype, of_tensors)  # what is sent to where the rows are
 
     @property
     def lengths(self) -> Sequence[int]:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from mercer.backends import is_torch
 from mercer.streams.dask_rows import DaskRows, is_dask
 from mercer.streams.iterable_rows import IterableRows
 from mercer.streams.npy_rows import of_array
-from mercer.streams.row_source import ArraySource, ListSource, RowSource
+from mercer.streams.row_source import ArraySource, ListSource, RowSource, bounded_rows, even_cuts, places_of
 from mercer.streams.source_views import JoinedRows, RecutRows
 from mercer.tables.source import TableError, counted
 
@@ -47,7 +49,8 @@ def open_rows(
         - a path: .parquet, .arrow, .feather, .npy, .h5, .hdf5, .h5ad (backed, dense or CSR) or .zarr (a folder)
         - a folder of such files, or a pattern such as "part-*.parquet": the files in the order of their names
         - an array, a memory map, a SciPy sparse matrix, a pandas or polars frame, an Arrow table
-        - a list of arrays, of sparse matrices, or of anything else named here, one after the other
+        - a tensor, whose chunks stay on its device
+        - a list of arrays, of tensors, of sparse matrices, or of anything else named here, one after the other
         - a dask array or dask frame
         - an object whose `__iter__` gives chunks anew each time; it is read once to learn their lengths
     columns : names of the columns, or their numbers if the format has no names; by default all of them.
@@ -94,6 +97,10 @@ def _open_object(rows: Any, columns: Sequence[Any] | None, chunk_rows: int | Non
         return of_array(rows, columns=columns, chunk_rows=chunk_rows)
     if is_dask(rows):
         return DaskRows(rows, columns=columns)
+    if is_torch(rows):
+        if columns is not None:
+            rows = rows[:, places_of(columns, None, rows.shape[1], "The tensor")]
+        return ListSource(list(_cut(rows, chunk_rows)))
     if package in _FRAMES and type(rows).__name__ == "LazyFrame":
         raise TypeError("A LazyFrame has no rows yet. Write them with .sink_parquet(path) and open that file.")
     if package in _FRAMES and hasattr(rows, "columns"):
@@ -113,7 +120,8 @@ def _open_object(rows: Any, columns: Sequence[Any] | None, chunk_rows: int | Non
             raise ValueError("columns: choose them in the iterable, which gives whole chunks.")
         return IterableRows(rows)
     raise TypeError(
-        f"Rows cannot be read from a {type(rows).__name__}. Pass a path, an array, or an iterable of chunks."
+        f"Rows cannot be read from an object of type {type(rows).__name__}. Pass a path, an array, or an iterable of "
+        "chunks."
     )
 
 
@@ -122,12 +130,22 @@ def _open_list(parts: Sequence[Any], columns: Sequence[Any] | None, chunk_rows: 
         return _open_files([path for part in parts for path in _files(os.fspath(part))], columns, chunk_rows, None)
     if parts and all(np.ndim(part) == 1 and not isinstance(part, np.ndarray) for part in parts[:1]):
         return ArraySource(np.asarray(parts), columns=columns, chunk_rows=chunk_rows)  # rows as lists of numbers
-    if columns is None and chunk_rows is None and all(isinstance(p, np.ndarray) or sparse.issparse(p) for p in parts):
+    if columns is None and chunk_rows is None and all(_is_matrix(part) for part in parts):
         return ListSource(parts)
     if not parts:
         raise ValueError("The list is empty, so the columns are unknown.")
     opened = [_open_object(part, columns, chunk_rows) for part in parts]
     return JoinedRows(opened, [f"part {p} of the list" for p in range(len(parts))])
+
+
+def _cut(rows: Any, chunk_rows: int | None) -> Iterator[Any]:
+    """Views of the rows of a tensor."""
+    cuts = even_cuts(rows.shape[0], bounded_rows(rows.shape[1] * rows.dtype.itemsize, chunk_rows))
+    return (rows[start:stop] for start, stop in pairwise(cuts))
+
+
+def _is_matrix(part: Any) -> bool:
+    return isinstance(part, np.ndarray) or sparse.issparse(part) or is_torch(part)
 
 
 def _files(text: str) -> list[Path]:

@@ -1,4 +1,4 @@
-"""A seeded sample of the rows of a source, and a shift amid them."""
+"""A seeded sample of the rows of a source, and a point in the middle of the data."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from mercer.backends import to_numpy
 from mercer.random_state import generator_from
 from mercer.streams.local_driver import folded, row_count
 from mercer.streams.row_source import RowSource, row_starts
 
 LEFT_OUT_ROWS = 10_000  # rows of a sample that are left out in turn: a share of 0.05 of them is known to 0.002
-_SHIFT_ROWS = 256  # of each of up to three chunks: their mean lies amid the data
+_SHIFT_ROWS = 256  # of each of up to three chunks: their mean lies in the middle of the data
 
 
 def sample_places(source: RowSource, size: int, random_state: Any) -> np.ndarray:
@@ -33,7 +34,7 @@ class _Picking:
 
     def __call__(self, state: None, number: int, views: list[Any]) -> Any:
         found = views[0][self.index[number]]
-        return found if sp.issparse(found) else np.array(found)  # a slice would keep the chunk in memory
+        return found if sp.issparse(found) else np.array(to_numpy(found))  # a slice would keep the chunk in memory
 
 
 def rows_at(source: RowSource, places: np.ndarray) -> Any:

@@ -14,18 +14,22 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from scipy import sparse
 
+from mercer.backends import device_of, is_foreign, namespace, to_numpy
 from mercer.numeric_input import refuse_not_numeric, sorted_columns
 
 # Bytes of a dense chunk: a call of a parquet reader or of BLAS and a task on a cluster all cost little beside so much
 # work, and a chunk that is read ahead of the one in use still leaves a small computer room.
 CHUNK_BYTES = 64_000_000
 
-Rows = Any  # (rows, n_features): np.ndarray or scipy.sparse.csr_array, float32 or float64
+Rows = Any  # (rows, n_features): np.ndarray, scipy.sparse.csr_array or torch tensor, float32 or float64
 
 
 @runtime_checkable
 class RowSource(Protocol):
-    """A matrix in numbered chunks of rows. Chunk i has lengths[i] rows, which may be none."""
+    """A matrix in numbered chunks of rows. Chunk i has lengths[i] rows, which may be none.
+
+    If the chunks are torch tensors, the source also has `device`, where they are: passes are then computed there.
+    """
 
     @property
     def n_features(self) -> int: ...
@@ -44,6 +48,11 @@ class RowSource(Protocol):
     def chunk(self, i: int) -> Rows:
         """Rows of chunk i, checked: (lengths[i], n_features), finite, of the source's type."""
         ...
+
+
+def device_of_rows(source: Any) -> Any:
+    """Where the chunks of a source are, if they are tensors; None for arrays on the host."""
+    return getattr(source, "device", None)
 
 
 def row_starts(source: RowSource) -> np.ndarray:
@@ -68,6 +77,23 @@ def common_type(types: Sequence[np.dtype]) -> np.dtype:
     return np.dtype(np.float32) if types and all(dtype == np.float32 for dtype in types) else np.dtype(np.float64)
 
 
+def type_of(rows: Any) -> np.dtype:
+    """NumPy's name for the type of an array or a tensor."""
+    return to_numpy(rows[:0]).dtype if is_foreign(rows) else rows.dtype
+
+
+def common_device(parts: Sequence[Any]) -> Any:
+    """Where tensors are, or None for arrays. ValueError if they are in several places."""
+    places = {str(part.device) if is_foreign(part) else None: device_of(part) for part in parts}
+    if len(places) > 1:
+        raise ValueError(
+            f"The chunks are in several places: {', '.join('the host' if p is None else p for p in places)}. Move them "
+            "to one device."
+        )
+    name, place = next(iter(places.items()))
+    return None if name is None else place
+
+
 def checked_chunk(rows: Any, source: Any, i: int, where: str = "") -> Rows:
     """Rows as chunk i of the source: a C-ordered array or a sorted csr_array of its type; a copy only if it must be.
 
@@ -82,6 +108,8 @@ def checked_chunk(rows: Any, source: Any, i: int, where: str = "") -> Rows:
         raise ValueError(f"{place} has {rows.shape[1]} columns, but the source has {source.n_features}.")
     if rows.shape[0] != source.lengths[i]:
         raise ValueError(f"{place} has {rows.shape[0]} rows, but {source.lengths[i]} were announced.")
+    if is_foreign(rows):
+        return _checked_tensor(rows, source, i, place)
     refuse_not_numeric(rows, place)
     rows = sorted_columns(sparse.csr_array(rows)) if sparse.issparse(rows) else np.asarray(rows)
     if common_type([float_type(rows.dtype, place), source.dtype]) != source.dtype:
@@ -92,6 +120,20 @@ def checked_chunk(rows: Any, source: Any, i: int, where: str = "") -> Rows:
         return rows
     rows = np.ascontiguousarray(rows)
     _refuse_not_finite(rows.ravel(), source, i, place, lambda at: divmod(at, source.n_features))
+    return rows
+
+
+def _checked_tensor(rows: Any, source: Any, i: int, place: str) -> Rows:
+    """Rows of a tensor in the type of the source, where they are."""
+    if device_of_rows(source) is None:
+        raise ValueError(f"{place} is a tensor, but those before it are arrays. Give one kind.")
+    xp = namespace(rows)
+    wide = xp.float32 if source.dtype == np.float32 else xp.float64
+    if rows.dtype == xp.float64 and wide != xp.float64:
+        raise ValueError(f"{place} holds {rows.dtype}, but the source holds {source.dtype}: digits would be lost.")
+    rows = xp.astype(rows, wide, copy=False)
+    if not bool(xp.all(xp.isfinite(rows))):
+        _refuse_not_finite(to_numpy(rows).ravel(), source, i, place, lambda at: divmod(at, source.n_features))
     return rows
 
 
@@ -246,6 +288,7 @@ class ListSource:
         self.parts = [part if hasattr(part, "shape") else np.asarray(part) for part in parts]
         if not self.parts:
             raise ValueError("A list of arrays needs at least one, since the columns are taken from them.")
+        self.device = common_device(self.parts)
         for i, part in enumerate(self.parts):
             if part.ndim != 2 or part.shape[1] != self.parts[0].shape[-1]:
                 raise ValueError(
@@ -253,7 +296,7 @@ class ListSource:
                     "need the same columns."
                 )
         self.n_features = int(self.parts[0].shape[1])
-        self.dtype = common_type([float_type(part.dtype, f"Chunk {i}") for i, part in enumerate(self.parts)])
+        self.dtype = common_type([float_type(type_of(part), f"Chunk {i}") for i, part in enumerate(self.parts)])
         self.feature_names = _names(feature_names, self.n_features)
         self.lengths = [int(part.shape[0]) for part in self.parts]
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.streams.row_source import Rows, RowSource, common_type, row_starts
+from mercer.backends import is_foreign, namespace
+from mercer.streams.row_source import Rows, RowSource, common_type, device_of_rows, row_starts, type_of
 
 
 class JoinedRows:
@@ -26,7 +27,7 @@ class JoinedRows:
         self.parts, self.labels = list(parts), list(labels)
         self.n_features = first.n_features
         self.dtype = common_type([part.dtype for part in parts])
-        self.feature_names = first.feature_names
+        self.feature_names, self.device = first.feature_names, one_device(parts)
         self.places = [(p, i) for p, part in enumerate(parts) for i in range(len(part.lengths))]
         self.lengths = [parts[p].lengths[i] for p, i in self.places]
 
@@ -36,7 +37,17 @@ class JoinedRows:
             rows = self.parts[p].chunk(own)
         except ValueError as error:
             raise type(error)(f"Chunk {i}, of {self.labels[p]}: {error}") from error
+        if is_foreign(rows):
+            return rows if type_of(rows) == self.dtype else namespace(rows).astype(rows, namespace(rows).float64)
         return rows.astype(self.dtype, copy=False)
+
+
+def one_device(parts: Sequence[RowSource]) -> Any:
+    """Where the chunks of all parts are. ValueError if they are in several places."""
+    places = {str(device_of_rows(part)): device_of_rows(part) for part in parts}
+    if len(places) > 1:
+        raise ValueError(f"The parts are in several places: {', '.join(places)}. Move them to one device.")
+    return next(iter(places.values()))
 
 
 def _some(source: RowSource) -> str:
@@ -50,6 +61,7 @@ class LastChunk:
     def __init__(self, source: RowSource) -> None:
         self.source = source
         self.n_features, self.dtype, self.feature_names = source.n_features, source.dtype, source.feature_names
+        self.device = device_of_rows(source)
         self._lock, self._number, self._rows = threading.Lock(), -1, None
 
     def __reduce__(self) -> Any:
@@ -72,6 +84,7 @@ class RecutRows:
     def __init__(self, source: RowSource, lengths: Sequence[int]) -> None:
         self.source = LastChunk(source)
         self.n_features, self.dtype, self.feature_names = source.n_features, source.dtype, source.feature_names
+        self.device = device_of_rows(source)
         self.lengths = list(lengths)
         self._starts, self._own = row_starts(source), row_starts(self)
 
@@ -88,6 +101,8 @@ class RecutRows:
             return np.empty((0, self.n_features), self.dtype)
         if len(parts) == 1:
             return parts[0]
+        if is_foreign(parts[0]):
+            return namespace(parts[0]).concat(parts, axis=0)
         return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
 
 
@@ -96,7 +111,7 @@ class ChosenColumns:
 
     def __init__(self, source: RowSource, places: Sequence[int]) -> None:
         self.source, self.places = source, list(places)
-        self.n_features, self.dtype = len(self.places), source.dtype
+        self.n_features, self.dtype, self.device = len(self.places), source.dtype, device_of_rows(source)
         names = source.feature_names
         self.feature_names = None if names is None else [names[j] for j in self.places]
 

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from mercer.backends import on_device, to_numpy
 from mercer.expansion import KernelExpansion
 from mercer.features import (
     AUTO_LEAST,
@@ -30,11 +31,11 @@ from mercer.features import (
 )
 from mercer.kernels.kernel import Kernel
 from mercer.linalg.lowrank import inverse_root
-from mercer.streams.chunk_statistics import RUN_ROWS, ChunkWork
+from mercer.streams.chunk_statistics import ChunkWork, run_rows
 from mercer.streams.local_driver import row_count, total_statistics
 from mercer.streams.row_maps import LandmarkFeatures, RowMap
 from mercer.streams.row_sample import rows_at, sample_places
-from mercer.streams.row_source import RowSource
+from mercer.streams.row_source import RowSource, device_of_rows
 from mercer.streams.sufficient_statistics import Draws, SufficientStatistics, seed_number
 
 SAMPLE_PER_LANDMARK = 8  # rows of the sample per landmark: more change the bound by less than the choice of seed does
@@ -93,7 +94,8 @@ class StreamedFeatures:
 def rounding_share(features: LandmarkFeatures) -> float:
     """The share of the trace that rounding may move, once in the features and once in their eigenvalues."""
     eps = float(np.finfo(features.expansion.coefs.dtype).eps)
-    return 2 * features.slack + RUN_ROWS**0.5 * eps
+    longest = run_rows(1, on_device=features.device is not None)
+    return 2 * features.slack + longest**0.5 * eps
 
 
 def sample_size(n: int, rank: int | str) -> int:
@@ -108,15 +110,25 @@ def source_sample(source: RowSource, rank: int | str, random_state: Any) -> tupl
 
 
 def chosen_landmarks(
-    kernel: Kernel, sample: Any, places: np.ndarray, rank: int | str, random_state: Any, n_jobs: int | None
+    kernel: Kernel,
+    sample: Any,
+    places: np.ndarray,
+    rank: int | str,
+    random_state: Any,
+    n_jobs: int | None,
+    device: Any = None,
 ) -> tuple[LandmarkFeatures, np.ndarray]:
     """Features on landmarks from a sample, and their numbers among all rows."""
     found = kernel_features(kernel, sample, rank=rank, random_state=random_state, n_jobs=n_jobs)
-    return features_of(kernel, found.anchors, sample, n_jobs), places[found.factor.landmarks]
+    return features_of(kernel, found.anchors, sample, n_jobs, device), places[found.factor.landmarks]
 
 
-def features_of(kernel: Kernel, anchors: Any, sample: Any, n_jobs: int | None = None) -> LandmarkFeatures:
+def features_of(
+    kernel: Kernel, anchors: Any, sample: Any, n_jobs: int | None = None, device: Any = None
+) -> LandmarkFeatures:
     """x ↦ k(x, anchors) @ coefs about its mean over the sample, in float32 if the rows are and that suffices.
+
+    device : where the rows are, if they are tensors. What float32 does to features is measured there.
 
     coefs coefsᵀ = (K at the anchors)⁻¹ or a little less, so that K − FFᵀ is positive semidefinite.
     """
@@ -127,15 +139,17 @@ def features_of(kernel: Kernel, anchors: Any, sample: Any, n_jobs: int | None = 
     lengths = np.sqrt(np.maximum(np.asarray(kernel.diagonal(points), np.float64), 0.0))
     exact = wide.on_points(points)
     narrow = KernelExpansion(kernel, anchors, coefs.astype(np.float32), np.zeros(coefs.shape[1], np.float32), n_jobs)
-    moved = np.linalg.norm(narrow.on_points(narrow.new_points(probes)) - exact, axis=1)
+    tried = narrow if device is None else narrow.on_device(device)
+    seen = tried.on_points(tried.new_points(probes if device is None else on_device(probes, device)))
+    moved = np.linalg.norm(to_numpy(seen) - exact, axis=1)
     alive = lengths > 0
     rho = 2 * float((moved[alive] / lengths[alive]).max(initial=0.0)) + 4 * float(np.finfo(np.float32).eps)
     shift = exact.mean(axis=0) if len(exact) else np.zeros(coefs.shape[1])
     slack = 2 * rho + rho**2
     if anchors.dtype == np.float32 and 2 * slack <= _TOLERATED:
-        return LandmarkFeatures(narrow, shift.astype(np.float32).astype(np.float64), slack)
+        return LandmarkFeatures(narrow, shift.astype(np.float32).astype(np.float64), slack, device)
     finer = rho * float(np.finfo(np.float64).eps / np.finfo(np.float32).eps)
-    return LandmarkFeatures(wide, shift, 2 * finer + finer**2)
+    return LandmarkFeatures(wide, shift, 2 * finer + finer**2, device)
 
 
 @dataclass(frozen=True)
@@ -145,6 +159,10 @@ class KernelView:
     kernel: Kernel
     source: RowSource
     sample: tuple[np.ndarray, Any]
+
+    @property
+    def device(self) -> Any:
+        return device_of_rows(self.source)
 
 
 def streamed_features(
@@ -184,7 +202,10 @@ def features_of_views(
     """
     seed, maps, sources = seed_number(random_state), [m for m, _ in beside], [view.source for view in views]
     sources += [source for _, source in beside]
-    held = [chosen_landmarks(view.kernel, view.sample[1], view.sample[0], rank, random_state, n_jobs) for view in views]
+    held = [
+        chosen_landmarks(view.kernel, view.sample[1], view.sample[0], rank, random_state, n_jobs, view.device)
+        for view in views
+    ]
     for number in range(_MOST_PASSES):
         grows = rank == "auto" and number + 1 < _MOST_PASSES
         wanted = [_wanted(view, features) if grows else 0 for view, (features, _) in zip(views, held, strict=True)]
@@ -255,7 +276,7 @@ def next_landmarks(
     if not kept:
         return None
     anchors = _stacked(inner.anchors, drawn.rows[index][kept])
-    grown = features_of(inner.kernel, anchors, sample, n_jobs)
+    grown = features_of(inner.kernel, anchors, sample, n_jobs, features.device)
     return grown, np.concatenate([chosen, drawn.places[index][kept]])
 
 

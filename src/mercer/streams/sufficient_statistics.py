@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from mercer.backends import is_foreign, to_numpy
 from mercer.random_state import generator_from
 
 
@@ -74,14 +75,15 @@ def draw_rows(rows: Any, left: np.ndarray, b: int, first: int, key: Sequence[int
     total = float(left.sum())
     clocks = rng.exponential(size=b)
     if not total > 0:
-        empty = rows[:0]
-        blank = sp.csr_array((b, rows.shape[1]), dtype=rows.dtype) if sp.issparse(rows) else None
-        rows = np.zeros((b, empty.shape[1]), rows.dtype) if blank is None else blank
-        return Draws(np.full(b, np.inf), np.full(b, -1, np.int64), rows)
+        kind = to_numpy(rows[:0]).dtype if is_foreign(rows) else rows.dtype
+        shape = b, rows.shape[1]
+        blank = sp.csr_array(shape, dtype=kind) if sp.issparse(rows) else np.zeros(shape, kind)
+        return Draws(np.full(b, np.inf), np.full(b, -1, np.int64), blank)
     chosen = np.searchsorted(np.cumsum(left), rng.random(b) * total, side="right")
     # Rounding may lead beyond the last row, or to one of which nothing is left.
     chosen = np.minimum(chosen, np.flatnonzero(left > 0)[-1])
-    return Draws(clocks / total, first + chosen.astype(np.int64), rows[chosen])
+    drawn = rows[chosen]
+    return Draws(clocks / total, first + chosen.astype(np.int64), to_numpy(drawn) if is_foreign(drawn) else drawn)
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,7 @@ class SufficientStatistics:
 
     @classmethod
     def of(cls, rows: np.ndarray, shift: np.ndarray) -> SufficientStatistics:
-        """Of a few rows that are their own map."""
+        """The statistics of a few rows themselves, about a given shift."""
         F = np.asarray(rows, np.float64) - shift
         zero = np.zeros(1)
         return cls(len(F), shift, F.sum(axis=0), F.T @ F, zero, zero, zero, zero, (None,))

@@ -43,7 +43,7 @@ def fit(
     TableError for text and missing values that the options in `start` do not cover.
     """
     if raw.texts and start.encode is None:
-        _refuse_text(raw, path)
+        refuse_text(raw, path)
     if start.encode == "drop":
         order = [name for name in order if name not in raw.texts]
         raw.carried.update({name: _shown(raw, name) for name in raw.texts})
@@ -51,9 +51,9 @@ def fit(
         if not order:
             raise TableError(f"{path}: every column is text, so encode='drop' leaves none.")
     found = screen(raw)
-    _refuse_infinite(raw, found, path, f"leave it empty and use {_IMPUTE}")
+    refuse_infinite(raw, found, path, f"leave it empty and use {_IMPUTE}")
     if start.impute is None:
-        _refuse_missing(raw, found, path, f"Use {_IMPUTE}, or drop={{}}")
+        refuse_missing(raw, found, path, f"Use {_IMPUTE}, or drop={{}}")
     fills = _fit_fills(raw, found, start.impute, path)
     rules = tuple(Rule(name, _fit_categories(name, raw, start.encode), fills.get(name)) for name in order)
     preparation = replace(start, rules=rules)
@@ -62,16 +62,20 @@ def fit(
     return _scaled(X, preparation, raw.owned, path), keep, preparation
 
 
-def replay(raw: Raw, preparation: Preparation, path: str, notes: list[str]) -> tuple[Matrix, np.ndarray | None]:
+def replay(
+    raw: Raw, preparation: Preparation, path: str, notes: list[str], *, fitting: bool = False
+) -> tuple[Matrix, np.ndarray | None]:
     """X of new rows, and which of them were kept (None for all).
+
+    fitting : whether these are some of the fitted rows, which have not been looked through before
 
     TableError if they have text, missing or infinite values where the fitted table had none.
     """
     found = screen(raw)
-    _refuse_infinite(raw, found, path, "leave the row out")
+    refuse_infinite(raw, found, path, f"leave it empty and use {_IMPUTE}" if fitting else "leave the row out")
     if preparation.impute is None:
         way_out = f"The fitted table had no missing values: leave out these rows, or fit again with {_IMPUTE}"
-        _refuse_missing(raw, found, path, way_out)
+        refuse_missing(raw, found, path, f"Use {_IMPUTE}, or drop={{}}" if fitting else way_out)
     kinds = {rule.name: rule.categories for rule in preparation.rules}
     bad = {name: values for name, values in raw.texts.items() if kinds[name] is None}
     if bad:
@@ -118,7 +122,7 @@ def fit_scale(X: Matrix, preparation: Preparation, notes: list[str]) -> Preparat
         notes.append("The table is sparse: columns are divided by their standard deviation, but not centred.")
         scaler = StandardScaler(with_mean=False)
         (spread,) = _without_overflow(lambda part: scaler.fit(part).scale_[None], X)
-        return replace(preparation, spread=tuple(_usable(spread, *extremes(X)).tolist()))
+        return replace(preparation, spread=tuple(usable_spread(spread, *extremes(X)).tolist()))
     least, most = extremes(X)
     if scale == "standard":
         centre, spread = _without_overflow(_mean_and_deviation, X)
@@ -129,7 +133,7 @@ def fit_scale(X: Matrix, preparation: Preparation, notes: list[str]) -> Preparat
         with np.errstate(over="ignore"):
             centre, spread = least, most - least
     centre = np.where(least < most, centre, least)
-    spread = _usable(spread, least, most)
+    spread = usable_spread(spread, least, most)
     return replace(preparation, centre=tuple(centre.tolist()), spread=tuple(spread.tolist()))
 
 
@@ -183,7 +187,7 @@ def _without_overflow(fit: Callable[[Matrix], np.ndarray], X: Matrix) -> np.ndar
     return found
 
 
-def _usable(spread: np.ndarray, least: np.ndarray, most: np.ndarray) -> np.ndarray:
+def usable_spread(spread: np.ndarray, least: np.ndarray, most: np.ndarray) -> np.ndarray:
     """The spread of each column, 1 if it does not vary or the difference of its extremes overflows."""
     return np.where((least < most) & (spread > 0) & np.isfinite(spread), spread, 1.0)
 
@@ -282,7 +286,7 @@ def _encode(target: np.ndarray, values: np.ndarray, rule: Rule, encode: str | No
         notes.append(f"Column {rule.name!r} has texts unseen in the fit, which become {become}: {listed(unseen)}.")
 
 
-def _refuse_missing(raw: Raw, findings: Findings, path: str, way_out: str) -> None:
+def refuse_missing(raw: Raw, findings: Findings, path: str, way_out: str) -> None:
     """TableError that ends with a way out; {} in it stands for the first column."""
     found = findings.missing
     if not found:
@@ -296,7 +300,7 @@ def _refuse_missing(raw: Raw, findings: Findings, path: str, way_out: str) -> No
     )
 
 
-def _refuse_infinite(raw: Raw, found: Findings, path: str, way_out: str) -> None:
+def refuse_infinite(raw: Raw, found: Findings, path: str, way_out: str) -> None:
     if found.infinite is not None:
         name, row = found.infinite
         raise TableError(
@@ -305,7 +309,7 @@ def _refuse_infinite(raw: Raw, found: Findings, path: str, way_out: str) -> None
         )
 
 
-def _refuse_text(raw: Raw, path: str) -> None:
+def refuse_text(raw: Raw, path: str) -> None:
     name, values = next(iter(raw.texts.items()))
     row = _first_text(values, raw.decimal)
     held = "holds" if len(raw.texts) == 1 else "hold"

@@ -1,0 +1,374 @@
+"""Tables that are read part by part: fits of tables that do not fit in memory, and new rows placed by a model.
+
+A fit streams if the table and what the method needs beside it exceed the memory that is allowed, or if the user asks
+for it. The output has the ids and labels that it would have otherwise, and is written as the rows come.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mercer.cli.console import Console, amount, print_json, print_pairs, spoken
+from mercer.cli.errors import USAGE, Failure, unsuitable
+from mercer.cli.fitted import fit_notes, fit_record, shown_parameters
+from mercer.cli.methods import AUTO, METHODS, FitMethod, LabelledTable, as_classes, choose_method
+from mercer.cli.outputs import STDOUT, OutputFiles, refuse_unwritable_table
+from mercer.cli.record import write_record
+from mercer.cli.request import CHECKPOINT, FitRequest
+from mercer.cli.summary import doubt
+from mercer.cli.table_input import as_choice
+from mercer.cli.wording import in_options
+from mercer.memory import available_bytes, format_bytes
+from mercer.models.model_file import save_model
+from mercer.planning import Plan, limit_of
+from mercer.progress import counted
+from mercer.streams.checkpoint_file import checkpoints
+from mercer.streams.cluster_driver import cluster
+from mercer.streams.local_driver import chunks
+from mercer.streams.mapped_rows import MappedRows
+from mercer.streams.row_source import bounded_rows, even_cuts
+from mercer.streams.table_rows import STREAMED, TableRows, can_stream, open_table_rows, table_shape
+from mercer.tables.source import digest_of
+from mercer.tables.writing import table_writer
+
+_WRITES = 60.0  # seconds between two states in the checkpoint: little is lost, and writing one takes no notice
+
+
+@dataclass(frozen=True)
+class Streaming:
+    """A fit of a table that is read in parts.
+
+    reason : why it is
+    rows, columns : of the file
+    """
+
+    method: FitMethod
+    why: str
+    reason: str
+    rows: int
+    columns: int
+
+
+@dataclass(frozen=True)
+class _Announced:
+    """A table of which the plan of a fit needs no more than this."""
+
+    lengths: list[int]
+    n_features: int
+    dtype: np.dtype
+    feature_names: None = None
+
+    def chunk(self, i: int) -> Any:
+        raise AssertionError("a plan reads no rows")
+
+
+def how_to_stream(request: FitRequest) -> Streaming | None:
+    """How the table of a request is streamed; None if it is read as a whole. Only metadata are read to decide.
+
+    Failure if the user asks for it, or the table is too large to be read, and it cannot be done.
+    """
+    wanted = _what_asks(request)
+    if request.stream is False and wanted is None:
+        return None
+    hindrance = _hindrance(request)
+    if hindrance is not None:
+        if wanted is not None:
+            raise unsuitable(f"{wanted} needs a table that is read part by part. {hindrance}")
+        return None
+    rows, columns = table_shape(request.table)
+    choice = as_choice(request.choice)
+    beside = {choice.label, choice.id} - {None}
+    features = len(choice.columns) if choice.columns else max(1, columns - len(choice.drop) - len(beside))
+    method, why = (METHODS[request.method], "as requested") if request.method != AUTO else _auto(rows)
+    dtype = np.dtype(choice.dtype)
+    mapped = Path(request.table).suffix.lower() == ".npy" and choice.scale is None and dtype == np.float64
+    table_bytes = 0 if mapped else rows * features * dtype.itemsize
+    allowed = limit_of(request.parameters.get("memory_limit"), available_bytes())
+    needed = table_bytes + _needed_beside(request, method, (rows, features), dtype)
+    if wanted is None and needed <= allowed:
+        return None
+    try:
+        _streaming_plan(request, method, (rows, features), dtype)
+    except (ValueError, TypeError) as error:
+        if isinstance(error, MemoryError):
+            raise
+        if wanted is None and table_bytes <= allowed:
+            return None  # the table can be read: the method itself says what it lacks
+        size = f"{rows:,} rows of {amount(features, 'column')} take {format_bytes(table_bytes)}"
+        limit = f"{wanted} was given" if wanted else f"{format_bytes(allowed)} are allowed"
+        because = in_options(f"{size}, and {limit}. {error}")
+        raise unsuitable(f"{request.table} has to be read part by part: {because}") from error
+    reason = f"with {wanted}" if wanted else f"{format_bytes(needed)} in memory, of {format_bytes(allowed)} allowed"
+    return Streaming(method, why, reason, rows, features)
+
+
+def _what_asks(request: FitRequest) -> str | None:
+    """The option that asks for a table in parts, if there is one."""
+    if request.cluster is not None:
+        return "--cluster"
+    if request.resume is not None and request.resume.endswith(CHECKPOINT):
+        return "--resume"
+    return "--stream" if request.stream else None
+
+
+def _hindrance(request: FitRequest) -> str | None:
+    """Why the table of a request cannot be read in parts, if so."""
+    if not can_stream(request.table) or not Path(request.table).is_file():
+        return f"{request.table} is not one of {', '.join(STREAMED)}: save it as parquet first."
+    if request.second is not None:
+        return "The rows of two tables are matched in memory: fit KernelCCA to sources of rows in Python."
+    if request.report is not None:
+        return "A page holds all rows: leave out --report, or fit some of them with --rows."
+    if request.choice.get("rows"):
+        return "Leave out --rows."
+    if request.choice.get("impute") in ("drop", "median") or request.choice.get("scale") == "robust":
+        return "Medians, quartiles and dropped rows need all rows. Take --impute mean or zero, --scale standard."
+    if request.resume is not None and not request.resume.endswith(CHECKPOINT):
+        return "A saved map goes on with all its rows."
+    return None
+
+
+def _auto(rows: int) -> tuple[FitMethod, str]:
+    return choose_method(rows, second=False)
+
+
+def _needed_beside(request: FitRequest, method: FitMethod, shape: tuple[int, int], dtype: np.dtype) -> int:
+    """The bytes that a fit of all rows at once would take; 0 if the plan has to see them."""
+    estimator = method.build(request.parameters, seed=request.seed, jobs=request.jobs, shape=shape)
+    try:
+        return int(estimator.plan(np.broadcast_to(np.zeros((), dtype), shape)).needed_bytes)
+    except (ValueError, TypeError, AttributeError, IndexError):
+        return 0
+
+
+def _streaming_plan(request: FitRequest, method: FitMethod, shape: tuple[int, int], dtype: np.dtype) -> Plan:
+    """The plan of a streamed fit. Raises what the estimator raises if it cannot stream."""
+    estimator = method.build(request.parameters, seed=request.seed, jobs=request.jobs, shape=shape)
+    cuts = even_cuts(shape[0], bounded_rows(8 * shape[1]))
+    source = _Announced(np.diff(cuts).tolist(), shape[1], dtype)
+    plan: Plan = estimator.plan(source)
+    return plan
+
+
+# --- fitting ---------------------------------------------------------------------------------------------------
+
+
+def fit_streamed(
+    request: FitRequest,
+    streaming: Streaming,
+    written: list[str],
+    record_at: Path | None,
+    console: Console,
+    *,
+    as_document: bool = False,
+    dry: bool = False,
+) -> int:
+    """Fit a table in parts and write what was asked for. Returns the exit status."""
+    started = time.perf_counter()
+    if dry:
+        _tell_plan(request, streaming, written, as_document)
+        return 0
+    method = streaming.method
+    checkpoint = _checkpoint_of(request, record_at)
+    with console.working(f"reading {request.table}"):
+        table = open_table_rows(request.table, as_choice(request.choice))
+    for note in table.notes:
+        console.note(note)
+    refuse_unwritable_table(request.output or STDOUT, table.beside(0))
+    parts = amount(len(table.lengths), "part")
+    console.note(f"{request.table} is streamed in {parts}: {streaming.reason}.")
+    seconds = {"read": time.perf_counter() - started}
+    with _kept_checkpoint(checkpoint, console), _workers(request):
+        begun = time.perf_counter()
+        shape = table.rows, table.n_features
+        estimator = method.build(request.parameters, seed=request.seed, jobs=request.jobs, shape=shape)
+        with console.working(f"{method.title} of {table.rows:,} rows"):
+            estimator.fit(table, *_targets(method, table))
+        seconds["fit"] = time.perf_counter() - begun
+        placed = estimator.transform(table)
+        names = method.column_names(placed.n_features)
+        record = fit_record(
+            request,
+            method,
+            estimator,
+            seconds,
+            why=streaming.why,
+            input=table.entry(),
+            second=None,
+            id=table.id,
+            label=table.label,
+            coordinates=names,
+            stopped=False,
+            stream=True,
+            parts=len(table.lengths),
+        )
+        _write(request, method, estimator, table, placed, names, record, record_at, console)
+    _summarize(request, streaming, estimator, table, seconds, console)
+    for what, path in {**request.files, **({"record": str(record_at)} if record_at else {})}.items():
+        if path != STDOUT:
+            console.field(what, path)
+    if as_document:
+        print_json(record)
+    return 0
+
+
+def _targets(method: FitMethod, table: TableRows) -> tuple[Any, ...]:
+    return (as_classes(table.all_labels()),) if isinstance(method, LabelledTable) else ()
+
+
+def _checkpoint_of(request: FitRequest, record_at: Path | None) -> Path | None:
+    """The file that holds the state of the fit: the one to continue from, or one beside the first output."""
+    if request.resume is not None:
+        return Path(request.resume)
+    if record_at is None:
+        return None
+    path = record_at.with_name(record_at.name.removesuffix(".run.json") + CHECKPOINT)
+    if path.exists():
+        raise Failure(
+            f"{path} is left from a fit that was interrupted. Continue it with --resume {path}, or delete it.", USAGE
+        )
+    return path
+
+
+@contextmanager
+def _kept_checkpoint(path: Path | None, console: Console) -> Iterator[None]:
+    """A context in which the sums of a fit go to a file, which stays if anything stops the fit."""
+    if path is None:
+        yield
+        return
+    try:
+        with checkpoints(path, every=_WRITES):
+            yield
+    except BaseException:
+        if path.exists():
+            console.note(f"The fit so far is kept. To continue it, repeat the command with --resume {path}.")
+        raise
+
+
+@contextmanager
+def _workers(request: FitRequest) -> Iterator[None]:
+    with ExitStack() as stack:
+        if request.cluster is not None:
+            try:
+                stack.enter_context(cluster(request.cluster))
+            except (ValueError, OSError, ImportError) as error:
+                raise Failure(f"--cluster {request.cluster}: {error}") from error
+        yield
+
+
+def _write(
+    request: FitRequest,
+    method: FitMethod,
+    estimator: Any,
+    table: TableRows,
+    placed: MappedRows,
+    names: list[str],
+    record: dict[str, Any],
+    record_at: Path | None,
+    console: Console,
+) -> None:
+    """Write all files or none; coordinates for stdout last."""
+    with OutputFiles() as files, console.working("placing rows"):
+        parts = {}
+        if request.output not in (None, STDOUT):
+            parts["coordinates"] = files.add(
+                request.output, lambda path: write_placed(path, table, placed, names, inert=request.inert)
+            )
+        if request.save is not None:
+            notes = fit_notes(request, method, table.preparation, names, table.entry())
+            parts["model"] = files.add(request.save, lambda path: save_model(estimator, path, notes))
+        record["outputs"] = [
+            {"what": what, "path": request.files[what], "sha256": digest_of(part)} for what, part in parts.items()
+        ]
+        if record_at is not None:
+            files.add(record_at, lambda path: write_record(record, path))
+    if request.output == STDOUT:
+        write_placed(STDOUT, table, placed, names)
+
+
+def write_placed(
+    path: str | Path, table: TableRows, placed: MappedRows, names: list[str], *, inert: bool = False
+) -> None:
+    """Write ids, labels and coordinates of all rows, part by part."""
+    try:
+        with table_writer(path, inert=inert) as out:
+            for i, values in enumerate(counted("rows written", chunks(placed), len(placed.lengths))):
+                columns = table.beside(i)
+                for name, column in zip(names, values.T, strict=True):
+                    columns[name if name not in columns else f"{name}_"] = np.ascontiguousarray(column)
+                out.add(columns)
+    except BrokenPipeError:
+        if path != STDOUT:
+            raise
+
+
+def _summarize(
+    request: FitRequest,
+    streaming: Streaming,
+    estimator: Any,
+    table: TableRows,
+    seconds: dict[str, float],
+    console: Console,
+) -> None:
+    size = f"{amount(table.rows, 'row')}, {amount(table.n_features, 'column')}"
+    console.field("table", f"{request.table}: {size}, in {amount(len(table.lengths), 'part')}")
+    console.field("method", f"{streaming.method.title}: {streaming.why}")
+    for name, value in streaming.method.summarize(estimator):
+        console.field(name, value)
+    console.field("time", spoken(seconds["fit"]))
+    if (warning := doubt(estimator)) is not None:
+        console.warn(warning)
+
+
+def _tell_plan(request: FitRequest, streaming: Streaming, written: list[str], as_document: bool) -> None:
+    """Print what a streamed fit would do. Nothing but metadata has been read."""
+    choice, shape = as_choice(request.choice), (streaming.rows, streaming.columns)
+    method, dtype = streaming.method, np.dtype(choice.dtype)
+    plan = _streaming_plan(request, method, shape, dtype)
+    plan.refuse()
+    estimator = method.build(request.parameters, seed=request.seed, jobs=request.jobs, shape=shape)
+    if as_document:
+        print_json(
+            {
+                "method": method.name,
+                "why": streaming.why,
+                "solver": f"{plan.method}: {plan.reason}",
+                "parameters": shown_parameters(estimator),
+                "rows": shape[0],
+                "columns": shape[1],
+                "streamed": streaming.reason,
+                "needed_bytes": plan.needed_bytes,
+                "peak_bytes": plan.peak_bytes,
+                "available_bytes": available_bytes(),
+                "outputs": written,
+            }
+        )
+        return
+    free = format_bytes(available_bytes())
+    print_pairs(
+        [
+            ("table", f"{request.table}: {amount(shape[0], 'row')}, {amount(shape[1], 'column')}"),
+            ("streamed", streaming.reason),
+            ("method", f"{method.title}: {streaming.why}"),
+            ("solver", f"{plan.method}: {plan.reason}"),
+            ("memory", f"{format_bytes(plan.peak_bytes)} for the fit, whatever the number of rows; {free} are free"),
+            ("writes", ", ".join(written) or "stdout"),
+        ]
+    )
+
+
+# --- placing new rows --------------------------------------------------------------------------------------------
+
+
+def placed_in_parts(estimator: Any, table: TableRows) -> MappedRows:
+    """The rows of a table as a model places them, part by part."""
+    first = next(i for i, length in enumerate(table.lengths) if length)
+    tried = np.asarray(estimator.transform(table.chunk(first)[:1]))
+    return MappedRows(table, estimator.transform, tried.shape[1], dtype=tried.dtype)
