@@ -109,8 +109,10 @@ class Planned:
 
     def _with_alternatives(self, plan: Plan, X: Any, y: Any = None) -> Plan:
         """The plan itself if it fits; otherwise the plan with those changes of `_lighter` that would fit."""
+        if plan.fits:
+            return plan
         found = []
-        for change in [] if plan.fits else self._lighter(plan):
+        for change in self._lighter(plan):
             other = copy(self)
             other.set_params(**change)  # type: ignore[attr-defined]
             draft = other._draft(X, y)

@@ -52,7 +52,7 @@ _ROUTED = (
 
 
 def _inner_has(name: str) -> Callable[[Any], bool]:
-    """Whether the estimator, fitted or not, has a method; its own AttributeError tells why where it has not."""
+    """Whether the estimator, fitted or not, has a method; its own AttributeError tells why if it has not."""
 
     def check(self: Kernelized) -> bool:
         getattr(getattr(self, "estimator_", self.estimator), name)
@@ -159,7 +159,7 @@ class Kernelized(Planned, Saved, MetaEstimatorMixin, BaseEstimator):
     ----------
     map_ : the fitted KernelMap, with `error_`, `landmarks_`, `kernel_`
     estimator_ : the fitted clone of `estimator`
-    classes_, labels_ : those of `estimator_`, where it has them
+    classes_, labels_ : those of `estimator_`, if it has them
     n_features_in_, feature_names_in_
 
     Notes
