@@ -143,6 +143,13 @@ def no_streaming(estimator: Any) -> str:
     )
 
 
+def without_names(model: Any) -> Any:
+    """A fitted model that takes arrays without a warning that they lack the names of the fitted columns."""
+    made = copy(model)
+    made.__dict__.pop("feature_names_in_", None)
+    return made
+
+
 def fitted_columns(estimator: Any, source: RowSource) -> RowSource:
     """The columns of a source that an estimator was fitted to: all of them, or those with the names of the fit."""
     if source.n_features == estimator.n_features_in_:
@@ -230,6 +237,8 @@ class Estimator(Planned, Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         of_tensors : whether `function` takes rows on a device as they are
         """
         names = [str(name) for name in self.get_feature_names_out()] if names is None else names
+        if getattr(function, "__self__", None) is self:
+            function = getattr(without_names(self), function.__name__)
         return MappedRows(fitted_columns(self, source), function, columns, names, dtype, of_tensors)
 
     def _fit_landmarks(self, source: RowSource) -> None:
