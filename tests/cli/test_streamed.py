@@ -118,7 +118,10 @@ def test_a_table_beyond_the_memory_allowed_streams_and_says_so(big, monkeypatch)
         (["flowers.csv", "-m", "pca", "--stream"], "save it as parquet first"),
         (["big.parquet", "-m", "pca", "--drop", "name", "--label", "kind", "--stream", "--report", "p.html"], "A page"),
         (["big.parquet", "-m", "pca", "--cluster", "local:1", "--rows", "1:50"], "--rows"),
-        (["big.parquet", "-m", "mds", "--id", "name", "--label", "kind", "--stream"], "needs all rows in memory"),
+        (
+            ["big.parquet", "-m", "mds", "--id", "name", "--label", "kind", "--stream"],
+            "--rows, or take one of pca, kpca",
+        ),
         (["big.parquet", "-m", "kpca", "--id", "name", "--label", "kind", "--stream"], "--rank"),
         (["big.parquet", "-m", "pca", "--scale", "robust", "--stream"], "quartiles"),
         (["big.parquet", "-m", "pca", "--resume", "no.checkpoint"], "no such checkpoint"),

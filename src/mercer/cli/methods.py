@@ -58,6 +58,8 @@ class FitMethod(ABC):
     replaces : {"radius": "n_neighbors"} if a given radius switches the number of neighbours off
     progress : what a fit reports as it goes on, if it does
     resumable : whether the estimator can take more steps after a fit, by `optimize`
+    streams_with : the parameters without which the method does not read a table in parts, each with a value to try;
+        None if it never does
     """
 
     name: str
@@ -74,6 +76,7 @@ class FitMethod(ABC):
     progress: str = "KL"
     resumable: bool = False
     work_of: dict[str, str] = field(default_factory=dict)
+    streams_with: dict[str, int] | None = None
 
     def load(self) -> Any:
         """The estimator's class."""
@@ -241,6 +244,7 @@ def as_classes(labels: Any) -> np.ndarray:
 
 
 _TWO = {"n_components": 2}
+_RANK, _LANDMARKS = {"rank": 500}, {"landmarks": 10_000}  # what lets a method read a table in parts
 _PASSES = "usually 4 to 20 passes over {pairs} pairs of rows"  # as measured on curved, clustered and noisy data
 _STORED = {  # solvers that keep the whole matrix, or some of its columns, compute what they keep once
     **dict.fromkeys(("dense", "lanczos", "eigenvalues", "cholesky"), "one matrix of {pairs} pairs of rows, kept whole"),
@@ -261,6 +265,7 @@ METHODS: dict[str, FitMethod] = {
             work="one pass over {rows} × {columns} numbers",
             defaults=_TWO,
             limited_by_shape=True,
+            streams_with={},
         ),
         OneTable(
             "kpca",
@@ -272,6 +277,7 @@ METHODS: dict[str, FitMethod] = {
             work=_PASSES,
             work_of=_STORED,
             defaults=_TWO | _MEDIAN_WIDTH,
+            streams_with=_RANK,
         ),
         LabelledTable(
             "kda",
@@ -282,6 +288,7 @@ METHODS: dict[str, FitMethod] = {
             describe=(fitted_kernel, solver, left_out),
             work=_PASSES,
             work_of=_STORED,
+            streams_with=_RANK,
         ),
         TwoTables(
             "kcca",
@@ -302,6 +309,7 @@ METHODS: dict[str, FitMethod] = {
             describe=(fitted_kernel, solver, unexplained, residual),
             work="shortest paths from all rows, or from the landmarks, to {rows} rows",
             replaces={"radius": "n_neighbors"},
+            streams_with=_LANDMARKS,
         ),
         NeighborMap(
             "mds",
@@ -323,6 +331,7 @@ METHODS: dict[str, FitMethod] = {
             work="up to {steps} steps, each of which moves {rows} points",
             documented_by="TSNE",
             resumable=True,
+            streams_with=_LANDMARKS,
         ),
         NeighborMap(
             "tsne",
@@ -333,6 +342,7 @@ METHODS: dict[str, FitMethod] = {
             describe=(map_divergence, map_repulsion, map_neighbors),
             work="up to {steps} steps, each of which moves {rows} points",
             resumable=True,
+            streams_with=_LANDMARKS,
         ),
     )
 }

@@ -103,10 +103,20 @@ def how_to_stream(request: FitRequest) -> Streaming | None:
             return None  # the table can be read: the method itself says what it lacks
         size = f"{rows:,} rows of {amount(features, 'column')} take {format_bytes(table_bytes)}"
         limit = f"{wanted} was given" if wanted else f"{format_bytes(allowed)} are allowed"
-        because = in_options(f"{size}, and {limit}. {error}")
+        because = f"{size}, and {limit}. {_way_out(request, method, error)}"
         raise unsuitable(f"{request.table} has to be read part by part: {because}") from error
     reason = f"with {wanted}" if wanted else f"{format_bytes(needed)} in memory, of {format_bytes(allowed)} allowed"
     return Streaming(method, why, reason, rows, features)
+
+
+def _way_out(request: FitRequest, method: FitMethod, error: Exception) -> str:
+    """What to do about a method that cannot stream as it was asked for."""
+    needed = method.streams_with
+    if needed is None:
+        others = ", ".join(name for name, other in METHODS.items() if other.streams_with is not None)
+        return f"{method.title} needs all rows in memory. Fit some of them with --rows, or take one of {others}."
+    missing = [f"--{name} {value}" for name, value in needed.items() if request.parameters.get(name) is None]
+    return f"Add {missing[0]}, so that {method.title} can be streamed." if missing else in_options(str(error))
 
 
 def _what_asks(request: FitRequest) -> str | None:
