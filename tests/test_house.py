@@ -38,6 +38,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "backends/compiled_paths.py": "graph/test_geodesics.py",
     "backends/compiled_ranks.py": "graph/test_tile_index.py",
     "backends/compiled_short_range.py": "embedding/test_short_range.py",
+    "backends/torch_neighbors.py": "graph/test_tensor_index.py",
     "backends/compiled_stress.py": "embedding/test_stress.py",
     "backends/compiled_shortcuts.py": "graph/test_shortcut_edges.py",
     # What the next three compute shows only in what their callers promise.

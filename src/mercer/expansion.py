@@ -113,7 +113,7 @@ class KernelExpansion:
         return out
 
     def _fused(self, new: Points, old: Points) -> Any:
-        """f at prepared points without tiles, or None where that is not to be had."""
+        """f at prepared points without tiles, or None if no fused product is available."""
         if self.coefs.shape[1] > WIDEST:
             return None
         xp = namespace(self.coefs)

@@ -241,6 +241,18 @@ def scaling(
     return Footprint({**graph, **packed}, {"paths": paths, "solver": solved})
 
 
+def tensor_scaling(n: int, k: int, *, solver: str, landmarks: int | None, itemsize: int, edges: int = 0) -> Footprint:
+    """`scaling` on the device that holds the graph: a whole matrix of distances, and no copy of it."""
+    m = n if landmarks is None else landmarks
+    columns = max(4 * (k + max(4, k // 8)), LEAST_BASIS)
+    graph = {"graph": 160 * edges}  # keys of both directions and their order, while it is made
+    held = {**graph, "distances": itemsize * n * m}
+    wide = {"rows in float64": 40 * min(n * m, 2**24)}
+    solved = {"LAPACK": 24 * m * m} if solver == "dense" else {"basis and products": 32 * m * columns, **wide}
+    small = {"centred": 8 * m * m} if m <= SMALL or landmarks is not None else {}
+    return Footprint(held, {"paths": {"sources": 4 * n * min(m, 4096)}, "solver": {**small, **solved}, "map": wide})
+
+
 def canonical(works: tuple[Workload, Workload], rank: int | None, k: int) -> Footprint:
     """Two factors, one after the other, and the products between them."""
     first, second = (factor(work, rank) for work in works)
@@ -293,6 +305,19 @@ def neighbor_map(n: int, k: int, c: int, width: int, itemsize: int, threads: int
     search = {"rows in float32": 4 * n * width, "tiles": threads * 4 * 256 * 2048}
     steps = {**affinities.steps, "steps": {"P": 2 * 12 * n * k, "forces": 20 * 4 * n * c}}
     return Footprint(search, steps)
+
+
+def tensor_neighbor_map(n: int, k: int, c: int, width: int, itemsize: int, tile: int) -> Footprint:
+    """The same map of tensors; `tile` are the bytes of a tile and what is computed from it."""
+    found = {"neighbours and weights": 8 * n * k}
+    return Footprint(
+        {"tile": tile},
+        {
+            "search": {"rows in float32, sorted": 8 * n * width, "neighbours and squares": 24 * n * k},
+            "joint": {**found, "the transpose": 16 * n * k, "P": 16 * n * k},
+            "steps": {"P": 2 * 16 * n * k, "forces": 40 * 4 * n * c},
+        },
+    )
 
 
 def landmark_neighbor_map(

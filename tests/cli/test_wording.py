@@ -51,5 +51,5 @@ def test_the_values_that_scikit_learn_wants_are_listed_sorted():
 
 def test_names_of_columns_and_files_stay_as_they_are():
     assert in_options("missing in 'n_neighbors' (drop='n_samples')") == "missing in 'n_neighbors' (--drop n_samples)"
-    assert in_options("n_samples.csv: the file does not exist.") == "n_samples.csv: there is no such file."
+    assert in_options("n_samples.csv: the file does not exist.") == "n_samples.csv: the file does not exist."
     assert in_options("n_neighbors=5 exceeds n_samples.") == "--n-neighbors 5 exceeds the number of rows."

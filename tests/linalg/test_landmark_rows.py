@@ -1,6 +1,7 @@
 """Landmarks: different rows that stand for all."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_array_equal
@@ -24,6 +25,18 @@ def test_landmarks_are_different_rows_in_order_and_the_same_every_time(method, d
 def test_sparse_rows_have_the_landmarks_of_dense_ones(method):
     rows = np.where(RNG.random((150, 8)) < 0.4, RNG.standard_normal((150, 8)), 0.0)
     assert_array_equal(landmark_rows(rows, 12, method), landmark_rows(sp.csr_array(rows), 12, method))
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("read", [np.asarray, np.ndarray.tolist, pd.DataFrame, sp.coo_array, sp.csc_array], ids=str)
+def test_whole_numbers_lists_frames_and_every_sparse_format_are_read(read, method):
+    rows = RNG.integers(-(10**6), 10**6, (60, 3))
+    assert_array_equal(landmark_rows(read(rows), 7, method), landmark_rows(rows.astype(float), 7, method))
+
+
+def test_what_is_not_finite_is_refused():
+    with pytest.raises(ValueError, match="NaN"):
+        landmark_rows(np.full((5, 2), np.nan), 3, "maxmin")
 
 
 def test_farthest_first_covers_within_twice_the_best_radius():

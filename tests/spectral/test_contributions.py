@@ -11,6 +11,7 @@ from mercer import PCA, KernelPCA
 from mercer.exceptions import MemoryLimitError
 from mercer.kernels import RBF, ArcCosine, Cosine, Laplacian, Linear, Matern, Polynomial, RationalQuadratic, Sigmoid
 from mercer.spectral import contributions
+from mercer.streams import ArraySource
 
 RNG = np.random.default_rng(0)
 X, NEW = RNG.standard_normal((50, 4)), RNG.standard_normal((6, 4))
@@ -203,3 +204,11 @@ def test_frames():
     frame = pd.DataFrame(X, columns=list("abcd"))
     model = KernelPCA(2, kernel="rbf", gamma=0.3).fit(frame)
     assert_allclose(model.feature_contributions(frame), model.feature_contributions())
+
+
+def test_a_fit_to_a_source_has_landmarks_only_so_rows_must_be_given():
+    model = KernelPCA(2, kernel="rbf", gamma=0.2, rank=10).fit(ArraySource(X, chunk_rows=20))
+    assert_allclose(model.feature_contributions(NEW, average=False), differences(model, NEW), atol=1e-8)
+    for settings in ({}, {"X": NEW, "standardize": True}):
+        with pytest.raises(ValueError, match="Give X"):
+            model.feature_contributions(**settings)

@@ -37,7 +37,14 @@ def test_the_scatter_is_that_of_the_rows(priors):
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"priors": [0.2, 0.3, 0.5]}, {"class_weight": "balanced"}, {"class_weight": {1: 3.0}}, {"reg": 1e-3}],
+    [
+        {},
+        {"priors": [0.2, 0.3, 0.5]},
+        {"class_weight": "balanced"},
+        {"class_weight": {1: 3.0}},
+        {"reg": 1e-3},
+        {"kernel": "linear"},  # has no width to choose
+    ],
     ids=str,
 )
 def test_a_fit_to_a_source_is_the_fit_to_the_array(settings):

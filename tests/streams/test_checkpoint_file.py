@@ -77,6 +77,39 @@ def test_a_checkpoint_of_other_rows_is_refused_and_kept(other, tmp_path):
     assert path.exists()
 
 
+def test_fits_within_one_context_share_no_pass(tmp_path):
+    plain = np.tile(X, (3, 1))
+    rare = plain.copy()
+    rare[10] += 100  # a row that neither the shift nor the fingerprint sees: both look at every third one
+    alone = [mercer.PCA().fit(ArraySource(rows)).explained_variance_ for rows in (plain, rare)]
+    with checkpoints(tmp_path / "fit.part", every=0):
+        together = [mercer.PCA().fit(ArraySource(rows)).explained_variance_ for rows in (plain, rare)]
+    assert np.array_equal(alone, together)
+    assert not np.allclose(*alone)
+
+
+def test_a_program_of_several_fits_resumes_each_of_them(tmp_path):
+    path, rows = tmp_path / "fit.part", [X, X + 1, X]
+    whole = [mercer.PCA().fit(ArraySource(part, chunk_rows=40)).components_ for part in rows]
+    with pytest.raises(Interrupted), checkpoints(path, every=0):
+        for part in (rows[0], rows[1]):
+            mercer.PCA().fit(ArraySource(part, chunk_rows=40))
+        mercer.PCA().fit(Failing(rows[2], 7, chunk_rows=40))
+    with checkpoints(path, every=0):
+        again = [mercer.PCA().fit(ArraySource(part, chunk_rows=40)).components_ for part in rows]
+    assert np.array_equal(whole, again)
+
+
+def test_a_checkpoint_of_other_labels_is_refused(tmp_path):
+    path, labels = tmp_path / "fit.part", np.repeat([0, 1, 2], 80)
+    make = lambda: mercer.KernelDiscriminantAnalysis(reg=0.1, gamma=1.0, rank=10, random_state=0)  # noqa: E731
+    with pytest.raises(Interrupted), checkpoints(path, every=0):
+        make().fit(Failing(X, 12, chunk_rows=40), labels == 1)
+    assert path.exists()
+    with pytest.raises(ValueError, match="belongs to other rows"), checkpoints(path):
+        make().fit(ArraySource(X, chunk_rows=40), labels == 2)  # its first rows have the same labels
+
+
 def test_what_is_no_checkpoint_is_refused(tmp_path):
     path = tmp_path / "fit.part"
     path.write_bytes(b"something else")

@@ -1,5 +1,9 @@
 """The statistics of a chunk are its sums, with the same bits for any number of threads."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
+from threading import Thread
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -67,3 +71,22 @@ def test_overflow_names_the_chunk_and_an_error_in_a_thread_reaches_the_caller():
 
 def test_wide_maps_have_shorter_runs():
     assert run_rows(500) == RUN_ROWS and 64 <= run_rows(100_000) < RUN_ROWS
+
+
+def test_passes_in_two_threads_do_not_wait_for_each_other(monkeypatch):
+    """Runs are added in order, so a job waits for others of its pass. Those must not queue behind another pass."""
+    plain = ThreadPoolExecutor.submit
+
+    def slow(self, *args):
+        future = plain(self, *args)
+        time.sleep(0.02)  # time for the other thread to put a job in between
+        return future
+
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", slow)
+    rows, work, found = np.ones((4 * RUN_ROWS, 1)), ChunkWork((ShiftedRows(np.zeros(1)),), n_jobs=2), []
+    passes = [Thread(target=lambda: found.append(work(0, 0, [rows]).n), daemon=True) for _ in range(2)]
+    for each in passes:
+        each.start()
+    for each in passes:
+        each.join(timeout=100)
+    assert found == [len(rows)] * 2

@@ -217,3 +217,18 @@ def test_rows_of_named_columns_are_placed_without_a_warning():
     for model in (KernelPCA(2, kernel="rbf", rank=30), mercer.PCA(1)):
         found = model.fit(named).squared_distance(named)
         assert found.feature_names == ["squared distance"] and found.to_array().min() >= 0
+
+
+# --- columns -------------------------------------------------------------------------------------------------
+
+
+def test_columns_are_those_of_the_fit_by_name_whatever_their_order():
+    named = ArraySource(X, chunk_rows=90, feature_names=["a", "b", "c"])
+    pca = mercer.PCA(2).fit(named)
+    turned = ArraySource(X[:, ::-1], chunk_rows=90, feature_names=["c", "b", "a"])
+    expected = pca.transform(named).to_array()
+    assert np.array_equal(pca.transform(turned).to_array(), expected)
+    assert np.array_equal(pca.transform(SOURCE).to_array(), expected)  # without names their places count
+    for other in (["a", "b", "d"], ["a", "b"]):
+        with pytest.raises(ValueError, match=r"names should match .* no column 'c'"):
+            pca.transform(ArraySource(X[:, : len(other)], feature_names=other))

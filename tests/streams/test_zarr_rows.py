@@ -36,7 +36,7 @@ def test_what_is_no_matrix_is_refused(tmp_path, X):
     group.create_array("a", data=X[0])
     with pytest.raises(ValueError, match="key="):
         open_rows(tmp_path / "X.zarr")
-    with pytest.raises(ValueError, match="no matrix"):
+    with pytest.raises(ValueError, match="rows come from a matrix"):
         open_rows(tmp_path / "X.zarr", key="a")
     with pytest.raises(ValueError, match="cannot be read as zarr"):
         open_rows(tmp_path / "X.zarr", key="b")

@@ -102,7 +102,7 @@ def test_other_files_are_refused_with_the_known_ones(tmp_path, name):
 
 
 def test_files_that_are_not_there(tmp_path):
-    with pytest.raises(TableError, match="no such file"):
+    with pytest.raises(TableError, match="the file does not exist"):
         read_table(tmp_path / "none.csv")
 
 

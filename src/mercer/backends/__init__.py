@@ -130,7 +130,12 @@ def column_signs(V: Any) -> np.ndarray:
 
 
 def adopt(X: Any) -> tuple[Any, Callable[[Any], Any]]:
-    """X as an array that a backend knows, and a function that converts results back to the type of X."""
+    """X as an array that a backend knows, and a function that converts results back to the type of X.
+
+    A tensor that requires gradients is detached: what a fit computes has none.
+    """
+    if is_torch(X) and X.requires_grad:
+        X = X.detach()
     if not is_cupy(X):
         return X, lambda result: result
     try:
@@ -141,6 +146,24 @@ def adopt(X: Any) -> tuple[Any, Callable[[Any], Any]]:
         ) from error
     cupy = sys.modules["cupy"]
     return torch.from_dlpack(X), lambda result: cupy.from_dlpack(result.contiguous())
+
+
+def as_floats(X: Any) -> Any:
+    """A foreign array in float32 or float64: halves become float32, which holds them exactly, and integers float64.
+
+    Raises TypeError for complex numbers, and for arrays that hold no numbers.
+    """
+    xp = namespace(X)
+    if is_torch(X) and str(X.layout) != "torch.strided":
+        raise TypeError(f"X is a tensor with the layout {X.layout}. Give X.to_dense(), or a SciPy CSR matrix.")
+    if X.dtype in (xp.float32, xp.float64) and str(device_of(X)) != "meta":
+        return X
+    if xp.isdtype(X.dtype, "complex floating"):
+        raise TypeError(f"Complex data not supported: X has {X.dtype}. Give real numbers, such as X.real.")
+    if str(device_of(X)) == "meta":
+        raise TypeError("X is on the device 'meta', which holds shapes and no numbers. Only plan(X) can use it.")
+    is_half = is_torch(X) and X.dtype.is_floating_point
+    return xp.astype(X, xp.float32 if is_half else xp.float64)
 
 
 def to_numpy(x: Any) -> np.ndarray:

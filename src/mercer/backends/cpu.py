@@ -130,6 +130,7 @@ if hasattr(os, "register_at_fork"):  # threads do not survive a fork, so a child
     os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
+_submitting = Lock()  # held while the jobs of one call enter the queue of a pool
 _limit_lock = Lock()
 _open_limits: list[list[tuple[Any, int]]] = []  # one entry per open context; the first has the settings to restore
 _inside = local()  # whether this thread is working on a job: jobs that it starts then run in it
@@ -221,7 +222,10 @@ def for_each(
             _inside.job = False
 
     with one_thread() if blas else nullcontext():
-        running = [_pool(threads).submit(run, slot) for slot in range(threads)]
+        # Jobs may wait for jobs of the same call. If calls from two threads mixed in the queue, jobs that wait could
+        # fill the pool while those they wait for are still in the queue.
+        with _submitting:
+            running = [_pool(threads).submit(run, slot) for slot in range(threads)]
         try:
             for done in running:
                 done.result()

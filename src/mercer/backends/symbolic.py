@@ -5,7 +5,7 @@
 `trace` calls the tile with points whose rows and norms are symbols. Products, distances and the profile then leave
 statements such as `v3 = tl.exp(v2)` instead of numbers, and `triton_products` makes one GPU kernel of them. So whatever
 a kernel does with the array namespace that it is given can be fused, also in a kernel that a user wrote. A kernel that
-asks for more than is listed here has no formula, and its tiles are computed as arrays.
+uses anything else has no formula, and its tiles are computed as arrays.
 
 Rows i run along the first axis and rows j along the second. A symbol is a number per pair, per row i or per row j.
 """

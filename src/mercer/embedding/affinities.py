@@ -8,14 +8,14 @@ The Gaussian is the default; `mercer.embedding.weighting` has other rules for p_
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.backends import slices
+from mercer.backends import backend_of, is_torch, namespace, slices, to_numpy
 from mercer.backends.cpu import for_each, workers
 from mercer.embedding.weighting import Perplexity, Weighting, weighting_of
 from mercer.exceptions import MemoryLimitError
@@ -35,7 +35,7 @@ FREE_SHARE = 0.8  # the share of free memory that P and its ingredients may use;
 class Affinities:
     """The joint probabilities of the fitted rows, and what is needed to find those of new rows.
 
-    P : csr_array (n, n), float32 with sorted int32 indices, symmetric, summing to one
+    P : csr_array (n, n), or CSR tensor, float32 with sorted int32 indices, symmetric, summing to one
     entropy : Σ pᵢⱼ log pᵢⱼ, in float64: the part of the KL divergence that does not depend on the map
     widths : (n, s), σᵢ; None if the user gave P
     weighting, index : how P was computed; None if the user gave P
@@ -54,9 +54,9 @@ class Affinities:
         also=lambda parts: _refuse_unusable(parts),
     )
 
-    P: sp.csr_array
+    P: Any
     entropy: float
-    widths: np.ndarray | None = None
+    widths: Any = None
     weighting: Weighting | None = None
     index: Any = None
     recall: float = 1.0
@@ -94,7 +94,15 @@ class Affinities:
             raise ValueError("Other weights need the distances of the rows, but only affinities were given.")
         return affinities_of(self.index, weighting_of(perplexity), n_jobs=self.n_jobs)
 
-    def to_new(self, X: Any, perplexity: Any = None) -> tuple[Any, np.ndarray]:
+    def on_host(self) -> Affinities:
+        """The same affinities as NumPy and SciPy arrays."""
+        if not is_torch(self.P):
+            return self
+        index = None if self.index is None else self.index.on_host()
+        widths = None if self.widths is None else to_numpy(self.widths)
+        return replace(self, P=host_matrix(self.P), widths=widths, index=index)
+
+    def to_new(self, X: Any, perplexity: Any = None) -> tuple[Any, Any]:
         """The neighbours of new rows among the fitted ones, and p_{j|x}, (m, k), each row summing to one.
 
         perplexity : a number, a list of numbers or a `Weighting`; None is the weighting of the fitted rows
@@ -156,11 +164,12 @@ def affinities_of(
     weighting.check(n)
     everyone &= isinstance(weighting, Perplexity)  # the other weightings fix their number of neighbours themselves
     k = n - 1 if everyone else weighting.neighbors(n - 1)
-    _refuse_large(n, k, everyone, int(FREE_SHARE * available_bytes()) if memory_limit is None else memory_limit)
+    free = available_bytes() if not hasattr(index, "X") else backend_of(index.X).free_bytes(index.X)
+    _refuse_large(n, k, everyone, int(FREE_SHARE * free) if memory_limit is None else memory_limit)
     with np.errstate(over="ignore", invalid="ignore"):  # infinite distances are refused in the next line
         found = index.neighbors(k)
     _refuse_bad_distances(found.distances)
-    indices, recall = np.require(found.indices, np.int32, ["C", "W"]), found.recall
+    indices, recall = found.indices, found.recall
     P, widths = weighting.weights(found.distances, n_jobs)
     del found  # the distances take as much memory as P
     joint = joint_probabilities(indices, P, n_jobs)
@@ -187,11 +196,14 @@ def given_affinities(P: Any, n_jobs: int | None = None) -> Affinities:
     return Affinities(P, entropy_of(P), n_jobs=n_jobs)
 
 
-def joint_probabilities(indices: np.ndarray, P: np.ndarray, n_jobs: int | None = None) -> sp.csr_array:
+def joint_probabilities(indices: Any, P: Any, n_jobs: int | None = None) -> Any:
     """(p_{j|i} + p_{i|j}) / 2n from neighbours and weights (n, k), whose rows are sorted in place.
 
     The transpose is written once and merged with the rows, so there are no triplets and no sort of all entries.
     """
+    if is_torch(P):
+        return _on_tensors().joint(indices, P)
+    indices = np.require(indices, np.int32, ["C", "W"])
     (n, k), compiled = indices.shape, _compiled()
     for_each(slices(n), lambda run, _: compiled.sort_rows(indices, P, run.start, run.stop), n_jobs)
     columns = list(slices(n, -(-n // workers(n_jobs))))
@@ -221,8 +233,10 @@ def joint_probabilities(indices: np.ndarray, P: np.ndarray, n_jobs: int | None =
     return sp.csr_array((weights, out, pointers), shape=(n, n))
 
 
-def entropy_of(P: sp.csr_array) -> float:
+def entropy_of(P: Any) -> float:
     """Σ p log p in float64, piece by piece so that no second copy of P is made."""
+    if is_torch(P):
+        return float(_on_tensors().entropy(P.values()))
     total = 0.0
     for start in range(0, P.nnz, 2**20):
         p = P.data[start : start + 2**20].astype(np.float64)
@@ -231,11 +245,30 @@ def entropy_of(P: sp.csr_array) -> float:
     return total
 
 
-def _refuse_bad_distances(distances: np.ndarray) -> None:
+def host_matrix(P: Any) -> sp.csr_array:
+    """A CSR tensor as a csr_array."""
+    parts = (to_numpy(part) for part in (P.values(), P.col_indices(), P.crow_indices()))
+    return sp.csr_array(tuple(parts), shape=tuple(P.shape))
+
+
+def device_matrix(P: sp.csr_array, like: Any) -> Any:
+    """A csr_array as a CSR tensor beside a tensor."""
+    parts = (beside_tensor(part, like) for part in (P.indptr, P.indices, P.data))
+    return import_module("mercer.backends.torch_neighbors").csr_tensor(*parts, P.shape)
+
+
+def beside_tensor(array: np.ndarray, like: Any) -> Any:
+    """An array of the host as a tensor on the device of another, in its own precision."""
+    return namespace(like).asarray(array, device=like.device)
+
+
+def _refuse_bad_distances(distances: Any) -> None:
     """Raise ValueError for distances that are negative, infinite or NaN."""
-    if distances.min(initial=0.0) < 0:
+    if not distances.shape[0]:
+        return
+    if float(distances.min()) < 0:
         raise ValueError("All distances should be positive, the metric given is not correct")
-    if not np.isfinite(distances.max(initial=0.0)):
+    if not np.isfinite(float(distances.max())):
         raise ValueError(
             "Some distances are infinite or NaN: the differences between rows overflow. Divide the data by a constant, "
             "which does not change the map."
@@ -258,6 +291,10 @@ def _refuse_large(n: int, k: int, everyone: bool, limit: int) -> None:
 
 def _compiled() -> Any:
     return import_module("mercer.backends.compiled_affinities")
+
+
+def _on_tensors() -> Any:
+    return import_module("mercer.backends.torch_maps")
 
 
 def _refuse_unusable(parts: Any) -> None:

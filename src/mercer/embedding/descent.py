@@ -17,15 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from mercer.backends import slices
+from mercer.backends import is_torch, slices, to_numpy
 from mercer.backends.cpu import for_each
 from mercer.embedding.loss import Forces, Loss
+from mercer.embedding.tensor_descent import LARGEST_RATE, Pace, advance, refuse_infinite, step
 from mercer.embedding.z_order import z_order
 from mercer.models.fields import FARTHEST, Mismatch, SavedRecord, floats, optional, permutation, whole
 
 LONGEST_STEP = 5.0  # no coordinate moves further in a step, so that too high a learning rate cannot blow up the map
 _FALL = 1e-5  # a KL divergence that falls by less than this share of itself counts as no progress
-_LARGEST_RATE = 1e30  # a larger rate times a gain would overflow float32
 
 FINISHED, SMALL_GRADIENT, NO_PROGRESS, STOPPED, INTERRUPTED = (
     "all steps taken",
@@ -42,6 +42,8 @@ Callback = Callable[[int, float, np.ndarray], Any]  # (steps taken, KL, map) -> 
 class DescentState:
     """The positions of the points, (n, c), and their motion: enough to continue a descent later with the same bits.
 
+    All arrays are NumPy's, or all are tensors on one device.
+
     order : point i here is row order[i] of the data; None means row i
     """
 
@@ -57,24 +59,31 @@ class DescentState:
         also=lambda parts: _refuse_mixed(parts),
     )
 
-    Y: np.ndarray
-    update: np.ndarray
-    gains: np.ndarray
+    Y: Any
+    update: Any
+    gains: Any
     steps: int = 0
-    order: np.ndarray | None = None
+    order: Any = None
 
     @classmethod
-    def at(cls, Y: np.ndarray) -> DescentState:
+    def at(cls, Y: Any) -> DescentState:
+        if is_torch(Y):
+            return cls(Y.clone(), Y.new_zeros(Y.shape), Y.new_ones(Y.shape))
         Y = np.array(Y, order="C")
         return cls(Y, np.zeros_like(Y), np.ones_like(Y))
 
-    def rows(self) -> np.ndarray:
+    def rows(self) -> Any:
         """A copy of the map in the order of the data."""
+        out = self.Y.clone() if is_torch(self.Y) else self.Y.copy()
         if self.order is None:
-            return self.Y.copy()
-        out = np.empty_like(self.Y)
+            return out
         out[self.order] = self.Y
         return out
+
+    def on_host(self) -> DescentState:
+        """The same state in NumPy arrays."""
+        order = None if self.order is None else to_numpy(self.order)
+        return DescentState(*(to_numpy(part) for part in (self.Y, self.update, self.gains)), self.steps, order)
 
     def reorder(self) -> None:
         """Sort the points along a Z-curve through the map."""
@@ -153,7 +162,7 @@ def descend(
 
     free : (n,), which points may move; None for all
     """
-    best, best_at, began = np.inf, state.steps, state.steps
+    best, best_at, began, pace = np.inf, state.steps, state.steps, Pace()
     started = time.perf_counter()
     try:
         loss.reorder(state.order)
@@ -163,6 +172,9 @@ def descend(
                 state.reorder()
                 loss.reorder(state.order)
                 movable = _in_order(free, state)
+            quiet = min(phase.until, _next_look(watch, state, reordering)) - state.steps
+            if quiet and is_torch(state.Y) and advance(loss, state, phase, movable, quiet, pace, LONGEST_STEP):
+                continue
             judge, call = (state.steps + 1) % watch.every == 0, _time_to_call(watch, state, began)
             forces = loss.forces(state.Y)
             value = loss.value(state.Y, forces.Z) if judge or call else np.nan
@@ -192,23 +204,37 @@ def descend(
     return FINISHED
 
 
+def _next_look(watch: Watch, state: DescentState, reordering: Reordering) -> int:
+    """The number of steps before which nobody looks at the map: no loss, callback, snapshot or new order."""
+    steps = state.steps
+    looks = [steps - steps % watch.every + watch.every - 1]  # the loss is that of the map before this step
+    if watch.callbacks:
+        looks.append(-(-steps // watch.callback_every) * watch.callback_every)
+    if watch.snapshots:
+        looks.append(steps - steps % watch.snapshots + watch.snapshots - 1)
+    looks += [at for at in reordering.at if at > steps]
+    looks.append(steps - steps % reordering.every + reordering.every)
+    return min(looks)
+
+
 def _time_to_call(watch: Watch, state: DescentState, began: int) -> bool:
     """Every `callback_every` steps. The last state of the previous phase was already shown."""
     return bool(watch.callbacks) and state.steps > began and state.steps % watch.callback_every == 0
 
 
-def _in_order(free: np.ndarray | None, state: DescentState) -> np.ndarray | None:
+def _in_order(free: Any, state: DescentState) -> Any:
     return free if free is None or state.order is None else free[state.order]
 
 
-def _stopped(watch: Watch, number: int, value: float, Y: np.ndarray) -> bool:
-    """Whether a callback wants to stop. All of them are called, with a map that they cannot change."""
-    Y.flags.writeable = False
+def _stopped(watch: Watch, number: int, value: float, Y: Any) -> bool:
+    """Whether a callback wants to stop. All of them are called, with a copy of the map that changes nothing."""
+    if isinstance(Y, np.ndarray):
+        Y.flags.writeable = False
     answers = [callback(number, value, Y) for callback in watch.callbacks]
     return any(isinstance(answer, bool | np.bool_) and bool(answer) for answer in answers)
 
 
-def _step(loss: Loss, state: DescentState, forces: Forces, phase: Phase, free: np.ndarray | None) -> float:
+def _step(loss: Loss, state: DescentState, forces: Forces, phase: Phase, free: Any) -> float:
     """Move the points, and return the norm of the gradient."""
     norm = move(
         state,
@@ -221,28 +247,33 @@ def _step(loss: Loss, state: DescentState, forces: Forces, phase: Phase, free: n
         free,
         loss.n_jobs,
     )
-    if not np.isfinite(norm):
-        raise FloatingPointError(
-            "The gradient of the map is no longer finite. Try a smaller learning_rate, or data on a smaller scale."
-        )
+    refuse_infinite(norm)
     state.steps += 1
     return norm
 
 
 def move(
     state: DescentState,
-    pull: np.ndarray,
-    push: np.ndarray,
+    pull: Any,
+    push: Any,
     strength: float,
-    weights: np.ndarray,
+    weights: Any,
     rate: float,
     momentum: float,
-    free: np.ndarray | None = None,
+    free: Any = None,
     n_jobs: int | None = None,
 ) -> float:
-    """Take one step along −(strength · pull − weights · push), in place, and return the norm of the gradient."""
+    """Take one step along −(strength · pull − weights · push), in place, and return the norm of the gradient.
+
+    weights : one number, or one per row, in an array
+    """
+    if is_torch(state.Y):
+        per_row = state.Y.new_tensor(weights.tolist()) if isinstance(weights, np.ndarray) else weights.to(state.Y.dtype)
+        motion = min(rate, LARGEST_RATE), momentum, LONGEST_STEP
+        squares = step(state, pull, push, strength, per_row[:, None], motion, free)
+        return float(squares.sqrt())
     kind = state.Y.dtype.type
-    numbers = kind(min(rate, _LARGEST_RATE)), kind(momentum), kind(LONGEST_STEP)
+    numbers = kind(min(rate, LARGEST_RATE)), kind(momentum), kind(LONGEST_STEP)
     free = np.empty(0, np.bool_) if free is None else free
     weights = weights.astype(kind)
     jobs = list(slices(len(state.Y)))
@@ -258,9 +289,11 @@ def move(
     return float(np.sqrt(squares.sum()))
 
 
-def _centre(state: DescentState, free: np.ndarray | None) -> None:
+def _centre(state: DescentState, free: Any) -> None:
     """Move the map back to the origin, where floats are finest. A map with fixed points stays where it is."""
-    if free is None:
+    if free is None and is_torch(state.Y):
+        state.Y -= state.Y.double().mean(0).to(state.Y.dtype)
+    elif free is None:
         state.Y -= state.Y.mean(axis=0, dtype=np.float64).astype(state.Y.dtype)
 
 

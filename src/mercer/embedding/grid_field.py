@@ -140,10 +140,10 @@ def _length(n: int) -> int:
 class GridSpectrum:
     """The kernel w − constant on a grid: its transform, and tables of what it does to a point itself over a cell."""
 
-    values: np.ndarray
+    values: Any
     constant: float
-    own: np.ndarray
-    own_slope: np.ndarray
+    own: Any
+    own_slope: Any
 
 
 def spectrum_of(weight: Callable[[Any], Any], grid: NodeGrid, dtype: np.dtype) -> GridSpectrum:
@@ -158,19 +158,19 @@ def spectrum_of(weight: Callable[[Any], Any], grid: NodeGrid, dtype: np.dtype) -
     constant = float(weight(np.square(max(grid.lengths) / 2 * h)))
     S = fft.dctn(weight(d2) - constant, type=1, overwrite_x=True)
     for axis, m in enumerate(grid.lengths):
-        S /= (_spline_spectrum(m) ** 2).reshape([-1 if k == axis else 1 for k in range(c)])
-    own, own_slope = _own_tables(fft.idctn(S, type=1)[(slice(ORDER),) * c], c)
+        S /= (spline_spectrum(m) ** 2).reshape([-1 if k == axis else 1 for k in range(c)])
+    own, own_slope = own_tables(fft.idctn(S, type=1)[(slice(ORDER),) * c], c)
     return GridSpectrum(S.astype(dtype), constant, own, own_slope)
 
 
-def _spline_spectrum(m: int) -> np.ndarray:
+def spline_spectrum(m: int) -> np.ndarray:
     """β's transform on the nodes: Σ_k β(k) cos(2π jk/m), j = 0 … m/2."""
     values = _SPLINE(np.arange(1, ORDER))  # β at its inner nodes
     k = np.arange(1, ORDER) - ORDER // 2
     return np.cos(2 * np.pi / m * np.outer(np.arange(m // 2 + 1), k)) @ values
 
 
-def _own_tables(near: np.ndarray, c: int) -> tuple[np.ndarray, np.ndarray]:
+def own_tables(near: np.ndarray, c: int) -> tuple[np.ndarray, np.ndarray]:
     """What a point does to itself: s(t) = Σ_ab β_a(t) β_b(t) κ(a − b), κ the kernel that the grid uses, here near 0.
 
     Over a cell it varies along each axis almost by itself: s(t) ≈ Σ_axes f(t_axis). The means over the other axes, of

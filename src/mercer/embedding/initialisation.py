@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from mercer.backends import to_numpy
 from mercer.exceptions import DegenerateDataWarning, warn
 
 SCALE = 1e-4  # the standard deviation of the first column: so small that the similarity of every pair is 1
@@ -72,7 +73,7 @@ def spectral_scores(P: sp.csr_array, c: int, seed: int) -> np.ndarray:
 
 def given_map(init: Any, n: int, c: int) -> np.ndarray:
     """The map that the user gives, as a fresh float32 array; ValueError unless it is (n, c) and finite."""
-    Y = np.asarray(init)
+    Y = to_numpy(init)
     if Y.shape != (n, c):
         raise ValueError(f"init has the shape {Y.shape}, but {n} samples in {c} dimensions need {(n, c)}.")
     if Y.dtype.kind not in "iuf" or not np.all(np.isfinite(Y)):

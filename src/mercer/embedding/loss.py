@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.backends import slices
+from mercer.backends import is_torch, slices
 from mercer.backends.cpu import for_each
 from mercer.embedding.repulsion import Repulsion
 from mercer.embedding.similarity import Similarity
@@ -78,11 +78,36 @@ class Attraction:
         return np.asarray(sp.csr_array((values, self.P.indices, self.P.indptr), shape=self.P.shape).sum(axis=1))
 
 
+class TensorAttraction:
+    """The same sums for a P that is a CSR tensor, on its device."""
+
+    def __init__(self, P: Any, similarity: Similarity) -> None:
+        self.P, self.similarity, form = P, similarity, similarity.compiled
+        self._numbers = None if form is None else (form.a, form.b, form.s)
+
+    def __call__(self, A: Any, Y: Any = None) -> Any:
+        Y = A if Y is None else Y
+        if self._numbers is None:
+            return _on_tensors().general_sums(self.P, A, Y, self.similarity)[0]
+        return _on_tensors().attract(self.P, A, Y, *self._numbers)
+
+    def log_similarity(self, A: Any, Y: Any = None) -> Any:
+        Y = A if Y is None else Y
+        if self._numbers is None:
+            return _on_tensors().general_sums(self.P, A, Y, self.similarity)[1]
+        return _on_tensors().log_similarities(self.P, A, Y, *self._numbers)
+
+
+def attraction_of(P: Any, similarity: Similarity, n_jobs: int | None = None) -> Attraction | TensorAttraction:
+    """The attraction by the type of P."""
+    return TensorAttraction(P, similarity) if is_torch(P) else Attraction(P, similarity, n_jobs)
+
+
 class Forces(NamedTuple):
     """The forces on the points of a map: the gradient is 4 (pull − push / Z)."""
 
-    pull: np.ndarray
-    push: np.ndarray
+    pull: Any
+    push: Any
     Z: float
 
 
@@ -91,33 +116,33 @@ class Loss:
 
     def __init__(
         self,
-        P: sp.csr_array,
+        P: Any,
         entropy: float,
         similarity: Similarity,
         repulsion: Repulsion,
         n_jobs: int | None = None,
     ) -> None:
-        self.attraction = Attraction(P, similarity, n_jobs)
+        self.attraction = attraction_of(P, similarity, n_jobs)
         self.P, self.entropy, self.similarity, self.repulsion, self.n_jobs = P, entropy, similarity, repulsion, n_jobs
 
-    def reorder(self, order: np.ndarray | None) -> None:
+    def reorder(self, order: Any) -> None:
         """Take the rows of every later map in this order of P's rows; None: in P's own order."""
         del self.attraction  # it may hold a reordered copy of P, and two copies beside P would be one too many
         P = self.P if order is None else reordered(self.P, order, self.n_jobs)
-        self.attraction = Attraction(P, self.similarity, self.n_jobs)
+        self.attraction = attraction_of(P, self.similarity, self.n_jobs)
 
-    def forces(self, Y: np.ndarray) -> Forces:
+    def forces(self, Y: Any) -> Forces:
         pull = self.attraction(Y)
         push, Z = self.repulsion(Y)
         # If all similarities underflow, nothing repels: G is zero as well, and any positive Z gives that.
         return Forces(pull, push, max(Z, float(np.finfo(np.float32).tiny)))
 
-    def gradient(self, Y: np.ndarray, exaggeration: float = 1.0) -> np.ndarray:
+    def gradient(self, Y: Any, exaggeration: float = 1.0) -> Any:
         """∂KL/∂Y, (n, c), with the attraction multiplied by the exaggeration."""
         pull, push, Z = self.forces(Y)
         return 4 * (exaggeration * pull - push / Z)
 
-    def value(self, Y: np.ndarray, Z: float | None = None) -> float:
+    def value(self, Y: Any, Z: float | None = None) -> float:
         """KL(P ‖ Q), with sums in float64. Without Z, it is computed here."""
         Z = self.repulsion(Y)[1] if Z is None else Z
         Z = max(Z, float(np.finfo(np.float32).tiny))
@@ -126,3 +151,7 @@ class Loss:
 
 def _compiled() -> Any:
     return import_module("mercer.backends.compiled_attraction")
+
+
+def _on_tensors() -> Any:
+    return import_module("mercer.backends.torch_maps")

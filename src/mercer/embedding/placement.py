@@ -9,16 +9,18 @@ rows. A row that equals a fitted one takes the position of that one.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.backends import slices
+from mercer.backends import beside, is_torch, namespace, slices
 from mercer.backends.cpu import for_each
 from mercer.embedding.descent import DescentState, move
+from mercer.embedding.exact_repulsion import as_precise
 from mercer.embedding.initialisation import given_map
-from mercer.embedding.loss import Attraction
+from mercer.embedding.loss import attraction_of
 from mercer.embedding.repulsion import Repulsion
 from mercer.embedding.similarity import Similarity
 
@@ -30,8 +32,8 @@ _SAME = 1e-6  # of the distance to the second neighbour: a nearer row is the sam
 
 def place(
     found: Any,
-    weights: np.ndarray,
-    Y: np.ndarray,
+    weights: Any,
+    Y: Any,
     similarity: Similarity,
     repulsion: Repulsion,
     n_jobs: int | None = None,
@@ -40,33 +42,46 @@ def place(
     steps: int = STEPS,
     rate: float = RATE,
     exaggeration: float = 1.0,
-) -> np.ndarray:
+) -> Any:
     """The positions of new rows, (m, c), from their neighbours and weights (m, k) and the fitted map Y (n, c).
 
     init : where they begin: the weighted "median" or "mean" of their neighbours, or an array (m, c)
     steps, rate, exaggeration : of the descent
     """
-    m, k = weights.shape
+    k = weights.shape[1]
     state = DescentState.at(_start(init, found.indices, weights, Y, n_jobs))
     same = found.distances[:, 0] <= _SAME * found.distances[:, min(1, k - 1)]
     state.Y[same] = Y[found.indices[same, 0]]
     if same.all():
         return state.Y
-    P = sp.csr_array((weights.ravel(), found.indices.ravel(), np.arange(0, m * k + 1, k)), shape=(m, len(Y)))
-    attraction = Attraction(P, similarity, n_jobs)
+    attraction = attraction_of(_rows_of(weights, found.indices, len(Y)), similarity, n_jobs)
     repelled = repulsion.frozen(Y)
     tiny = float(np.finfo(np.float32).tiny)  # Z of a point from which the whole map is out of sight
     for _ in range(steps):
         push, rows = repelled(state.Y)
         pull = attraction(state.Y, Y)
-        weights = 2 / np.maximum(rows, tiny)
-        move(state, pull, push.astype(Y.dtype), 2.0 * exaggeration, weights, rate, MOMENTUM, ~same, n_jobs)
+        weights = 2 / rows.clip(tiny)
+        move(state, pull, as_precise(push, Y), 2.0 * exaggeration, weights, rate, MOMENTUM, ~same, n_jobs)
     return state.Y
 
 
-def _start(init: Any, indices: np.ndarray, weights: np.ndarray, Y: np.ndarray, n_jobs: int | None) -> np.ndarray:
+def _rows_of(weights: Any, indices: Any, n: int) -> Any:
+    """The weights as a sparse matrix (m, n), in the order in which they are."""
+    m, k = weights.shape
+    if is_torch(weights):
+        starts = namespace(weights).arange(0, m * k + 1, k, device=weights.device)
+        csr_tensor = import_module("mercer.backends.torch_neighbors").csr_tensor
+        return csr_tensor(starts, indices.reshape(-1), weights.reshape(-1), (m, n))
+    return sp.csr_array((weights.ravel(), indices.ravel(), np.arange(0, m * k + 1, k)), shape=(m, n))
+
+
+def _start(init: Any, indices: Any, weights: Any, Y: Any, n_jobs: int | None) -> Any:
     if not isinstance(init, str):
-        return given_map(init, len(indices), Y.shape[1]).astype(Y.dtype, copy=False)
+        return beside(given_map(init, len(indices), Y.shape[1]), Y)
+    if init in ("median", "mean") and is_torch(Y):
+        arithmetic = import_module("mercer.backends.torch_maps")
+        start = arithmetic.weighted_medians if init == "median" else arithmetic.weighted_means
+        return start(indices, weights, Y)
     if init == "median":
         return weighted_median(indices, weights, Y, n_jobs)
     if init == "mean":

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.backends import cpu
+from mercer.backends import cpu, is_torch, to_numpy
 from mercer.embedding.grid_field import NodeGrid, grid_over, soft_spacing
 
 _JOBS = 64  # parts for the threads: many more than threads, because cells differ in the number of their pairs
@@ -47,24 +47,24 @@ class ShortRangeCells:
         side = np.sqrt((-np.log(accuracy) - _BEYOND) / grid.softness) / _compiled().REACH
         return cls(grid.low, side, np.array([int(e / side) + 1 for e in grid.extent]))
 
-    def counts(self, Y: np.ndarray) -> np.ndarray:
+    def counts(self, Y: Any) -> np.ndarray:
         """The number of points in each cell, in the order of the cells."""
         counts = np.zeros(int(np.prod(self.shape)), np.int64)
         _compiled().count_cells(Y, self.low, 1 / self.side, self.shape, counts)
         return counts
 
-    def pairs(self, Y: np.ndarray) -> float:
+    def pairs(self, Y: Any) -> float:
         """About how many pairs `add_short_range` visits.
 
         Estimated from some of the points, as if the cells around a cell were as full as the cell itself.
         """
         stride = -(-len(Y) // _COUNTED)
-        counts = self.counts(Y[::stride])
+        counts = self.counts(to_numpy(Y[::stride]))
         shared = stride**2 * float(np.dot(counts, counts - 1)) + len(Y)
         return shared * (2 * _compiled().REACH + 1) ** Y.shape[1]
 
 
-def soften(grid: NodeGrid, Y: np.ndarray, accuracy: float, largest: int) -> NodeGrid:
+def soften(grid: NodeGrid, Y: Any, accuracy: float, largest: int) -> NodeGrid:
     """The grid with which nodes and short-range pairs together take the least time; it may be `grid` itself."""
     best, least = grid, float(_PAIRS_PER_NODE * grid.size)
     for softness in _SOFTNESSES:
@@ -81,10 +81,14 @@ def soften(grid: NodeGrid, Y: np.ndarray, accuracy: float, largest: int) -> Node
     return best
 
 
-def add_short_range(
-    Y: np.ndarray, cells: ShortRangeCells, softness: float, G: np.ndarray, Z: np.ndarray, n_jobs: int | None = None
-) -> None:
+def add_short_range(Y: Any, cells: ShortRangeCells, softness: float, G: Any, Z: Any, n_jobs: int | None = None) -> None:
     """Add the sums of the second part to G (n, c), c = 2 or 3, and to the contribution of each row to Z (n,)."""
+    if is_torch(Y):
+        on_tensors = import_module("mercer.backends.torch_maps").short_range
+        push, rows = on_tensors(Y, cells.low, cells.side, cells.shape, _compiled().REACH, softness)
+        G += push
+        Z += rows
+        return
     starts = np.concatenate([[0], np.cumsum(cells.counts(Y))])
     order, columns = np.empty(len(Y), np.int64), np.empty(Y.shape[::-1], Y.dtype)
     _compiled().sort_by_cell(Y, cells.low, 1 / cells.side, cells.shape, starts[:-1].copy(), order, columns)

@@ -12,8 +12,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
-
+from mercer.backends import namespace
 from mercer.models.fields import SavedRecord, finite
 
 
@@ -48,7 +47,7 @@ class Similarity(ABC):
 
     @abstractmethod
     def weight(self, d2: Any) -> Any:
-        """w(d²)."""
+        """w(d²), of a number, an array or a tensor."""
 
     @abstractmethod
     def slope(self, d2: Any) -> Any:
@@ -60,7 +59,8 @@ class Similarity(ABC):
 
     def log_weight(self, d2: Any) -> Any:
         """log w(d²)."""
-        return np.log(self.weight(d2))
+        weights = self.weight(d2)
+        return namespace(weights).log(weights)
 
     def smooth_part(self, softness: float) -> SmoothCauchy | None:
         """The part of w that is smooth over lengths of 1/√softness; None if w is not split (see `short_range`)."""
@@ -133,17 +133,17 @@ class Gaussian(Similarity):
     compiled = CompiledForm("gaussian", 1.0, 1.0, 1.0, 0.0)
 
     def weight(self, d2: Any) -> Any:
-        return np.exp(-np.asarray(d2))
+        return namespace(d2).exp(-d2)
 
     def slope(self, d2: Any) -> Any:
         """−w'(d²), which is w itself."""
-        return np.exp(-np.asarray(d2))
+        return namespace(d2).exp(-d2)
 
     def log_slope(self, d2: Any) -> Any:
-        return np.ones_like(d2)
+        return namespace(d2).ones_like(d2)
 
     def log_weight(self, d2: Any) -> Any:
-        return -np.asarray(d2)  # the logarithm of a weight that underflows would be infinite
+        return -d2  # the logarithm of a weight that underflows would be infinite
 
 
 @dataclass(frozen=True)
@@ -159,5 +159,5 @@ class SmoothCauchy:
     softness: float
 
     def weight(self, d2: Any) -> Any:
-        r = 1 + np.asarray(d2)
-        return -np.expm1(-self.softness * r) / r
+        r = 1 + d2
+        return -namespace(r).expm1(-self.softness * r) / r

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mercer.backends import slices
+from mercer.backends import is_torch, namespace, slices
 from mercer.backends.cpu import for_each
 from mercer.models.fields import SavedRecord, anything, finite, optional, whole
 
@@ -26,11 +26,11 @@ class Weights(NamedTuple):
     """The weights of the neighbours of m rows.
 
     P : (m, k) float32, p_{j|i}; each row sums to one
-    widths : (m, s), σ, with one column per perplexity
+    widths : (m, s), σ, with one column per perplexity. Both are tensors if the distances are
     """
 
-    P: np.ndarray
-    widths: np.ndarray
+    P: Any
+    widths: Any
 
 
 class Weighting(ABC):
@@ -45,7 +45,7 @@ class Weighting(ABC):
         """Raise ValueError if n samples are too few."""
 
     @abstractmethod
-    def weights(self, D: np.ndarray, n_jobs: int | None = None) -> Weights:
+    def weights(self, D: Any, n_jobs: int | None = None) -> Weights:
         """The weights of the k neighbours of m rows at distances D, (m, k)."""
 
 
@@ -82,7 +82,11 @@ class Perplexity(Weighting):
                     f"perplexity ({shown}) must be less than n_samples ({n}), because it counts neighbours. Lower it."
                 )
 
-    def weights(self, D: np.ndarray, n_jobs: int | None = None) -> Weights:
+    def weights(self, D: Any, n_jobs: int | None = None) -> Weights:
+        if is_torch(D):
+            P, share = D.new_zeros(D.shape).float(), 1 / len(self.values)
+            found = [_on_tensors().calibrated(D, np.log(value), share, P) for value in self.values]
+            return Weights(P, namespace(D).stack(found, axis=1))
         P, widths = np.zeros(D.shape, np.float32), np.empty((len(self.values), len(D)))
         share = 1 / len(self.values)
         for value, row in zip(self.values, widths, strict=True):
@@ -114,7 +118,10 @@ class FixedWidth(Weighting):
     def check(self, n: int) -> None:
         return None
 
-    def weights(self, D: np.ndarray, n_jobs: int | None = None) -> Weights:
+    def weights(self, D: Any, n_jobs: int | None = None) -> Weights:
+        if is_torch(D):
+            widths = D.new_full((len(D), 1), float(self.sigma)).double()
+            return Weights(_on_tensors().fixed_width_weights(D, self.sigma), widths)
         P = np.empty(D.shape, np.float32)
 
         def fill(run: slice, _: int) -> None:
@@ -146,7 +153,9 @@ class Uniform(Weighting):
         if self.n_neighbors >= n:
             raise ValueError(f"n_neighbors ({self.n_neighbors}) must be less than n_samples ({n}). Lower it.")
 
-    def weights(self, D: np.ndarray, n_jobs: int | None = None) -> Weights:
+    def weights(self, D: Any, n_jobs: int | None = None) -> Weights:
+        if is_torch(D):
+            return Weights(D.new_full(D.shape, 1 / D.shape[1]).float(), D.amax(dim=1).double()[:, None])
         return Weights(np.full(D.shape, 1 / D.shape[1], np.float32), np.asarray(D.max(axis=1), np.float64)[:, None])
 
 
@@ -173,3 +182,7 @@ def _refuse_no_neighbors(count: int | None) -> None:
 
 def _compiled() -> Any:
     return import_module("mercer.backends.compiled_affinities")
+
+
+def _on_tensors() -> Any:
+    return import_module("mercer.backends.torch_maps")

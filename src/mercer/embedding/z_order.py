@@ -7,18 +7,21 @@ order hardly any does. At a million points the attraction takes a sixth of the t
 from __future__ import annotations
 
 from importlib import import_module
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.backends import slices
+from mercer.backends import is_torch, slices
 from mercer.backends.cpu import for_each
 
 _BITS = {1: 24, 2: 12, 3: 8}  # dimension -> bits per coordinate: 24 in all fit a 32-bit key and float32's digits
 
 
-def z_order(Y: np.ndarray) -> np.ndarray:
+def z_order(Y: Any) -> Any:
     """The order of the points (n, c), c ≤ 3, along the Z-curve (Morton order) through their bounding box."""
+    if is_torch(Y):
+        return import_module("mercer.backends.torch_maps").curve_order(Y)
     c = Y.shape[1]
     low, high = Y.min(axis=0), Y.max(axis=0)
     width = float((high - low).max())
@@ -32,8 +35,10 @@ def z_order(Y: np.ndarray) -> np.ndarray:
     return np.argsort(key, kind="stable")
 
 
-def reordered(P: sp.csr_array, order: np.ndarray, n_jobs: int | None = None) -> sp.csr_array:
+def reordered(P: Any, order: Any, n_jobs: int | None = None) -> Any:
     """P[order][:, order] without a sort: the entries of a row keep the order that they have in P."""
+    if is_torch(P):
+        return import_module("mercer.backends.torch_maps").reordered_csr(P, order)
     n, compiled = P.shape[0], import_module("mercer.backends.compiled_affinities")
     places = np.empty(n, P.indices.dtype)
     places[order] = np.arange(n, dtype=P.indices.dtype)

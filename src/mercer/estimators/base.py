@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
-from mercer.backends import adopt, is_foreign, namespace
+from mercer.backends import adopt, as_floats, is_foreign, namespace, placement
 from mercer.kernels.discrete import as_strings
 from mercer.memory import available_bytes
 from mercer.numeric_input import refuse_not_numeric, sorted_columns
@@ -151,12 +151,18 @@ def without_names(model: Any) -> Any:
 
 
 def fitted_columns(estimator: Any, source: RowSource) -> RowSource:
-    """The columns of a source that an estimator was fitted to: all of them, or those with the names of the fit."""
+    """The columns of a source that an estimator was fitted to, by their names if both have names."""
+    names, known = list(getattr(estimator, "feature_names_in_", ())), source.feature_names
+    if names and known is not None and list(known) != names:
+        missing = sorted(set(names) - set(known))
+        if not missing:
+            return columns_named(source, names)
+        raise ValueError(  # in scikit-learn's words, which programs may look for
+            "The feature names should match those that were passed during fit. The source has no column "
+            f"{missing[0]!r}, which {type(estimator).__name__} was fitted to."
+        )
     if source.n_features == estimator.n_features_in_:
         return source
-    names = list(getattr(estimator, "feature_names_in_", ()))
-    if names and set(names) <= set(source.feature_names or ()):
-        return columns_named(source, names)
     raise ValueError(
         f"X has {source.n_features} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} "
         "features as input."
@@ -290,12 +296,23 @@ class Estimator(Planned, Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         self.n_features_in_ = 1
         return X
 
-    def _refuse_foreign(self, X: Any) -> None:
-        """Raise TypeError for tensors, for a method that cannot compute with them."""
-        if is_foreign(X):
+    def _refuse_foreign(self, X: Any, but: Callable[[Any], bool] = lambda X: False) -> None:
+        """Raise TypeError for arrays of other libraries, for a method that cannot compute with them.
+
+        but : tells those apart that it can compute with
+        """
+        if is_foreign(X) and not but(X):
             raise TypeError(
                 f"{type(self).__name__} reads NumPy arrays, data frames and CSR matrices, not {type(X).__name__}; "
                 "convert the data first, a tensor by X.cpu().numpy()."
+            )
+
+    def _refuse_other_place(self, X: Any, here: Any) -> None:
+        """Raise ValueError if X is of another array type, or on another device, than the fitted rows `here`."""
+        if is_foreign(here) != is_foreign(X) or (is_foreign(X) and placement(here) != placement(X)):
+            raise ValueError(
+                f"{type(self).__name__} was fitted on {_place_name(here)} and now given {_place_name(X)}; "
+                "convert one of them."
             )
 
     def _read(
@@ -343,14 +360,14 @@ class Estimator(Planned, Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         copy: bool = False,
         ensure_min_samples: int = 1,
         ensure_min_features: int = 1,
+        ensure_all_finite: bool = True,
         **_: Any,
     ) -> Any:
         xp = namespace(X)
         name = type(self).__name__
         if X.ndim != 2:
             raise ValueError(f"Expected 2D array, got {X.ndim}D array instead: {name} needs rows of samples.")
-        if X.dtype not in (xp.float32, xp.float64):
-            X = xp.astype(X, xp.float64)
+        X = as_floats(X)
         n, d = X.shape
         for count, least, what in ((n, ensure_min_samples, "sample"), (d, ensure_min_features, "feature")):
             if count < least:
@@ -358,10 +375,15 @@ class Estimator(Planned, Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixi
                     f"Found array with {count} {what}(s) (shape={tuple(X.shape)}) while a minimum of {least} "
                     f"is required by {name}."
                 )
-        if not bool(xp.all(xp.isfinite(X))):
+        if ensure_all_finite and not bool(xp.all(xp.isfinite(X))):
             raise ValueError(f"Input X contains NaN or infinity. {name} does not accept missing values.")
         if reset:
             self.n_features_in_ = d
         elif d != self.n_features_in_:
             raise ValueError(f"X has {d} features, but {name} is expecting {self.n_features_in_} features as input.")
         return xp.asarray(X, copy=True) if copy else X
+
+
+def _place_name(X: Any) -> str:
+    kind = f"{type(X).__module__.partition('.')[0]} arrays"
+    return f"{kind} on {X.device}" if is_foreign(X) else kind

@@ -14,8 +14,10 @@ from sklearn.metrics import pairwise_distances
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, check_symmetric
 
+from mercer.backends import backend_of, is_foreign, namespace
 from mercer.estimators.base import Estimator
 from mercer.estimators.kernel_pca import KernelPCA
+from mercer.features import answer_dtype
 from mercer.fit_report import Report
 from mercer.footprints import scaled_matrix
 from mercer.kernels import Kernel
@@ -126,8 +128,9 @@ class ClassicalMDS(Estimator):
     @_fit_context(prefer_skip_nested_validation=True)
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Find coordinates and return them, (n, k)."""
-        self._refuse_foreign(X)
-        X, _ = self._read(X, reset=True, ensure_min_samples=2, accept_sparse=False if self._precomputed() else "csr")
+        X, restore = self._read(
+            X, reset=True, ensure_min_samples=2, accept_sparse=False if self._precomputed() else "csr"
+        )
         self._X = X
         plan = self._checked(self._draft(X), X)
         if self._precomputed():
@@ -135,7 +138,7 @@ class ClassicalMDS(Estimator):
         else:
             self._scale_rows(X)
         self._set_spectrum()
-        return self.embedding_
+        return restore(self.embedding_)
 
     def _set_spectrum(self) -> None:
         for name in _SPECTRUM:
@@ -150,8 +153,10 @@ class ClassicalMDS(Estimator):
         n, k = X.shape[0], min(self.n_components, X.shape[0])
         if not self._precomputed():
             return replace(self._kernel_pca(X)._draft(X), estimator=type(self).__name__)
-        solver, reason = choose_solver(n, k) if self.eigen_solver == "auto" else (self.eigen_solver, "asked for")
-        limit = limit_of(self.memory_limit, available_bytes())
+        solver, reason = self.eigen_solver, "asked for"
+        if solver == "auto":
+            solver, reason = choose_solver(n, k, numpy=not is_foreign(X))
+        limit = limit_of(self.memory_limit, backend_of(X).free_bytes(X) if is_foreign(X) else available_bytes())
         given = self.memory_limit is not None
         footprint = scaled_matrix(n, k, solver)
         return Plan(type(self).__name__, n, solver, reason, footprint, limit, given, code_bytes=code_bytes(False))
@@ -172,12 +177,14 @@ class ClassicalMDS(Estimator):
         self.kernel_pca_ = self._kernel_pca(X)
         self.embedding_ = self.kernel_pca_.fit_transform(X)
 
-    def _scale_matrix(self, D: np.ndarray, plan: Plan, started: float) -> None:
+    def _scale_matrix(self, D: Any, plan: Plan, started: float) -> None:
         _refuse_no_distances(D)
-        D = check_symmetric(D, raise_exception=True)
-        k = min(self.n_components, len(D))
-        settings = distance_settings(k, D.dtype, tol=self.tol, random_state=self.random_state, n_jobs=self.n_jobs)
-        result = unfold_matrix(D.astype(np.float64, copy=False), plan, settings)
+        D = _symmetric(D) if is_foreign(D) else check_symmetric(D, raise_exception=True)
+        k, xp = min(self.n_components, len(D)), namespace(D)
+        settings = distance_settings(
+            k, answer_dtype(D), tol=self.tol, random_state=self.random_state, n_jobs=self.n_jobs
+        )
+        result = unfold_matrix(xp.astype(D, xp.float64, copy=False), plan, settings)
         self.kernel_pca_ = KernelPCA.of_scaling(result, plan, settings.tol, started, n_components=k, **self._given())
         self.embedding_ = result.embedding
 
@@ -187,11 +194,12 @@ class ClassicalMDS(Estimator):
     def transform(self, X: Any) -> Any:
         """Coordinates of new rows, (m, k); of distances (m, n) to the fitted ones for metric="precomputed"."""
         check_is_fitted(self)
-        X, _ = self._read(X, reset=False)
+        X, restore = self._read(X, reset=False)
+        self._refuse_other_place(X, self._X)
         if self._precomputed():
             _refuse_no_distances(X)
             X = -0.5 * X * X
-        return self.kernel_pca_.transform(X)
+        return restore(self.kernel_pca_.transform(X))
 
     @property
     def dissimilarity_matrix_(self) -> np.ndarray:
@@ -226,6 +234,16 @@ class ClassicalMDS(Estimator):
         return tags
 
 
-def _refuse_no_distances(D: np.ndarray) -> None:
+def _refuse_no_distances(D: Any) -> None:
     if (D < 0).any():
         raise ValueError("Precomputed distances must not be negative, but some are.")
+
+
+def _symmetric(D: Any) -> Any:
+    """A square tensor with ½(D + Dᵀ) for its entries, which may differ from their mirror images by rounding alone."""
+    xp = namespace(D)
+    if D.shape[0] != D.shape[1]:
+        raise ValueError(f"array must be 2-dimensional and square. shape = {tuple(D.shape)}")
+    if bool(xp.any(xp.abs(D - D.T) > 1e-10 + 1e-5 * xp.abs(D.T))):  # scikit-learn's tolerances
+        raise ValueError("Array must be symmetric")
+    return (D + D.T) / 2

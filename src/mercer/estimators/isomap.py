@@ -16,13 +16,16 @@ from sklearn.neighbors import BallTree, KDTree, NearestNeighbors
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.backends import backend_of, is_cupy, is_foreign, is_torch, namespace, placement, to_numpy
 from mercer.estimators.base import Estimator
 from mercer.estimators.kernel_pca import KernelPCA
 from mercer.exceptions import MemoryLimitError
+from mercer.features import answer_dtype
 from mercer.fit_report import Report
 from mercer.graph.connectivity import WAYS, connect
 from mercer.graph.geodesics import Geodesics
-from mercer.graph.nearest_neighbors import build_index
+from mercer.graph.nearest_neighbors import Neighbors, build_index
+from mercer.graph.tensor_geodesics import TensorGeodesics, TensorGraph, padded_links
 from mercer.kernels import Kernel
 from mercer.kernels.metric import bound_metric
 from mercer.linalg.eigen import SMALL
@@ -46,17 +49,14 @@ from mercer.models.fields import (
     whole,
 )
 from mercer.planning import Plan, limit_of
+from mercer.spectral import scaling, tensor_scaling
 from mercer.spectral.components import Settings
 from mercer.spectral.scaling import (
     Scaling,
     choose_landmarks,
     distance_settings,
     landmark_count,
-    place_links,
-    plan_unfolding,
     refuse_units,
-    unfold,
-    unfold_landmarks,
 )
 from mercer.streams.local_driver import is_row_source
 
@@ -274,13 +274,13 @@ class Isomap(Estimator):
         if is_row_source(X):
             return self.fit(X).transform(X)
         self._forget("source_rows_")
-        self._fit(X)
-        return self.embedding_
+        return self._fit(X)(self.embedding_)
 
-    def _fit(self, X: Any) -> None:
+    def _fit(self, X: Any) -> Callable[[Any], Any]:
+        """Map the rows, and return the function that gives results their type."""
         started = time.perf_counter()
         self._refuse_both()
-        X = self._rows_of(X, reset=True)
+        X, restore = self._rows_of(X, reset=True)
         self._X, self._links = X, (self.n_neighbors, self.radius)
         metric = self.metric
         if isinstance(metric, Kernel):  # replace the column names in a kernel by column numbers
@@ -298,23 +298,34 @@ class Isomap(Estimator):
         self._keep(result, started)
         if len(connection.rows) < X.shape[0]:
             self._restrict(X, measurable)
+        return restore
 
-    def _unfolded(self, graph: sp.csr_array) -> Scaling:
+    def _unfolded(self, graph: sp.csr_array | TensorGraph) -> Scaling:
         """Coordinates of the rows of a connected graph."""
         n = graph.shape[0]
         count, m = self._planned(n)
-        self._geodesics = Geodesics(graph, dtype=np.float64 if n <= SMALL else np.float32, n_jobs=self.n_jobs)
-        refuse_units(self._geodesics.unit, self._X.dtype)
+        dtype: Any = np.float64 if n <= SMALL else np.float32
+        if isinstance(graph, TensorGraph):
+            self._geodesics: Geodesics | TensorGeodesics = TensorGeodesics(graph, dtype=dtype)
+        else:
+            self._geodesics = Geodesics(graph, dtype=dtype, n_jobs=self.n_jobs)
+        refuse_units(self._geodesics.unit, answer_dtype(self._X))
         if n > SMALL and self._geodesics.is_uneven():
             self._planned(n, itemsize=8)
             self._geodesics = self._geodesics.computed_in(np.float64)
         self._say(f"{format_bytes(self._plan.needed_bytes)}, {n} points, {m or n} sources")
         self.landmarks_ = None
+        way: Any = self._way(self._X)
         if m is None:
-            return unfold(self._geodesics, self._plan, self._settings(count))
+            return way.unfold(self._geodesics, self._plan, self._settings(count))
         rows = self.fitted_rows_
         self.landmarks_ = choose_landmarks(self.landmarks, m, self._geodesics, rows, self.random_state)
-        return unfold_landmarks(self._geodesics, self._local(self.landmarks_), self._plan, self._settings(count))
+        return way.unfold_landmarks(self._geodesics, self._local(self.landmarks_), self._plan, self._settings(count))
+
+    @staticmethod
+    def _way(X: Any) -> Any:
+        """The module that computes where X lives."""
+        return tensor_scaling if is_foreign(X) else scaling
 
     def _source_plan(self, source: Any, y: Any = None) -> Plan:
         self._refuse_precomputed_source()
@@ -325,19 +336,20 @@ class Isomap(Estimator):
             raise ValueError("A source has rows, not distances between them. Take a metric of rows.")
 
     def _draft(self, X: Any, y: Any = None) -> Plan:
-        return self._drafted(X.shape[0], X.shape[0], 5 * X.shape[0] if self.n_neighbors is None else None)
+        return self._drafted(X, X.shape[0], 5 * X.shape[0] if self.n_neighbors is None else None)
 
-    def _drafted(self, n: int, rows: int, edges: int | None = None, itemsize: int = 4) -> Plan:
-        """The plan for a graph of n of the data's rows."""
-        return plan_unfolding(
+    def _drafted(self, X: Any, n: int, edges: int | None = None, itemsize: int = 4) -> Plan:
+        """The plan for a graph of n of the rows of X."""
+        where = {"free": backend_of(X).free_bytes(X)} if is_foreign(X) else {"n_jobs": self.n_jobs}
+        return self._way(X).plan_unfolding(
             n,
             min(self.n_components, n),
             solver=self.eigen_solver,
-            landmarks=landmark_count(self.landmarks, n, rows, self.n_components),
+            landmarks=landmark_count(self.landmarks, n, X.shape[0], self.n_components),
             limit=self.memory_limit,
-            n_jobs=self.n_jobs,
             itemsize=itemsize,
             edges=n * (self.n_neighbors or 0) if edges is None else edges,
+            **where,
         )
 
     def _lighter(self, plan: Plan) -> list[dict[str, Any]]:
@@ -345,15 +357,14 @@ class Isomap(Estimator):
 
     def _planned(self, n: int, itemsize: int = 4) -> tuple[int, int | None]:
         """The numbers of components and landmarks for n rows. Raises MemoryLimitError if their distances do not fit."""
-        rows = self._X.shape[0]
-        self._plan = self._drafted(n, rows, itemsize=itemsize)
+        self._plan = self._drafted(self._X, n, itemsize=itemsize)
         self._checked(self._plan, self._X)
-        return min(self.n_components, n), landmark_count(self.landmarks, n, rows, self.n_components)
+        return min(self.n_components, n), landmark_count(self.landmarks, n, self._X.shape[0], self.n_components)
 
     def _settings(self, count: int) -> Settings:
         return distance_settings(
             count,
-            self._X.dtype,
+            answer_dtype(self._X),
             tol=self.tol,
             max_iter=self.max_iter,
             random_state=self.random_state,
@@ -383,10 +394,11 @@ class Isomap(Estimator):
         if measurable:
             others = np.setdiff1d(np.arange(X.shape[0]), rows)
             new = X[others][:, rows] if self._is_precomputed() else X[others]
-            links = self.index_.query(new, self._links[0] or 1).graph(self.index_.n)  # they are beyond any radius
-            whole = np.empty((X.shape[0], self.embedding_.shape[1]), self.embedding_.dtype)
-            whole[rows], whole[others] = self.embedding_, self._placed(links)
-            self.embedding_ = whole
+            links = self._links_of(self.index_.query(new, self._links[0] or 1))  # they are beyond any radius
+            placed, known = self._placed(links), self.embedding_
+            shape = (X.shape[0], known.shape[1])
+            self.embedding_ = namespace(known).empty(shape, dtype=known.dtype, **placement(known))
+            self.embedding_[rows], self.embedding_[others] = known, placed
 
     @property
     def solver_(self) -> Report:
@@ -407,20 +419,25 @@ class Isomap(Estimator):
     def _is_precomputed(self) -> bool:
         return isinstance(self.metric, str) and self.metric == "precomputed"
 
-    def _rows_of(self, X: Any, *, reset: bool) -> Any:
-        """The rows, checked. If X is a tree or a NearestNeighbors of scikit-learn, the rows that it holds."""
+    def _rows_of(self, X: Any, *, reset: bool) -> tuple[Any, Callable[[Any], Any]]:
+        """The rows, checked, and the function that gives a result their type.
+
+        If X is a tree or a NearestNeighbors of scikit-learn, the rows that it holds.
+        """
         if isinstance(X, BallTree | KDTree):
             X = np.asarray(X.data)
         elif isinstance(X, NearestNeighbors):
             X = X._fit_X
         if isinstance(self.metric, Kernel) and self.metric.accepts == "strings":
-            return self._strings(X, 2 if reset else 1)
-        self._refuse_foreign(X)
+            return self._strings(X, 2 if reset else 1), lambda result: result
+        self._refuse_foreign(X, but=lambda X: is_torch(X) or is_cupy(X))
         least, finite = 2 if reset else 1, not self._is_precomputed()  # infinite weights are no edges; NaN comes later
-        X, _ = self._read(X, reset=reset, ensure_min_samples=least, ensure_all_finite=finite)
+        X, restore = self._read(X, reset=reset, ensure_min_samples=least, ensure_all_finite=finite)
+        if not reset:
+            self._refuse_other_place(X, self._X)
         if reset and self._is_precomputed() and X.shape[0] != X.shape[1]:
             raise ValueError(f"Precomputed distances must be a square matrix (n_samples, n_samples), not {X.shape}.")
-        return X
+        return X, restore
 
     def _index(self, X: Any) -> Any:
         metric, params = self._metric
@@ -434,13 +451,14 @@ class Isomap(Estimator):
             random_state=self.random_state,
         )
 
-    def _neighborhood(self) -> sp.csr_array:
-        self.recall_ = 1.0
+    def _neighborhood(self) -> sp.csr_array | TensorGraph:
+        self.recall_, on_device = 1.0, is_foreign(self._X)
         if self.n_neighbors is None:
-            return self.index_.within(self.radius)
+            pairs = self.index_.within(self.radius)
+            return TensorGraph.of_sparse(pairs) if on_device else pairs
         found = self.index_.neighbors(self.n_neighbors)
         self.recall_ = found.recall
-        return found.graph(self.index_.n)
+        return TensorGraph.of_neighbors(found, self.index_.n) if on_device else found.graph(self.index_.n)
 
     def _local(self, rows: np.ndarray) -> np.ndarray:
         """Row numbers of X as vertices of the fitted graph."""
@@ -457,21 +475,26 @@ class Isomap(Estimator):
         check_is_fitted(self)
         if is_row_source(X):
             return self._mapped(X, self._n_features_out, self.transform, dtype=self.embedding_.dtype)
-        X = self._rows_of(X, reset=False)
+        X, restore = self._rows_of(X, reset=False)
         if self._is_precomputed() and len(self.fitted_rows_) < X.shape[1]:
             X = X[:, self.fitted_rows_]
         n_neighbors, radius = self._links
         if n_neighbors is not None:
-            return self._placed(self.index_.query(X, n_neighbors).graph(self.index_.n))
+            return restore(self._placed(self._links_of(self.index_.query(X, n_neighbors))))
         links = self.index_.query_within(X, radius)
-        alone = int(np.sum(np.diff(links.indptr) == 0))
+        counts = to_numpy(links.crow_indices() if is_foreign(X) else links.indptr)
+        alone = int(np.sum(np.diff(counts) == 0))
         if alone:
             raise ValueError(f"{alone} of the new rows have no fitted row within radius={radius}. Raise the radius.")
-        return self._placed(links)
+        return restore(self._placed(padded_links(links) if is_foreign(X) else links))
 
-    def _placed(self, links: sp.csr_array) -> np.ndarray:
+    def _links_of(self, found: Neighbors) -> Any:
+        """The links of new points to the graph, as `place_links` reads them."""
+        return (found.indices, found.distances) if is_foreign(self._X) else found.graph(self.index_.n)
+
+    def _placed(self, links: Any) -> Any:
         landmarks = None if self.landmarks_ is None else self._local(self.landmarks_)
-        return place_links(self._geodesics, links, self.kernel_pca_.expansion_, landmarks)
+        return self._way(self._X).place_links(self._geodesics, links, self.kernel_pca_.expansion_, landmarks)
 
     def reconstruction_error(self) -> float:
         """‖−½HD²H − ZZᵀ‖ / n in the Frobenius norm, Z the map; with landmarks, for the landmarks' own matrix."""
@@ -488,15 +511,19 @@ class Isomap(Estimator):
     def geodesics_(self) -> np.ndarray:
         """(n, n), computed anew, in the precision of the data."""
         check_is_fitted(self)
-        graph, dtype = self._geodesics.graph, np.dtype(np.float32 if self._X.dtype == np.float32 else np.float64)
-        need, bound = graph.shape[0] ** 2 * dtype.itemsize, limit_of(self.memory_limit, available_bytes())
+        graph, dtype = self._geodesics.graph, answer_dtype(self._X)
+        if is_foreign(self._X):
+            free, kind = backend_of(self._X).free_bytes(self._X), getattr(namespace(self._X), dtype.name)
+        else:
+            free, kind = available_bytes(), dtype
+        need, bound = graph.shape[0] ** 2 * dtype.itemsize, limit_of(self.memory_limit, free)
         if need > bound:
             raise MemoryLimitError(
                 f"All distances between {graph.shape[0]} points are {format_bytes(need)}, more than "
                 f"{format_bytes(bound)}. mercer.graph.geodesics.Geodesics(isomap.graph_).from_nodes(rows) gives those "
                 "of some rows."
             )
-        return self._geodesics.computed_in(np.float64).from_nodes(np.arange(graph.shape[0]), dtype)
+        return self._geodesics.computed_in(np.float64).from_nodes(np.arange(graph.shape[0]), kind)
 
     @property
     def dist_matrix_(self) -> np.ndarray:

@@ -86,18 +86,10 @@ class KernelEstimator(Estimator):
 
     def _in_fit_dtype(self, X: Any) -> Any:
         if X.ndim == 2:
-            self._refuse_other_place(X)
+            self._refuse_other_place(X, self.X_fit_)
         if X.ndim != 2 or X.dtype == self.X_fit_.dtype:
             return X
         return namespace(X).astype(X, self.X_fit_.dtype) if is_foreign(X) else X.astype(self.X_fit_.dtype)
-
-    def _refuse_other_place(self, X: Any) -> None:
-        here = self.X_fit_
-        if is_foreign(here) != is_foreign(X) or (is_foreign(X) and placement(here) != placement(X)):
-            raise ValueError(
-                f"{type(self).__name__} was fitted on {_place_name(here)} and now given {_place_name(X)}; "
-                "convert one of them."
-            )
 
     # --- rows that are streamed ------------------------------------------------------------------------
 
@@ -224,8 +216,3 @@ def refuse_without_gamma(given: Any, bound: Kernel, option: str) -> float:
 def needs_compiled_code(kernel: Kernel) -> bool:
     """Whether compiled loops compute large tiles of the kernel, as they do for distances and sums over columns."""
     return any(not getattr(leaf, "reads", "dot").startswith("dot") for leaf in simple_kernels(kernel))
-
-
-def _place_name(X: Any) -> str:
-    kind = f"{type(X).__module__.partition('.')[0]} arrays"
-    return f"{kind} on {X.device}" if is_foreign(X) else kind

@@ -322,7 +322,7 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
         places, sample = self._bind_source(source, rank)
         codes = rows_at(labels, places)[:, 0].astype(np.int64)
         settings = self._settings(sample, plan)
-        if isinstance(self.gamma, str) and self.gamma == "loo":
+        if isinstance(self.gamma, str) and self.gamma == "loo" and has_gamma(self.kernel, self.kernel_):
             settings = replace(settings, sampled=self._choose_width(sample, Classes(codes, self.priors_), settings))
         features = streamed_features(
             self.kernel_.centered_form(sample),
@@ -351,7 +351,9 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
         if self.class_weight != "balanced":
             own = np.array([(self.class_weight or {}).get(label, 1.0) for label in classes], np.float64)
         if not np.all(own > 0):
-            raise ValueError("A class of weight zero cannot be left aside in a source of rows: leave its rows out.")
+            raise ValueError(
+                "A class has the weight zero, but rows of a source cannot be skipped. Leave the rows of this class out."
+            )
         shares = own * counts / (own @ counts)
         self.priors_ = shares if self.priors is None else _checked_priors(self.priors, C)
         if self.priors is None and self.class_weight is None:

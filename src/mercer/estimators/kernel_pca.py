@@ -521,7 +521,9 @@ class KernelPCA(KernelEstimator):
 
     def _scores(self) -> Any:
         if not hasattr(self, "eigenvectors_"):
-            raise ValueError("The rows were streamed and are not kept, so this needs a fit to an array.")
+            raise ValueError(
+                "The model was fitted to a source, whose scores are not kept. Fit to an array, or pass the source."
+            )
         xp = namespace(self.eigenvectors_)
         return self.eigenvectors_ * xp.sqrt(self.eigenvalues_)
 
@@ -617,6 +619,11 @@ class KernelPCA(KernelEstimator):
         are no formula of vectors. Cost: m · n entries of the kernel and 2 m n k d flops, in tiles.
         """
         check_is_fitted(self)
+        if not hasattr(self, "eigenvectors_") and (X is None or standardize):
+            raise ValueError(
+                "The rows of the source are not kept, only its landmarks, and these vary more than most rows. Give X, "
+                "such as a chunk of the source, and multiply by standard deviations yourself."
+            )
         X, restore = (self.X_fit_, adopt(self.X_fit_)[1]) if X is None else self._new_samples(X)
         return restore(feature_contributions(self, X, average=average, standardize=standardize, shares=shares))
 
@@ -630,7 +637,7 @@ class KernelPCA(KernelEstimator):
         check_is_fitted(self)
         X, restore = adopt(X)
         X = X if is_foreign(X) else np.asarray(X)
-        self._refuse_other_place(X)
+        self._refuse_other_place(X, self.X_fit_)
         return restore(self.preimage_(scores_like(X, self.X_transformed_fit_)))
 
     def _request(self, X: Any) -> InverseRequest:

@@ -17,7 +17,7 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, check_non_negative
 
-from mercer.backends import slices
+from mercer.backends import adopt, backend_of, is_cupy, is_torch, slices, to_numpy
 from mercer.backends.cpu import workers
 from mercer.embedding import descent
 from mercer.embedding.affinities import (
@@ -26,7 +26,10 @@ from mercer.embedding.affinities import (
     SEARCHES,
     Affinities,
     affinities_of,
+    beside_tensor,
+    device_matrix,
     given_affinities,
+    host_matrix,
     neighbor_search,
 )
 from mercer.embedding.initialisation import given_map, initial_map, movable_points, spectral_scores
@@ -40,8 +43,9 @@ from mercer.estimators.kernel_pca import KernelPCA
 from mercer.estimators.pca import PCA
 from mercer.exceptions import MercerWarning, NotConvergedWarning, warn
 from mercer.fit_report import Report
-from mercer.footprints import landmark_neighbor_map, neighbor_map
+from mercer.footprints import landmark_neighbor_map, neighbor_map, tensor_neighbor_map
 from mercer.graph.nearest_neighbors import EXACT_FLOPS
+from mercer.graph.tensor_blocks import tensors
 from mercer.kernels.kernel import Kernel
 from mercer.linalg.inner import power_of_two
 from mercer.linalg.landmark_rows import checked_landmarks, drawn_rows
@@ -112,7 +116,7 @@ class NeighborEmbedding(Estimator):
         "min_grad_norm": [Interval(Real, 0, None, closed="left")],
         "metric": [str, callable, Kernel],
         "metric_params": [dict, None],
-        "init": [StrOptions({"auto", "pca", "spectral", "random"}), np.ndarray],
+        "init": [StrOptions({"auto", "pca", "spectral", "random"}), "array-like"],
         "verbose": ["verbose"],
         "random_state": ["random_state"],
         "method": [StrOptions(set(_REPULSION))],
@@ -198,6 +202,8 @@ class NeighborEmbedding(Estimator):
     def fit(self, X: Any = None, y: Any = None) -> NeighborEmbedding:
         """Find the map of X: rows (n, d), dense or CSR; strings for string kernels; distances or affinities (n, n).
 
+        A torch tensor or a CuPy array is computed with on its device, and the map is an array of its kind there.
+
         X may be left out if the parameter `affinities` holds those of another fit.
 
         X may also be a source of rows (`mercer.streams`) with `landmarks`. The map is then that of the landmarks,
@@ -218,7 +224,7 @@ class NeighborEmbedding(Estimator):
             return self.fit(X).transform(X)
         self._forget("source_rows_")
         self._fit(X)
-        return self.embedding_
+        return adopt(X)[1](self.embedding_)
 
     def optimize(
         self,
@@ -281,20 +287,24 @@ class NeighborEmbedding(Estimator):
             everyone = self.method == "exact" and isinstance(weighting, Perplexity)
             k = n - 1 if everyone else weighting.neighbors(n - 1)
         else:
-            k = -(-P.nnz // max(1, n)) if hasattr(P, "indptr") else n - 1
+            k = -(-_stored(P) // max(1, n)) if _stored(P) else n - 1
         large = n >= GRID_ABOVE.get(self.n_components, n + 1)
         grid = self.method == "grid" or (self.method != "exact" and large)
         reason = f"{k:,} neighbours per row, repulsion by {'a grid' if grid else 'all pairs'}"
         rowless = self._is_square() or isinstance(self.affinities, Affinities)
         width = 0 if rowless or X.ndim != 2 else numbers_per_row(X)
         sizes = (k, self.n_components, width, X.dtype.itemsize if width else 8, workers(self.n_jobs))
-        if self.landmarks is None:
+        on_device = is_torch(P)
+        if on_device:
+            footprint = tensor_neighbor_map(n, *sizes[:-1], tensors().tile_bytes(P))
+        elif self.landmarks is None:
             footprint = neighbor_map(n, *sizes)
         else:
             footprint, reason = landmark_neighbor_map(rows, n, *sizes, TOGETHER), f"{n:,} landmarks, {reason}"
-        limit = limit_of(None, available_bytes(), FREE_SHARE)
+        free = backend_of(X).free_bytes(X) if on_device else available_bytes()
+        limit = limit_of(None, free, FREE_SHARE)
         method = "grid" if grid else "exact"
-        return Plan(type(self).__name__, rows, method, reason, footprint, limit, code_bytes=code_bytes(True))
+        return Plan(type(self).__name__, rows, method, reason, footprint, limit, code_bytes=code_bytes(not on_device))
 
     def _lighter(self, plan: Plan) -> list[dict[str, Any]]:
         near = [{"method": "auto"}] if self.method == "exact" else []
@@ -314,7 +324,7 @@ class NeighborEmbedding(Estimator):
         start = self._start(X)
         if self.landmarks_ is not None:
             X = self._compared(X[self.landmarks_])
-            start = start if isinstance(start, str) else np.asarray(start)[self.landmarks_]
+            start = start if isinstance(start, str) else to_numpy(start)[self.landmarks_]
         n, c = seen.shape[0] if X is None else X.shape[0], self.n_components
         if self.affinities is None or isinstance(self.affinities, Weighting):
             self._weighting().check(n)
@@ -322,9 +332,10 @@ class NeighborEmbedding(Estimator):
         self.affinities_ = self._affinities(X)
         self._fitted = self._similarity(), _REPULSION[self.method]
         rng = generator_from(self.random_state)
-        self._map = descent.DescentState.at(initial_map(start, n, c, rng, lambda seed: self._scores(start, X, seed)))
+        first = initial_map(start, n, c, rng, lambda seed: self._scores(start, X, seed))
+        self._map = descent.DescentState.at(self._beside_affinities(first))
         self._movable = free
-        self.snapshots_: list[tuple[int, np.ndarray]] = []
+        self.snapshots_: list[tuple[int, Any]] = []
         self.learning_rate_ = self._rate(self.learning_rate, n, self.early_exaggeration)
         early = min(self.early_exaggeration_iter, self.max_iter)
         phases = [
@@ -349,9 +360,10 @@ class NeighborEmbedding(Estimator):
             report=self._say_progress if self.verbose >= 2 else None,
             taken=self.snapshots_,
         )
+        movable = None if self._movable is None else self._beside_affinities(self._movable)
         ended = descent.FINISHED
         for phase in phases:
-            ended = descent.descend(loss, self._map, phase, watch, self._movable)
+            ended = descent.descend(loss, self._map, phase, watch, movable)
             self._say_phase(phase, ended)
             if ended in (descent.STOPPED, descent.INTERRUPTED):
                 break
@@ -393,7 +405,7 @@ class NeighborEmbedding(Estimator):
     def _place_the_others(self, X: Any, landmarks: np.ndarray, started: float) -> None:
         """Give every row that is not a landmark its place in the map of the landmarks."""
         others = np.setdiff1d(np.arange(X.shape[0]), landmarks)
-        Y = np.empty((X.shape[0], self.n_components), self._map.Y.dtype)
+        Y = self._room_for(X.shape[0])
         Y[landmarks] = self._map.rows()
         for run in counted("placing rows", slices(len(others), TOGETHER), -(-len(others) // TOGETHER)):
             Y[others[run]] = self._placed(self._compared(X[others[run]]))
@@ -404,7 +416,8 @@ class NeighborEmbedding(Estimator):
         if isinstance(self.affinities, Affinities):
             return self.affinities
         if self.affinities is not None and not isinstance(self.affinities, Weighting):
-            return given_affinities(X, self.n_jobs)
+            given = given_affinities(to_numpy(X) if is_torch(X) else X, self.n_jobs)
+            return replace(given, P=device_matrix(given.P, X)) if is_torch(X) else given
         weighting = self._weighting()
         weighting.check(X.shape[0])
         started = time.perf_counter()
@@ -447,7 +460,8 @@ class NeighborEmbedding(Estimator):
         """Coordinates to begin with, (n, at most n_components): spectral ones, or principal components."""
         c = self.n_components
         if start == "spectral":
-            return spectral_scores(self.affinities_.P, c, seed)
+            P = self.affinities_.P
+            return spectral_scores(host_matrix(P) if is_torch(P) else P, c, seed)
         if sp.issparse(X) and X.shape[1] <= 4 * c:  # the sparse solver finds fewer components than there are columns
             X = X.toarray()
         most = c if X.ndim == 1 else min(c, min(X.shape) - (1 if sp.issparse(X) else 0))
@@ -466,7 +480,20 @@ class NeighborEmbedding(Estimator):
                 model, X = PCA(most, random_state=seed), _in_range(X)
             else:
                 return np.zeros((X.shape[0], 0))
-            return np.asarray(model.set_output(transform="default").fit_transform(X), np.float64)
+            scores = model.set_output(transform="default").fit_transform(X)
+            return to_numpy(scores).astype(np.float64, copy=False)
+
+    # --- where arrays live -----------------------------------------------------------------------------------
+
+    def _beside_affinities(self, array: np.ndarray) -> Any:
+        """An array of the host where the affinities live."""
+        P = self.affinities_.P
+        return beside_tensor(array, P) if is_torch(P) else array
+
+    def _room_for(self, rows: int) -> Any:
+        """An array for the positions of so many rows, where the map lives."""
+        Y = self._map.Y
+        return Y.new_empty((rows, Y.shape[1])) if is_torch(Y) else np.empty((rows, Y.shape[1]), Y.dtype)
 
     def _loss(self) -> Loss:
         similarity, repulsion = self._fitted[0], self._repulsion()
@@ -517,13 +544,15 @@ class NeighborEmbedding(Estimator):
         if X is None:
             raise ValueError("X is None. Give rows, or give the affinities of another fit as the parameter affinities.")
         X = self._samples(X, reset=True)
+        if given is not None and is_torch(given.P) != is_torch(X):
+            raise ValueError("affinities and X must both be tensors, or both arrays of the host. Move one of them.")
         if given is not None and given.P.shape[0] != X.shape[0]:
             raise ValueError(f"affinities are those of {given.P.shape[0]} rows, but X has {X.shape[0]} rows.")
         return X
 
     def _samples(self, X: Any, *, reset: bool) -> Any:
         """X, checked for its metric before any work."""
-        self._refuse_foreign(X)
+        self._refuse_foreign(X, but=lambda X: is_torch(X) or is_cupy(X))
         least = 2 if reset else 1
         if isinstance(self.metric, Kernel) and self.metric.accepts == "strings":
             return self._strings(X, least)
@@ -539,8 +568,9 @@ class NeighborEmbedding(Estimator):
             raise ValueError(f'The parameter init="pca" cannot be used with {how}="precomputed". Use init="auto".')
         if reset and X.shape[0] != X.shape[1]:
             matrix = "matrix of affinities" if is_P else "distance matrix"
-            raise ValueError(f"X should be a square {matrix} (n_samples, n_samples), not {X.shape}.")
-        check_non_negative(X, f"{name}.fit(). With {how}='precomputed', X should contain positive {what}.")
+            raise ValueError(f"X should be a square {matrix} (n_samples, n_samples), not {tuple(X.shape)}.")
+        whom = f"{name}.fit(). With {how}='precomputed', X should contain positive {what}."
+        check_non_negative(X.amin(keepdim=True).cpu().numpy() if is_torch(X) else X, whom)
         if self.method == "exact" and sp.issparse(X) and self.affinities != "precomputed":
             raise TypeError(
                 f'{name} with method="exact" does not accept a sparse precomputed distance matrix: it needs the '
@@ -612,17 +642,19 @@ class NeighborEmbedding(Estimator):
                 f"{type(self).__name__} was fitted to affinities, so new rows cannot be compared with the fitted ones. "
                 "Fit to rows, or to distances with metric='precomputed'."
             )
+        restore = adopt(X)[1]
         X = self._samples(X, reset=False)
+        self._refuse_other_place(X, self._map.Y)
         steps = {"steps": int(n_iter), "rate": float(learning_rate), "exaggeration": float(exaggeration)}
         if not isinstance(init, str):
             init = given_map(init, X.shape[0], self._map.Y.shape[1])
-        Y = np.empty((X.shape[0], self._map.Y.shape[1]), self._map.Y.dtype)
+        Y = self._room_for(X.shape[0])
         for run in counted("placing rows", slices(X.shape[0], TOGETHER), -(-X.shape[0] // TOGETHER)):
             start = init if isinstance(init, str) else init[run]
             Y[run] = self._placed(X[run], perplexity, init=start, **steps)
-        return Y
+        return restore(Y)
 
-    def _placed(self, X: Any, perplexity: Any = None, **settings: Any) -> np.ndarray:
+    def _placed(self, X: Any, perplexity: Any = None, **settings: Any) -> Any:
         """The positions of rows, (m, c), in the map of the fitted rows, or of their landmarks."""
         found, weights = self.affinities_.to_new(X, perplexity)
         return place(found, weights, self._map.rows(), self._fitted[0], self._repulsion(), self.n_jobs, **settings)
@@ -648,7 +680,10 @@ class NeighborEmbedding(Estimator):
     def _plan_bytes(self) -> int:
         """Of the steps: P, in the order of the rows and of the map, and the forces."""
         P, (n, c) = self.affinities_.P, self._map.Y.shape
-        return neighbor_map(n, -(-P.nnz // max(1, n)), c, 0, 8, workers(self.n_jobs)).peak
+        k = -(-_stored(P) // max(1, n))
+        if is_torch(P):
+            return tensor_neighbor_map(n, k, c, 0, 8, tensors().tile_bytes(self._map.Y)).peak
+        return neighbor_map(n, k, c, 0, 8, workers(self.n_jobs)).peak
 
     def _say(self, line: str) -> None:
         if self.verbose:
@@ -701,8 +736,20 @@ def _refuse_not_positive(name: str, value: Any) -> None:
         raise ValueError(f"{name} = {value!r} must be a positive, finite number.")
 
 
+def _stored(P: Any) -> int:
+    """The entries that a sparse matrix or tensor stores; 0 for a dense one."""
+    if is_torch(P):
+        return len(P.values()) if P.ndim == 2 and str(P.layout) == "torch.sparse_csr" else 0
+    return int(P.nnz) if hasattr(P, "indptr") else 0
+
+
 def _in_range(X: Any) -> Any:
     """X, divided by a power of two if squares of its entries would overflow or vanish."""
+    if is_torch(X):
+        size = float(X.abs().max())
+        return (
+            X if size == 0 or _LEAST < size < _MOST else X / power_of_two(size, 120 if X.element_size() == 4 else 1020)
+        )
     values = X.data if sp.issparse(X) else X
     size = max(-float(values.min(initial=0.0)), float(values.max(initial=0.0)))
     if size == 0 or _LEAST < size < _MOST:

@@ -6,6 +6,7 @@ block_index         indexes that compute whole rows of distances; metric_index, 
                     tree_index are such indexes
 tile_index          Euclidean, cosine and correlation distances from tiles of dot products; tile_rows prepares rows
 approximate_index   large data with a measured recall, by the cells of kmeans_cells
+tensor_index        the same on the device of a tensor; tensor_blocks has its metrics without tiles
 connectivity        connected components, and the shortest edges that join them; box_tree finds these
 geodesics           distances along a graph
 shortcut_edges      edges whose ends are far apart along the rest of the data

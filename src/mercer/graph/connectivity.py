@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
+from mercer.backends import to_numpy
 from mercer.exceptions import DisconnectedGraphError, DisconnectedGraphWarning, warn
 from mercer.graph.neighbor_index import NeighborIndex
+from mercer.graph.tensor_geodesics import TensorGraph
 
 Edge = tuple[int, int, float]
 WAYS = ("join", "largest", "error")  # what to do with a graph that is not connected
@@ -46,7 +48,7 @@ def join_components(index: NeighborIndex, graph: Any, labels: np.ndarray) -> tup
     while labels.max(initial=0) > 0:
         counts = np.bincount(labels)
         rows = np.flatnonzero(labels != counts.argmax())
-        found = _forest(labels, *index.closest_pairs(labels, rows))
+        found = _forest(labels, *(to_numpy(part) for part in index.closest_pairs(labels, rows)))
         added += found
         ends = np.array([(labels[i], labels[j]) for i, j, _ in found])
         merged = sp.csr_array((np.ones(len(ends), np.int8), (ends[:, 0], ends[:, 1])), shape=(len(counts),) * 2)
@@ -89,20 +91,29 @@ def _with_edges(graph: Any, edges: list[Edge]) -> sp.csr_array:
 
 @dataclass(frozen=True)
 class Connection:
-    """graph : a connected one, of the rows `rows`
+    """graph : a connected one, of the rows `rows`; a CSR matrix or a TensorGraph
     labels : (n,), the component of every row before anything was done; `count` of them
     added : (i, j, distance) of each edge that was added
     """
 
-    graph: sp.csr_array
+    graph: Any
     rows: np.ndarray
     labels: np.ndarray
     count: int
     added: list[tuple[int, int, float]]
 
 
-def connect(index: Any, graph: sp.csr_array, how: str, *, measurable: bool = True) -> Connection:
-    """A connected graph, made in the requested way. `measurable`: whether rows of different parts have a distance."""
+def connect(index: Any, graph: Any, how: str, *, measurable: bool = True) -> Connection:
+    """A connected graph, made in the requested way. `measurable`: whether rows of different parts have a distance.
+
+    A graph on a device comes back on the device. One that falls apart is joined on the host.
+    """
+    if isinstance(graph, TensorGraph):
+        labels = graph.parts()
+        if not labels.max(initial=0):
+            return Connection(graph, np.arange(graph.n), labels, 1, [])
+        joined = connect(index, graph.to_scipy(), how, measurable=measurable)
+        return replace(joined, graph=TensorGraph.of_host(joined.graph, graph.weights))
     count, labels = connected(graph)
     everything = np.arange(graph.shape[0])
     if count == 1:

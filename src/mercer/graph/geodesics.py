@@ -28,7 +28,7 @@ from mercer.linalg.inner import power_of_two
 from mercer.models.fields import THREADS, Mismatch, SavedRecord, one_of, sparse
 from mercer.progress import phase
 
-_UNEVEN = 30  # if the longest distance is more than this many times the median, float32 would lose the shorter ones
+UNEVEN = 30  # if the longest distance is more than this many times the median, float32 would lose the shorter ones
 _FAR_APART = 64  # above this n/m, sources are so far apart that one at a time is faster than sixteen together
 
 
@@ -167,7 +167,7 @@ class Geodesics:
         rest has three digits left.
         """
         some = self.from_nodes(self.order[[0, self.n // 3, 2 * self.n // 3, self.n - 1]])
-        return bool((some.max(axis=1) > _UNEVEN * np.median(some, axis=1)).any())
+        return bool((some.max(axis=1) > UNEVEN * np.median(some, axis=1)).any())
 
     def spread(self, count: int, first: int) -> np.ndarray:
         """(count,) vertices by the max–min rule: each is the farthest from those before it.

@@ -6,6 +6,8 @@ ball_tree    the other true metrics of scikit-learn
 brute        tiles if the metric has them, otherwise scikit-learn's distances, a block at a time
 approximate  Euclidean, cosine and correlation in very large data, with the recall measured
 precomputed  distances that the user gives
+
+The index of a tensor computes on the tensor's device, and its answers are tensors there.
 """
 
 from __future__ import annotations
@@ -15,11 +17,14 @@ from typing import Any
 import scipy.sparse as sp
 from sklearn.neighbors import VALID_METRICS, VALID_METRICS_SPARSE
 
+from mercer.backends import is_torch
 from mercer.graph.approximate_index import ApproximateIndex
 from mercer.graph.metric_index import KernelIndex, MetricIndex
 from mercer.graph.neighbor_index import NeighborIndex, Neighbors
 from mercer.graph.precomputed_index import GraphIndex, MatrixIndex
 from mercer.graph.row_checks import check_rows, refuse_foreign
+from mercer.graph.tensor_blocks import TensorKernelIndex, TensorMatrixIndex, TensorMetricIndex, tensors
+from mercer.graph.tensor_index import ApproximateTensorIndex, TensorIndex
 from mercer.graph.tile_index import METRICS as TILED
 from mercer.graph.tile_index import TileIndex
 from mercer.graph.tree_index import BallTreeIndex, KDTreeIndex
@@ -29,6 +34,7 @@ __all__ = ["METHODS", "NeighborIndex", "Neighbors", "build_index", "choose_metho
 
 METHODS = ("auto", "tiles", "kd_tree", "ball_tree", "brute", "approximate")
 EXACT_FLOPS = 2.5e12  # n²d up to which all pairs are compared: about half a minute on one core
+_CARD = 50  # what a card computes in the time that a few cores take for one: it compares so many times as many pairs
 _TREE_WIDTH_ELSE = 15  # columns up to which a tree beats all pairs for a metric without tiles
 _POWERS = {"euclidean": 2.0, "l2": 2.0, "manhattan": 1.0, "l1": 1.0, "cityblock": 1.0, "chebyshev": float("inf")}
 
@@ -79,14 +85,15 @@ def build_index(
     """The rows of X prepared for searches.
 
     X : (n, d), dense or CSR; strings for a kernel of strings; for "precomputed" a square matrix of distances or a
-        sparse graph of them, in which a stored zero is a distance and +∞ is not an edge
+        sparse graph of them, in which a stored zero is a distance and +∞ is not an edge. Or a dense torch tensor, for
+        Euclidean and other Minkowski distances, cosine, correlation, a Kernel and "precomputed"
     metric : a name that scikit-learn knows, a function of two rows, "precomputed", or a Kernel, whose distance is
         √(k(x, x) − 2 k(x, y) + k(y, y))
     p : the power of metric="minkowski"
     metric_params : further parameters of the metric
     method : one of `METHODS`
     random_state : the seed of "approximate"; None is the seed 0
-    exact_flops : n²d up to which "auto" compares all pairs
+    exact_flops : n²d up to which "auto" compares all pairs; 50 times that on a GPU
 
     >>> index = build_index([[0.0], [1.0], [3.0]])
     >>> index.neighbors(1).indices.tolist()
@@ -94,6 +101,8 @@ def build_index(
     """
     if method not in METHODS:
         raise ValueError(f"Unknown method {method!r}. Choose one of: {', '.join(METHODS)}.")
+    if is_torch(X):
+        return _tensor_index(X, metric, p, dict(metric_params or {}), method, n_jobs, random_state, exact_flops)
     if isinstance(metric, Kernel) or (isinstance(metric, str) and metric == "precomputed"):
         return _given_or_kernel(X, metric, method, n_jobs)
     _check_metric(metric, p)
@@ -158,6 +167,46 @@ def _given_or_kernel(X: Any, metric: Any, method: str, n_jobs: int | None) -> Ne
         return KernelIndex(X, metric, n_jobs, "distances in a feature space are computed for all pairs")
     refuse_foreign(X)
     return (GraphIndex if sp.issparse(X) else MatrixIndex)(X, n_jobs, "the distances are given")
+
+
+def _tensor_index(
+    X: Any,
+    metric: Any,
+    p: float,
+    params: dict[str, Any],
+    method: str,
+    n_jobs: int | None,
+    seed: Any,
+    exact_flops: float,
+) -> NeighborIndex:
+    """The index of a tensor, on its device. There are no trees: a card compares all pairs in less time."""
+    given = isinstance(metric, str) and metric == "precomputed"
+    if (isinstance(metric, Kernel) or given) and method not in ("auto", "brute"):
+        raise ValueError(f"method={method!r} needs vectors and a metric with a name. Use 'auto' with {metric!r}.")
+    if given:
+        return TensorMatrixIndex(X, n_jobs, "the distances are given")
+    X = tensors().checked_tensor(X)
+    if isinstance(metric, Kernel):
+        return TensorKernelIndex(X, metric, n_jobs, "distances in a feature space are computed for all pairs")
+    _check_metric(metric, p)
+    metric, p = _canonical(metric, params.pop("p", p), "w" in params)
+    tiled = isinstance(metric, str) and metric in TILED
+    if (not tiled and (metric not in (*_POWERS, "minkowski") or p < 1)) or params:
+        raise ValueError(
+            f"Tensors are not compared by metric={metric!r}{' with parameters' if params else ''}. Use a Minkowski "
+            "distance with p ≥ 1, cosine, correlation or a Kernel, or convert the data by X.cpu().numpy()."
+        )
+    if method in ("kd_tree", "ball_tree") or (method in ("tiles", "approximate") and not tiled):
+        raise ValueError(f"method={method!r} is not for tensors compared by {metric!r}. Use 'auto'.")
+    if not tiled:
+        return TensorMetricIndex(X, p, n_jobs, f"the metric {metric!r} is computed for all pairs, on {X.device}")
+    n, d = X.shape
+    most = exact_flops * (1 if X.device.type == "cpu" else _CARD)
+    if method == "approximate" or (method == "auto" and n * n * d > most):
+        reason = f"all pairs of {n:,} rows of {d} columns would take too long on {X.device}; the recall is measured"
+        return ApproximateTensorIndex(X, metric, n_jobs, reason if method == "auto" else "asked for", seed)
+    reason = f"products of matrices on {X.device}, and exact" if method == "auto" else "asked for"
+    return TensorIndex(X, metric, n_jobs, reason)
 
 
 def _check_metric(metric: Any, p: Any) -> None:

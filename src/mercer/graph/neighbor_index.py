@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from importlib import import_module
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from mercer.backends import is_torch
 from mercer.exceptions import MemoryLimitError
 from mercer.memory import available_bytes, format_bytes
 
@@ -19,7 +21,7 @@ class Neighbors:
     """The k nearest neighbours of m rows, nearest first.
 
     indices : (m, k) int32; of equal distances the smaller index comes first, if the method is exact
-    distances : (m, k), in the precision of the data
+    distances : (m, k), in the precision of the data; both are tensors on its device if the data is a tensor
     method : the method that found them
     recall : the share of the true neighbours that was found: 1 for an exact method, otherwise measured on some rows
     recall_error : the standard error of `recall`
@@ -28,14 +30,16 @@ class Neighbors:
     [[0.0, 2.0], [2.0, 0.0]]
     """
 
-    indices: np.ndarray
-    distances: np.ndarray
+    indices: Any
+    distances: Any
     method: str
     recall: float = 1.0
     recall_error: float = 0.0
 
-    def graph(self, n: int) -> sp.csr_array:
-        """The distances as a sparse matrix (m, n); a distance of zero is stored like any other."""
+    def graph(self, n: int) -> Any:
+        """The distances as a sparse matrix (m, n), or a CSR tensor; a distance of zero is stored like any other."""
+        if is_torch(self.indices):
+            return import_module("mercer.backends.torch_neighbors").graph_of_neighbors(self.indices, self.distances, n)
         m, k = self.indices.shape
         order = np.argsort(self.indices, axis=1)
         columns = np.take_along_axis(self.indices, order, axis=1).astype(np.int32, copy=False)
@@ -63,7 +67,7 @@ class NeighborIndex(ABC):
         k = _whole(k)
         if k >= self.n:
             raise ValueError(_too_many("<", k, self.n, self.n))
-        _refuse_too_large(self.n, k)
+        self.refuse_too_large(self.n, k)
         return self.nearest(None, k)
 
     def query(self, Y: Any, k: int) -> Neighbors:
@@ -71,7 +75,7 @@ class NeighborIndex(ABC):
         k, Y = _whole(k), self.read_rows(Y)
         if k > self.n:
             raise ValueError(_too_many("<=", k, self.n, Y.shape[0]))
-        _refuse_too_large(Y.shape[0], k)
+        self.refuse_too_large(Y.shape[0], k)
         return self.nearest(Y, k)
 
     def within(self, radius: float) -> sp.csr_array:
@@ -81,6 +85,15 @@ class NeighborIndex(ABC):
     def query_within(self, Y: Any, radius: float) -> sp.csr_array:
         """Every pair of a row of Y and an indexed one with a distance ≤ radius, (m, n), zeros included."""
         return self.pairs_within(self.read_rows(Y), _radius(radius))
+
+    def refuse_too_large(self, m: int, k: int) -> None:
+        """Raise MemoryLimitError if k neighbours of m rows would not fit the memory."""
+        needed = 20 * m * k  # indices, distances, and their squares
+        if needed > available_bytes():
+            raise MemoryLimitError(
+                f"{k:,} neighbours of {m:,} rows would take {format_bytes(needed)}, but only "
+                f"{format_bytes(available_bytes())} are free. Ask for fewer."
+            )
 
     @abstractmethod
     def between(self, rows: Any, others: Any) -> np.ndarray:
@@ -139,15 +152,6 @@ def refuse_too_many_pairs(pairs: float, size: int) -> None:
         raise MemoryLimitError(
             f"A graph of {pairs:.3g} pairs would take {format_bytes(needed)}, but only "
             f"{format_bytes(available_bytes())} are free. Use a smaller radius, or a number of neighbours instead."
-        )
-
-
-def _refuse_too_large(m: int, k: int) -> None:
-    needed = 20 * m * k  # indices, distances, and their squares
-    if needed > available_bytes():
-        raise MemoryLimitError(
-            f"{k:,} neighbours of {m:,} rows would take {format_bytes(needed)}, but only "
-            f"{format_bytes(available_bytes())} are free. Ask for fewer."
         )
 
 

@@ -18,7 +18,8 @@ def refuse_foreign(X: Any) -> None:
     if is_foreign(X):
         kind = type(X).__module__.partition(".")[0]
         raise TypeError(
-            f"Neighbours are searched in NumPy and SciPy arrays, not in those of {kind}. Convert the data first."
+            f"Neighbours are searched in NumPy and SciPy arrays and in torch tensors, not in those of {kind}. Convert "
+            "the data first."
         )
 
 

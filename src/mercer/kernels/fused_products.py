@@ -1,7 +1,8 @@
-"""Products with a kernel matrix that never stands in memory, where the backend can fuse a kernel into one.
+"""Products with a kernel matrix that is never stored: entries and product come from one fused GPU kernel.
 
-A backend that can has `fused_product(formula, arithmetic, largest)`. The formula is traced from the kernel's own tile,
-so every kernel whose profile is written with its namespace takes part, alone or in a composite.
+A backend that can do this has `fused_product(formula, arithmetic, largest)`. The formula is traced from the kernel's
+own tile. So this works for every kernel whose profile calls functions of the namespace that it is given, alone or in a
+composite.
 """
 
 from __future__ import annotations

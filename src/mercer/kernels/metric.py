@@ -9,10 +9,11 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics import pairwise_distances
 
-from mercer.backends import is_foreign, namespace
+from mercer.backends import is_foreign, is_torch, namespace, placement
 from mercer.kernels.kernel import Kernel, Points
 from mercer.models.fields import SavedRecord, anything, text
 
+POWERS = {"euclidean": 2.0, "l2": 2.0, "manhattan": 1.0, "l1": 1.0, "cityblock": 1.0, "chebyshev": float("inf")}
 BOOLEAN = ("jaccard", "dice", "russellrao", "rogerstanimoto", "sokalmichener", "sokalsneath", "yule")
 
 
@@ -24,7 +25,7 @@ def bound_metric(metric: Any, params: dict[str, Any] | None, X: Any) -> tuple[An
     params = dict(params or {})
     if isinstance(metric, Kernel):
         return metric.bind(X), params
-    if not isinstance(metric, str) or sp.issparse(X):
+    if not isinstance(metric, str) or sp.issparse(X) or is_foreign(X):
         return metric, params
     if metric == "seuclidean" and "V" not in params:
         params["V"] = np.var(np.asarray(X, np.float64), axis=0, ddof=1)
@@ -53,16 +54,25 @@ class HalfSquaredDistance(Kernel):
         return HalfSquaredDistance(*bound_metric(self.metric, self.params, X))
 
     def points(self, X: Any, dtype: Any = None, like: Points | None = None) -> Points:
-        if is_foreign(X):
+        if is_foreign(X) and (self._power() is None or not is_torch(X)):
             raise TypeError(
                 f"The metric {self.metric!r} is computed on NumPy data only, but the data is a {type(X).__name__}. "
-                "Convert it to a NumPy array."
+                f"Convert it to a NumPy array, or take one of {', '.join(map(repr, POWERS))} and 'minkowski'."
             )
         if sp.issparse(X):
             return Points(_with_small_indices(X.tocsr()))
         return Points(namespace(X).astype(X, dtype or X.dtype, copy=False))
 
-    def tile(self, A: Points, B: Points | None = None, out: Any = None) -> np.ndarray:
+    def _power(self) -> float | None:
+        """The p of a Minkowski distance without weights, None for another metric."""
+        if not isinstance(self.metric, str) or set(self.params) - {"p"}:
+            return None
+        return float(self.params.get("p", 2)) if self.metric == "minkowski" else POWERS.get(self.metric)
+
+    def tile(self, A: Points, B: Points | None = None, out: Any = None) -> Any:
+        if is_foreign(A.rows):
+            D = namespace(A.rows).cdist(A.rows, (A if B is None else B).rows, p=self._power())
+            return -0.5 * D * D
         rows, others = (self._as_read(part.rows) for part in (A, A if B is None else B))
         D = pairwise_distances(rows, others, metric=self.metric, **self.params)
         D = np.asarray(D, A.rows.dtype)
@@ -75,8 +85,8 @@ class HalfSquaredDistance(Kernel):
     def _as_read(self, rows: Any) -> Any:
         return rows.astype(bool) if isinstance(self.metric, str) and self.metric in BOOLEAN else rows
 
-    def diagonal(self, A: Points) -> np.ndarray:
-        return np.zeros(len(A), A.rows.dtype)
+    def diagonal(self, A: Points) -> Any:
+        return namespace(A.rows).zeros((len(A),), dtype=A.rows.dtype, **placement(A.rows))
 
     def __repr__(self) -> str:
         name = self.metric if isinstance(self.metric, str) else getattr(self.metric, "__name__", "a function")

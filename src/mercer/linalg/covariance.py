@@ -170,7 +170,7 @@ def each_centred(X: Any, centre: Any, work: Callable[[Chunk], None], chunk_rows:
 
 
 def sample_mean(X: Any) -> Any:
-    """The mean of up to 256 rows spread over X: a point amid the data, and exactly the row that all equal."""
+    """The mean of up to 256 rows spread over X: a point within the data, and exactly any row if all are equal."""
     xp = namespace(X)
     sample = X[:: -(-X.shape[0] // _SAMPLED_ROWS), :]
     sample = xp.astype(sample, working_dtype(X))
@@ -267,7 +267,7 @@ def _each_on_cores(X: Any, centre: np.ndarray, work: Callable[[Chunk], None], sp
 
 
 def _centred_copy(X: Any, copy: bool) -> tuple[Any, Any, float]:
-    """μ, X − 1μᵀ and tr S. Centring by a point amid the data, then by what is left, keeps all digits."""
+    """μ, X − 1μᵀ and tr S. Centring by a point in the middle of the data, then by the rest, keeps all digits."""
     xp, dtype, wide = namespace(X), working_dtype(X), wide_dtype(X)
     if not is_foreign(X):
         assert_all_finite(X, input_name="X")

@@ -30,11 +30,13 @@ from mercer.linalg.eigen_bounds import Eigenpairs, column_norms, error_bounds, l
 from mercer.linalg.krylov import Goal, Monitor, krylov
 from mercer.linalg.lanczos import column_products, direct_cost, lanczos
 from mercer.linalg.operators import Dense, Operator, operator_of
+from mercer.linalg.tridiagonal import top_pairs
 from mercer.random_state import generator_from
 
 SOLVERS = ("auto", "dense", "lanczos", "krylov", "arpack", "randomized", "power")
 SMALL = 2048  # n up to which the matrix is formed whole: it fits the cache, and one thread is as fast as two
 _RESTARTS = 300  # of ARPACK: clusters of eigenvalues that need more, the block method finds in a fraction of the time
+_SURE = 3  # steps of Lanczos per pair that most spectra need: LAPACK is asked at once if it takes less time than these
 _BLOCK = 2**20  # entries that are worked on at a time where a whole matrix would only cost memory
 _PROBES = 48  # random vectors that bound the residuals of many pairs: see `_probed`
 MANY = 6 * _PROBES  # pairs from which on probes take at most half of the time of the product with every vector
@@ -54,7 +56,8 @@ def choose_solver(n: int, k: int, *, numpy: bool = True, stored: bool = False) -
     stored : whether the matrix is in memory whatever n is; otherwise it is up to SMALL rows
     """
     small = numpy and (stored or n <= SMALL)
-    if 6 * k > n or (k > n // 8 and not small) or n <= (100 if numpy else DENSE_BELOW):
+    many = 6 * k > n or (direct_cost(n, k) < _SURE * k if small else k > n // 8)
+    if many or n <= (100 if numpy else DENSE_BELOW):
         return "dense", f"{k} of {n} pairs: LAPACK on the whole matrix costs least"
     if small:
         return "lanczos", f"{k} of {n} pairs: a matrix in memory is quickly multiplied with single vectors"
@@ -167,9 +170,10 @@ def _dense(A: Operator, k: int, rng: np.random.Generator, spend: bool = False) -
     if is_foreign(M):
         values, vectors = A.xp.linalg.eigh((M + M.T) / 2)
         return _Found(to_numpy(values)[A.n - k :], vectors[:, A.n - k :], Dense(M), float(values[0]))
-    values, vectors = eigh(M, subset_by_index=(A.n - k, A.n - 1), check_finite=False)
-    if len(values) < k:  # LAPACK's selection loses values of high multiplicity, such as those of H
-        values, vectors = eigh(M, check_finite=False)
+    found = top_pairs(M, k) if M.dtype == np.float64 and A.n > 1 else None
+    if found is not None:
+        return _Found(found.values, found.vectors, Dense(M), found.lowest)
+    values, vectors = eigh(M, check_finite=False)
     values, vectors = values[-k:], vectors[:, -k:]
     lowest, _ = _probe(Dense(M), vectors, values, rng)
     return _Found(values, vectors, Dense(M), lowest)

@@ -39,7 +39,7 @@ class Eigenpairs:
 
 
 def largest_of(values: np.ndarray) -> float:
-    """The largest magnitude of sorted values: it is at one of the ends. No values: 0."""
+    """The largest magnitude of sorted values, which is at one of their ends; 0 if there are no values."""
     return max(abs(float(values[0])), abs(float(values[-1]))) if len(values) else 0.0
 
 

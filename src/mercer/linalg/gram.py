@@ -33,8 +33,8 @@ class Gram(Tiled):
     compared with that on some rows, which gives `noise`.
 
     With `compress`, the coarse level of the ladder keeps tiles as 16-bit codes if `keep_bytes` does not hold all of
-    them in float32. An entry of a kept tile is then off by up to 2⁻¹⁷ of the range of the tile: the matrix of that
-    level is another one, still symmetric, and its user takes residuals from this operator.
+    them in float32. An entry of a kept tile is then off by up to 2⁻¹⁷ of the range of the tile. The coarse level stands
+    for a slightly different matrix, which is still symmetric, so residuals must come from this operator.
     """
 
     def __init__(

@@ -9,7 +9,7 @@ The wanted vectors are the best ones (Rayleigh–Ritz) in a basis V that grows b
     soft locking   converged vectors stay in the basis but are expanded no more, so late passes are narrow
     low end        the residual of the lowest Ritz pair comes along, so that negative eigenvalues are seen on the way
     restart        at `width` columns the basis shrinks to the best Ritz vectors
-    ladder         coarse arithmetic until it has no more to give, then float64 for the rest and for the certificate
+    ladder         coarse arithmetic until it improves no more, then float64 for the rest and for the certificate
 
 Selection is by largest algebraic value, so indefinite matrices come out right. Beside a pass: n·m·b flops.
 """

@@ -18,12 +18,13 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg.blas import daxpy, ddot, dgemv, dnrm2
-from scipy.linalg.lapack import dstemr, dsterf
+from scipy.linalg.lapack import dsterf
 
 from mercer.backends import cpu, is_foreign
 from mercer.linalg.eigen_bounds import length_of
 from mercer.linalg.inner import power_of_two
 from mercer.linalg.operators import Operator
+from mercer.linalg.tridiagonal import selected_pairs
 
 _EPS, _TINY = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).tiny)
 Allowed = Callable[[np.ndarray], np.ndarray]  # Ritz values, descending, to the residuals that are small enough
@@ -58,13 +59,13 @@ def direct_cost(n: int, k: int) -> float:
     """How many steps of Lanczos on a stored matrix take the time of LAPACK's top k pairs.
 
     Both are counted in numbers read, which fits what one core was measured to take for n from 200 to 2500 and k from 2
-    to 80. LAPACK reduces the matrix, n³/10 in products that reuse what they read and 240 n² in others, and 1800 n per
+    to 80. LAPACK reduces the matrix, n³/10 in products that reuse what they read and 170 n² in others, and 2000 n per
     vector. A step reads half of the matrix, the basis twice, and takes as long as 55,000 numbers in calls alone; a full
     basis of m vectors is solved once in 0.6 (m − k) steps, 2.7 m³. A fifth is taken off, since LAPACK's time is known
     and the products that are left are not.
     """
     m = largest_basis(n, k)
-    lapack = 0.1 * n**3 + 240.0 * n**2 + 1800.0 * n * k
+    lapack = 0.1 * n**3 + 170.0 * n**2 + 2000.0 * n * k
     step = 0.5 * n**2 + 2.0 * n * m + 55_000 + 2.7 * m**3 / (0.6 * (m - k))
     return 0.8 * lapack / step
 
@@ -152,7 +153,7 @@ class KrylovSpace:
         values, trouble = dsterf(diagonal, beside[: m - 1])
         if trouble:
             values = np.linalg.eigvalsh(T[:m, :m], UPLO="U")
-        found, _, vector, trouble = _selected(diagonal, beside, m - k, m - k)
+        found, _, vector, trouble = selected_pairs(diagonal, beside, m - k, m - k)
         return values[::-1], self.beta * abs(vector[-1, 0]) if found == 1 and not trouble else np.inf
 
     def ritz(self, k: int | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -162,7 +163,7 @@ class KrylovSpace:
         if self.tridiagonal and 3 * k < m:  # MRRR finds few vectors sooner than divide and conquer finds all
             beside = np.zeros(m)
             beside[: m - 1] = np.diagonal(self.T, 1)[: m - 1]
-            found, values, S, trouble = _selected(np.diagonal(self.T)[:m], beside, m - k, m - 1)
+            found, values, S, trouble = selected_pairs(np.diagonal(self.T)[:m], beside, m - k, m - 1)
             if found == k and not trouble:
                 values, S = values[:k], S[:, :k]
                 return values[::-1], S[:, ::-1], self.beta * np.abs(S[-1, ::-1])
@@ -239,15 +240,6 @@ def lanczos(
         found = space.vectors(S[:, :k]).T
     done = excess <= 1
     return LanczosResult(values[:k] * unit, found, lowest * unit, done, not done and space.products < max_products)
-
-
-def _selected(diagonal: np.ndarray, beside: np.ndarray, first: int, last: int) -> tuple[int, np.ndarray, Any, int]:
-    """Eigenpairs number `first` to `last`, counted from 0, ascending, of a tridiagonal matrix, by MRRR.
-
-    LAPACK overwrites both arrays, and wants room for one more number beside the diagonal.
-    """
-    m = len(diagonal)
-    return dstemr(diagonal.copy(), beside, 2, 0.0, 0.0, first + 1, last + 1, compute_v=1, lwork=18 * m, liwork=10 * m)
 
 
 def _next_size(past: list[tuple[int, float]], size: int, most: int, left: int) -> int:

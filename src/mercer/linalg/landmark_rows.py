@@ -15,10 +15,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils import check_array
 
+from mercer.backends import is_foreign
 from mercer.kernels.resolve import resolve_kernel
 from mercer.linalg.gram import Gram
 from mercer.linalg.lowrank import rpcholesky
+from mercer.numeric_input import refuse_not_numeric
 from mercer.random_state import generator_from
 
 METHODS = ("random", "maxmin", "rpcholesky")
@@ -36,7 +39,7 @@ def landmark_rows(
 ) -> np.ndarray:
     """The numbers of m rows of X that stand for all, in increasing order: `landmarks=` of TSNE, SNE and Isomap.
 
-    X : (n, d), dense or CSR
+    X : (n, d), an array, a data frame, or a sparse matrix
     method : "random", "maxmin" (of Euclidean distances) or "rpcholesky" (of a kernel)
     kernel, gamma : of "rpcholesky"
 
@@ -48,11 +51,14 @@ def landmark_rows(
     >>> landmark_rows(X, 2, "maxmin")
     array([0, 3])
     """
-    n = X.shape[0]
     if not isinstance(m, Integral) or m < 1:
         raise ValueError(f"m = {m!r} must be a positive number of landmarks.")
     if method not in METHODS:
         raise ValueError(f"Unknown method {method!r}. Choose one of: {', '.join(METHODS)}.")
+    if not is_foreign(X):
+        refuse_not_numeric(X)
+        X = check_array(X, accept_sparse="csr", dtype=(np.float64, np.float32))
+    n = X.shape[0]
     rng, m = generator_from(random_state), min(int(m), n)
     if method == "random":
         return drawn_rows(n, m, rng)

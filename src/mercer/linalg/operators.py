@@ -101,7 +101,7 @@ class Operator(ABC):
 
     @property
     def columns_at_once(self) -> int:
-        """How many columns a product multiplies in little more time than one, as far as that is worth knowing."""
+        """The number of columns that a product multiplies in little more time than a single one; 1 if not known."""
         return 1
 
     def to_dense(self) -> Array:

@@ -53,7 +53,7 @@ class Writer:
         self._scope = Scope()
         self._places: dict[Any, str] = {}  # of arrays by where they lie in memory, of shared objects by identity
         self._alive: list[Any] = []  # keeps objects alive, so that no address or id is used twice
-        self._copies: dict[int, np.ndarray] = {}  # of tensors of other libraries
+        self._copies: dict[int, Any] = {}  # of tensors of other libraries, and of objects that hold them
         self._open: set[int] = set()  # objects that are being written: meeting one again is a cycle
 
     def node(self, value: Any, place: str) -> Any:
@@ -81,7 +81,18 @@ class Writer:
         return self._array(value, place) if isinstance(value, np.ndarray) else self._object(value, place)
 
     def on_cpu(self, value: Any) -> Any:
-        """A tensor of another library as a NumPy array, the same one at every place; anything else as it is."""
+        """A tensor, or an object or a list that holds tensors, as one of NumPy arrays; anything else as it is.
+
+        What stands at several places becomes one array or object.
+        """
+        if hasattr(value, "on_host"):
+            if id(value) not in self._copies:
+                self._alive.append(value)
+                self._copies[id(value)] = value.on_host()
+            return self._copies[id(value)]
+        if type(value) in (list, tuple):
+            parts = [self.on_cpu(part) for part in value]
+            return value if all(a is b for a, b in zip(parts, value, strict=True)) else type(value)(parts)
         if not hasattr(value, "__dlpack__") or isinstance(value, (np.ndarray, np.generic)):
             return value
         if id(value) not in self._copies:

@@ -27,8 +27,7 @@ from mercer.embedding.affinities import affinities_of
 from mercer.embedding.loss import Attraction
 from mercer.embedding.similarity import Student
 from mercer.embedding.weighting import Perplexity
-from mercer.graph.block_index import BlockIndex
-from mercer.quality.inputs import checked_map, data_index, refuse_other_length
+from mercer.quality.inputs import ExactIndex, checked_map, data_index, refuse_other_length
 from mercer.quality.partition import Partition
 from mercer.quality.sampling import Mean, SamplingPlan, mean_of
 from mercer.quality.scale import best_scale
@@ -96,7 +95,7 @@ def checked_perplexity(perplexity: Any) -> float:
 
 
 def divergence(
-    data: BlockIndex, Y: np.ndarray, law: Perplexity, scale: Any, plan: SamplingPlan, random_state: Any
+    data: ExactIndex, Y: np.ndarray, law: Perplexity, scale: Any, plan: SamplingPlan, random_state: Any
 ) -> Score:
     """The score, given an index of the data and a map that were already checked."""
     n, rng = data.n, generator_from(random_state)
@@ -133,7 +132,7 @@ def _in_units(Y: np.ndarray) -> tuple[np.ndarray, float]:
 class _All:
     """The sums over neighbours from P itself."""
 
-    def __init__(self, data: BlockIndex, law: Perplexity, points: np.ndarray) -> None:
+    def __init__(self, data: ExactIndex, law: Perplexity, points: np.ndarray) -> None:
         found = affinities_of(data, law)
         self.points, self.n = points, data.n
         self._total = float(found.P.data.sum(dtype=np.float64))
@@ -166,7 +165,7 @@ class _Some:
     """The sums over neighbours from the rows of a sample."""
 
     def __init__(
-        self, data: BlockIndex, law: Perplexity, points: np.ndarray, rows: np.ndarray, rng: np.random.Generator
+        self, data: ExactIndex, law: Perplexity, points: np.ndarray, rows: np.ndarray, rng: np.random.Generator
     ) -> None:
         self.n = data.n
         k = law.neighbors(self.n - 1)
@@ -177,7 +176,7 @@ class _Some:
         self.entropy = self._entropies(data, law, rows, near, rng)
 
     def _entropies(
-        self, data: BlockIndex, law: Perplexity, rows: np.ndarray, near: np.ndarray, rng: np.random.Generator
+        self, data: ExactIndex, law: Perplexity, rows: np.ndarray, near: np.ndarray, rng: np.random.Generator
     ) -> np.ndarray:
         """Of each row, Σⱼ p_{j|i} log p_{j|i} and log(1 + p_{i|j}/p_{j|i}) at one random j, less log 2n."""
         p = self.weights

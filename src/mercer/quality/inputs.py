@@ -9,18 +9,23 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_array
 
-from mercer.backends import is_foreign, to_numpy
+from mercer.backends import adopt, as_floats, is_foreign, is_torch, namespace, to_numpy
 from mercer.graph.approximate_index import ApproximateIndex
 from mercer.graph.block_index import BlockIndex
+from mercer.graph.host_answers import HostAnswers
 from mercer.graph.nearest_neighbors import build_index
 from mercer.graph.precomputed_index import GraphIndex
 from mercer.graph.row_checks import FLOATS
 
+ExactIndex = BlockIndex | HostAnswers
 
-def data_index(X: Any, metric: Any, metric_params: dict[str, Any] | None = None) -> BlockIndex:
-    """The rows of X, prepared for queries of exact neighbours and distances."""
-    if not _is_list_of_texts(X):
-        X = to_numpy(X) if is_foreign(X) else X
+
+def data_index(X: Any, metric: Any, metric_params: dict[str, Any] | None = None) -> ExactIndex:
+    """The rows of X, prepared for queries of exact neighbours and distances; those of a tensor on its device."""
+    X, _ = adopt(X)
+    if is_torch(X):
+        return HostAnswers(build_index(as_floats(X), metric=metric, metric_params=metric_params))
+    X = to_numpy(X) if is_foreign(X) else X
     if sp.issparse(X) and isinstance(metric, str) and metric == "precomputed":
         raise ValueError(
             "A sparse graph of distances does not tell how far apart the other rows are, and scores need to know. Give "
@@ -33,15 +38,21 @@ def data_index(X: Any, metric: Any, metric_params: dict[str, Any] | None = None)
     return index
 
 
-def rows_of(index: Any, metric: Any, rows: np.ndarray) -> BlockIndex:
+def rows_of(index: Any, metric: Any, rows: np.ndarray) -> ExactIndex:
     """An index of some rows of another."""
-    given = isinstance(metric, str) and metric == "precomputed"
-    return data_index(index.D[np.ix_(rows, rows)] if given else index.X[rows], metric)
+    if isinstance(metric, str) and metric == "precomputed":
+        return data_index((index.X if isinstance(index, HostAnswers) else index.D)[np.ix_(rows, rows)], metric)
+    return data_index(index.X[rows], metric)
 
 
-def map_index(Y: Any) -> BlockIndex:
-    """The points of a map, Euclidean."""
-    return data_index(checked_map(Y), "euclidean")
+def map_index(Y: Any, like: Any = None) -> ExactIndex:
+    """The points of a map, Euclidean; on the device of the tensor `like`, if that is one."""
+    points: Any = checked_map(Y)
+    given = like if like is not None else Y
+    given = adopt(given)[0] if is_foreign(given) else given
+    if is_torch(given):
+        points = namespace(given).asarray(points, device=given.device)
+    return data_index(points, "euclidean")
 
 
 def checked_map(Y: Any) -> np.ndarray:

@@ -24,9 +24,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.graph.block_index import BlockIndex
 from mercer.progress import phase
 from mercer.quality.inputs import (
+    ExactIndex,
     checked_labels,
     checked_neighbors,
     data_index,
@@ -55,7 +55,7 @@ class Neighborhoods:
     """
 
     def __init__(
-        self, data: BlockIndex | None, points: BlockIndex | None, k: int, order: np.ndarray, classes: Any = None
+        self, data: ExactIndex | None, points: ExactIndex | None, k: int, order: np.ndarray, classes: Any = None
     ) -> None:
         self.data, self.points, self.k, self.order, self.classes = data, points, k, order, classes
         self.n = len(order)
@@ -101,7 +101,7 @@ class Neighborhoods:
         return np.mean(near == self.classes[self.order[start:stop], None], axis=1)
 
     @staticmethod
-    def _known(index: BlockIndex | None) -> BlockIndex:
+    def _known(index: ExactIndex | None) -> ExactIndex:
         assert index is not None
         return index
 
@@ -123,7 +123,7 @@ def in_order(n: int, plan: SamplingPlan, random_state: Any) -> np.ndarray:
 
 def _of_both(name: str, X: Any, Y: Any, k: Any, metric: Any, sample: Any, error: float, random_state: Any) -> Score:
     plan = SamplingPlan.checked(sample, error)
-    points = map_index(Y)
+    points = map_index(Y, X)
     data = data_index(X, metric)
     refuse_other_length(data.n, points.n)
     k = checked_neighbors(k, data.n)

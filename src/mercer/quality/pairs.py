@@ -18,10 +18,9 @@ import numpy as np
 from scipy.stats import kendalltau
 
 from mercer.exceptions import MemoryLimitError
-from mercer.graph.block_index import BlockIndex
 from mercer.memory import available_bytes, format_bytes
 from mercer.quality.correlation import Correlation, error_of, pearson, spearman
-from mercer.quality.inputs import data_index, map_index, refuse_other_length
+from mercer.quality.inputs import ExactIndex, data_index, map_index, refuse_other_length
 from mercer.quality.sampling import Growing, Mean, SamplingPlan, mean_of, sampled
 from mercer.quality.score import Score
 from mercer.random_state import generator_from
@@ -42,7 +41,7 @@ MEANINGS = {
 class Pairs:
     """Distances of random pairs of rows, in the data and in the map, drawn as they are asked for; or of all pairs."""
 
-    def __init__(self, data: BlockIndex, points: BlockIndex, random_state: Any, *, whole: bool) -> None:
+    def __init__(self, data: ExactIndex, points: ExactIndex, random_state: Any, *, whole: bool) -> None:
         self.data, self.points, self.n, self.whole = data, points, data.n, whole
         self.rng = generator_from(random_state)
         if whole:
@@ -121,8 +120,8 @@ def refuse_pairs(n: int) -> None:
         )
 
 
-def two_indexes(X: Any, Y: Any, metric: Any, least: int) -> tuple[BlockIndex, BlockIndex]:
-    points = map_index(Y)
+def two_indexes(X: Any, Y: Any, metric: Any, least: int) -> tuple[ExactIndex, ExactIndex]:
+    points = map_index(Y, X)
     data = data_index(X, metric)
     refuse_other_length(data.n, points.n)
     if data.n < least:
@@ -208,7 +207,7 @@ def triplet_accuracy(
     return triplets(data, points, plan, random_state)
 
 
-def triplets(data: BlockIndex, points: BlockIndex, plan: SamplingPlan, random_state: Any) -> Score:
+def triplets(data: ExactIndex, points: ExactIndex, plan: SamplingPlan, random_state: Any) -> Score:
     n, name = data.n, "triplet_accuracy"
     total = n * (n - 1) * (n - 2) // 2
     exact = plan.is_exact(n, ALL_TRIPLETS_UP_TO) if plan.sample in (None, "auto") else plan.is_exact(total)
@@ -221,7 +220,7 @@ def triplets(data: BlockIndex, points: BlockIndex, plan: SamplingPlan, random_st
     return Score(name, found.value, found.error, found.count, 1.0, MEANINGS[name], "triplets")
 
 
-def _random_triplets(data: BlockIndex, points: BlockIndex, rng: np.random.Generator, m: int) -> np.ndarray:
+def _random_triplets(data: ExactIndex, points: ExactIndex, rng: np.random.Generator, m: int) -> np.ndarray:
     """For each of m uniformly drawn triplets: 1 if the map keeps the order, ½ if one of the two is a tie, else 0."""
     n = data.n
     i, j = draw_pairs(rng, n, m)
@@ -237,7 +236,7 @@ def _agreement(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.where(a == b, 1.0, np.where((a == 0) | (b == 0), 0.5, 0.0))
 
 
-def _all_triplets(data: BlockIndex, points: BlockIndex) -> float:
+def _all_triplets(data: ExactIndex, points: ExactIndex) -> float:
     """The mean over rows of the share of pairs of other rows that are in the same order, by Kendall's count."""
     n, shares = data.n, 0.0
     everyone = np.arange(n)

@@ -10,10 +10,10 @@ import numpy as np
 
 from mercer.backends import to_numpy
 from mercer.embedding.weighting import Perplexity
-from mercer.graph.block_index import BlockIndex
 from mercer.progress import phase
 from mercer.quality.divergence import MOST_COLUMNS, checked_perplexity, divergence
 from mercer.quality.inputs import (
+    ExactIndex,
     checked_labels,
     checked_map,
     checked_neighbors,
@@ -141,7 +141,7 @@ def report(
     """
     plan = SamplingPlan.checked(sample, error)
     Y = checked_map(Y)
-    data, points = data_index(X, metric), map_index(Y)
+    data, points = data_index(X, metric), map_index(Y, X)
     refuse_other_length(data.n, points.n)
     if data.n < _LEAST:
         raise ValueError(
@@ -206,7 +206,7 @@ def _purities(near: Neighborhoods, metric: Any, plan: SamplingPlan, seed: Any, n
 
 
 def _divergence(
-    data: BlockIndex, Y: np.ndarray, perplexity: float, plan: SamplingPlan, seed: Any, notes: list[str]
+    data: ExactIndex, Y: np.ndarray, perplexity: float, plan: SamplingPlan, seed: Any, notes: list[str]
 ) -> list[Score]:
     if Y.shape[1] > MOST_COLUMNS:
         notes.append(f"KL is left out: it is of maps with 1 to {MOST_COLUMNS} columns, and this has {Y.shape[1]}.")

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from mercer.exceptions import DisconnectedGraphError
-from mercer.graph.block_index import BlockIndex
 from mercer.graph.geodesics import Geodesics
-from mercer.quality.inputs import checked_neighbors
+from mercer.quality.inputs import ExactIndex, checked_neighbors
 from mercer.quality.pairs import MEANINGS, Pairs, all_pairs, two_indexes
 from mercer.quality.sampling import Growing, Mean, SamplingPlan, sampled
 from mercer.quality.score import Score
@@ -61,7 +60,7 @@ def residual_variance(
     return Pairs(data, points, random_state, whole=all_pairs(plan, data.n)).residual(plan)
 
 
-def _along_graph(data: BlockIndex, points: BlockIndex, k: int, plan: SamplingPlan, random_state: Any) -> Score:
+def _along_graph(data: ExactIndex, points: ExactIndex, k: int, plan: SamplingPlan, random_state: Any) -> Score:
     geodesics = Geodesics(data.neighbors(k).graph(data.n))
 
     def distances(rows: np.ndarray) -> np.ndarray:
@@ -76,7 +75,7 @@ def _along_graph(data: BlockIndex, points: BlockIndex, k: int, plan: SamplingPla
     return _in_rows(distances, points, plan, random_state)
 
 
-def _in_rows(distances: Any, points: BlockIndex, plan: SamplingPlan, random_state: Any) -> Score:
+def _in_rows(distances: Any, points: ExactIndex, plan: SamplingPlan, random_state: Any) -> Score:
     """From whole rows of the matrix of distances; the standard error is a jackknife over the rows."""
     n = points.n
     whole = plan.is_exact(n, 2000)

@@ -12,13 +12,17 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_array
 
+from mercer.backends import adopt, is_torch
 from mercer.estimators.base import FLOATS
+from mercer.features import answer_dtype
 from mercer.graph.connectivity import connected, join_components
 from mercer.graph.geodesics import Geodesics
+from mercer.graph.host_answers import HostAnswers
 from mercer.graph.nearest_neighbors import build_index
 from mercer.graph.row_checks import refuse_foreign
 from mercer.graph.shortcut_edges import EdgeList, EdgeLoads, edge_loads, shortcuts
 from mercer.kernels import Kernel
+from mercer.kernels.discrete import Precomputed
 from mercer.linalg.eigen import SMALL
 from mercer.numeric_input import refuse_not_numeric
 from mercer.random_state import generator_from, seed_from
@@ -60,7 +64,8 @@ def diagnose_neighbors(
 
     Parameters
     ----------
-    X : (n, d), dense or CSR; distances or a sparse graph of them for metric="precomputed"
+    X : (n, d), dense or CSR; distances or a sparse graph of them for metric="precomputed". The neighbours of a tensor
+        are found on its device, and the graph is examined on the CPU
     n_neighbors : numbers to examine, each below n; default numbers that are too large are left out
     n_components : of the map whose residual variance is computed
     metric, p, metric_params : as for Isomap
@@ -100,7 +105,8 @@ def diagnose_neighbors(
     sources = int(sources or (_SOURCES if n <= _MANY_ROWS else _FEWER_SOURCES))
     say = _say if verbose else _say_nothing
     seed = seed_from(random_state)
-    index = build_index(X, metric=metric, p=p, metric_params=metric_params, n_jobs=n_jobs, random_state=seed)
+    index: Any = build_index(X, metric=metric, p=p, metric_params=metric_params, n_jobs=n_jobs, random_state=seed)
+    index = HostAnswers(index) if is_torch(X) else index
     most = counts[-1] if graph_given else min(max(counts[-1], _REFERENCE), n - 1)
     say(f"{most} neighbours of {n} rows, by {index.method}")
     found = index.neighbors(most)
@@ -111,7 +117,7 @@ def diagnose_neighbors(
     cut = shortcuts(edges, detour=detour, n_jobs=n_jobs)
     first = _first_at(found.indices, edges.i[cut], edges.j[cut])
     ways = _ways(edges, cut, sources, n_jobs)
-    judge = _Judge(index, not graph_given, n_components, sources, seed, n_jobs, np.dtype(X.dtype))
+    judge = _Judge(index, not graph_given, n_components, sources, seed, n_jobs, answer_dtype(X))
     rows = []
     for k in counts:
         say(f"the graph of {k} neighbours, from {sources} sources")
@@ -169,6 +175,9 @@ def _say_nothing(line: str) -> None:
 def _rows(X: Any, metric: Any, precomputed: bool) -> Any:
     if isinstance(metric, Kernel) and metric.accepts == "strings":
         return read_samples(X, metric, least=3)
+    X, _ = adopt(X)
+    if is_torch(X):
+        return read_samples(X, Precomputed() if precomputed else None, least=3)
     refuse_foreign(X)
     refuse_not_numeric(X)
     X = check_array(X, accept_sparse="csr", dtype=FLOATS, ensure_min_samples=3, ensure_all_finite=not precomputed)

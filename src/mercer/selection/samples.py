@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_array, column_or_1d
 
-from mercer.backends import adopt, is_foreign, namespace, to_numpy
+from mercer.backends import adopt, as_floats, is_foreign, namespace, to_numpy
 from mercer.estimators.base import FLOATS
 from mercer.features import Features, kernel_features, refuse_overflow, symmetric
 from mercer.kernels.discrete import Precomputed, as_strings
@@ -47,7 +47,7 @@ def _check_foreign(X: Any) -> Any:
     xp = namespace(X)
     if X.ndim != 2:
         raise ValueError(f"Expected 2D array, got {X.ndim}D array instead: rows of samples are needed.")
-    X = X if X.dtype in (xp.float32, xp.float64) else xp.astype(X, xp.float64)
+    X = as_floats(X)
     if not bool(xp.all(xp.isfinite(X))):
         raise ValueError("Input X contains NaN or infinity.")
     return X

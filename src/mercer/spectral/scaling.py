@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from mercer.backends import cpu
+from mercer.backends import beside, cpu, namespace
 from mercer.expansion import KernelExpansion
-from mercer.features import DOUBLE, SINGLE
+from mercer.features import DOUBLE, SINGLE, answer_dtype
 from mercer.footprints import scaling
 from mercer.graph.geodesics import Geodesics, compiled_paths
 from mercer.kernels.discrete import Precomputed
@@ -117,17 +117,17 @@ def unfold(geodesics: Geodesics, plan: Plan, settings: Settings) -> Scaling:
     largest = max(float(np.abs(tile).max()) for _, _, tile in _tiles(A))
     centred = Centered.consuming(np.array(A)) if small else Centered(A)
     centred.largest, centred.entry_error = largest, float(np.finfo(geodesics.dtype).eps) * largest
-    found = _solved(centred, n, plan, settings)
+    found = solved(centred, n, plan, settings)
     scores = found.vectors * np.sqrt(found.values)
     sums, row_sums = _moments(A, scores), centred.row_sums()
     if small:
         norm = float(np.sum(centred.stored() ** 2))
     else:
         norm = sums[0, 2] - 2 * float(row_sums @ row_sums) / n + (float(row_sums.sum()) / n) ** 2
-    left_over = _left_over(norm, found.values)
+    left_over = left_over_of(norm, found.values)
     place = slice(None) if small else geodesics.place  # a packed matrix is in places
-    found = _reordered(found, place)
-    return _in_units(Scaling(found, scores[place], _unexplained(sums, n * n), left_over), geodesics.unit)
+    found = reordered(found, place)
+    return in_units(Scaling(found, scores[place], unexplained(sums, n * n), left_over), geodesics.unit)
 
 
 def unfold_landmarks(geodesics: Geodesics, landmarks: np.ndarray, plan: Plan, settings: Settings) -> Scaling:
@@ -145,8 +145,8 @@ def unfold_landmarks(geodesics: Geodesics, landmarks: np.ndarray, plan: Plan, se
     largest = -float(K.min())  # over all points, which the landmarks are to place
     centred = Centered.consuming((among + among.T) / 2)
     centred.largest, centred.entry_error = largest, float(np.finfo(geodesics.dtype).eps) * largest
-    found = _solved(centred, m, plan, settings)
-    left_over = _left_over(float(np.sum(centred.stored() ** 2)), found.values)
+    found = solved(centred, m, plan, settings)
+    left_over = left_over_of(float(np.sum(centred.stored() ** 2)), found.values)
     coefs, offset = found.expansion.coefs[:, :-1], found.expansion.offset[:-1]
     embedding = np.empty((n, coefs.shape[1]), coefs.dtype)
     for start in range(0, n, _RUN):
@@ -155,25 +155,26 @@ def unfold_landmarks(geodesics: Geodesics, landmarks: np.ndarray, plan: Plan, se
     sums = np.zeros((coefs.shape[1] + 1, 3))
     at = embedding[geodesics.place[landmarks]]
     compiled_paths().distance_moments(K, at.astype(K.dtype), _columns(embedding, K.dtype), sums)
-    result = Scaling(found, embedding[geodesics.place], _unexplained(sums, n * m), left_over)
-    return _in_units(result, geodesics.unit)
+    result = Scaling(found, embedding[geodesics.place], unexplained(sums, n * m), left_over)
+    return in_units(result, geodesics.unit)
 
 
-def unfold_matrix(D: np.ndarray, plan: Plan, settings: Settings) -> Scaling:
+def unfold_matrix(D: Any, plan: Plan, settings: Settings) -> Scaling:
     """The map by a symmetric matrix of distances, float64. Cost: n² numbers, and the eigenproblem."""
-    unit = power_of_two(float(D.max(initial=0.0)))
+    xp = namespace(D)
+    unit = power_of_two(float(xp.max(D)))
     refuse_units(unit)
     K = D / unit
     K *= K
     K *= -0.5
-    least = K.min(initial=0.0)
+    least = float(xp.min(K))
     centred = Centered.consuming(K)
-    centred.largest = float(-least)
+    centred.largest = -least
     centred.entry_error = float(np.finfo(np.float64).eps) * centred.largest
-    found = _solved(centred, len(D), plan, settings)
-    left_over = _left_over(float(np.sum(K**2)), found.values)
-    scores = found.vectors * np.sqrt(found.values)
-    return _in_units(Scaling(found, scores, np.empty(0), left_over), unit)
+    found = solved(centred, len(D), plan, settings)
+    left_over = left_over_of(float(xp.sum(K**2)), found.values)
+    scores = found.vectors * beside(np.sqrt(found.values), found.vectors)
+    return in_units(Scaling(found, scores, np.empty(0), left_over), unit)
 
 
 def place_links(
@@ -212,7 +213,7 @@ def landmark_count(landmarks: Any, n: int, rows: int, n_components: int) -> int 
     return count
 
 
-def choose_landmarks(landmarks: Any, count: int, geodesics: Geodesics, rows: np.ndarray, seed: Any) -> np.ndarray:
+def choose_landmarks(landmarks: Any, count: int, geodesics: Any, rows: np.ndarray, seed: Any) -> np.ndarray:
     """(count,) row numbers of the data, `rows` being those of the graph: the given ones, or by max–min along it."""
     if isinstance(landmarks, Integral):
         return rows[geodesics.spread(count, int(generator_from(seed).integers(geodesics.n)))]
@@ -254,8 +255,10 @@ def _tiles(A: Any) -> list[tuple[slice, slice, np.ndarray]]:
     return A.tiles() if isinstance(A, Packed) else [(whole, whole, A)]
 
 
-def _solved(A: Centered, n: int, plan: Plan, settings: Settings) -> Components:
-    nobody = np.empty((n, 0), settings.dtype)  # the samples are known by −½d² alone
+def solved(A: Centered, n: int, plan: Plan, settings: Settings) -> Components:
+    """The components of a centred matrix of −½d² between n samples."""
+    dtype = getattr(A.xp, settings.dtype.name)
+    nobody = A.xp.empty((n, 0), dtype=dtype, **A.placement())  # the samples are known by −½d² alone
     with cpu.one_thread():
         return components_of(A, Precomputed(), nobody, plan, settings)
 
@@ -281,7 +284,8 @@ def _moments(A: Any, scores: np.ndarray) -> np.ndarray:
     return np.sum(slots, axis=0)
 
 
-def _left_over(norm: float, values: np.ndarray) -> float:
+def left_over_of(norm: float, values: np.ndarray) -> float:
+    """`Scaling.left_over` from ‖−½HD²H‖² and the eigenvalues that were kept."""
     return float(np.sqrt(max(norm - float(np.sum(values**2)), 0.0)))
 
 
@@ -289,7 +293,7 @@ def _columns(scores: np.ndarray, dtype: Any) -> np.ndarray:
     return np.ascontiguousarray(scores.T.astype(dtype))
 
 
-def _unexplained(sums: np.ndarray, count: int) -> np.ndarray:
+def unexplained(sums: np.ndarray, count: int) -> np.ndarray:
     """1 − R² between distances d and e for each number of coordinates; 1 where either does not vary."""
     d, dd = sums[0, 0] / count, sums[0, 1] / count
     e, ee, de = (sums[1:, i] / count for i in range(3))
@@ -301,20 +305,20 @@ def _unexplained(sums: np.ndarray, count: int) -> np.ndarray:
 # --- order and units -------------------------------------------------------------------------------------
 
 
-def _reordered(found: Components, place: Any) -> Components:
+def reordered(found: Components, place: Any) -> Components:
+    """Components whose rows are those at the given places of the present ones."""
     old = found.expansion
     expansion = KernelExpansion(old.kernel, old.anchors, old.coefs[place], old.offset, old.n_jobs)
     return replace(found, vectors=found.vectors[place], expansion=expansion)
 
 
-def _in_units(result: Scaling, unit: float) -> Scaling:
-    """The same result for distances that are `unit` times as long."""
+def in_units(result: Scaling, unit: float) -> Scaling:
+    """The same result for distances that are `unit` times as long, a power of two."""
     found, square = result.components, unit * unit
     old = found.expansion
-    refuse_range(float(found.values.max(initial=0.0)) * square, old.coefs.dtype)
-    coefs, offset = old.coefs.copy(), old.offset.copy()
-    coefs[:, :-1] /= unit
-    offset[:-1] *= unit
+    refuse_range(float(found.values.max(initial=0.0)) * square, answer_dtype(old.coefs))
+    factors = np.append(np.full(len(old.offset) - 1, unit), 1.0)  # the last column is a mean of the kernel
+    coefs, offset = old.coefs * beside(1 / factors, old.coefs), old.offset * beside(factors, old.offset)
     components = replace(
         found,
         values=found.values * square,
@@ -325,5 +329,5 @@ def _in_units(result: Scaling, unit: float) -> Scaling:
         mean_norm=found.mean_norm * square,
         expansion=KernelExpansion(old.kernel, old.anchors, coefs, offset, old.n_jobs),
     )
-    embedding = (result.embedding * unit).astype(coefs.dtype, copy=False)
+    embedding = namespace(coefs).astype(result.embedding * unit, coefs.dtype, copy=False)
     return Scaling(components, embedding, result.residual_variance, result.left_over * square)

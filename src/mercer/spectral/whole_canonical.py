@@ -232,7 +232,7 @@ def _search(first: Smoother, second: Smoother, k: int, rng: np.random.Generator,
 
 
 def _orthonormal(first: Smoother, W: Any) -> tuple[Any, Any, np.ndarray]:
-    """(V, R₁V, β) with W = Vβ and VᵀR₁V = I, without the directions of W that R₁ or rounding makes nothing of.
+    """(V, R₁V, β) with W = Vβ and VᵀR₁V = I, without directions of W that R₁ maps to zero, up to rounding.
 
     Columns that have nearly converged are short: scaled to one length first, they keep their digits. The second round
     works with a fresh product R₁V, free of the rounding that dividing by small roots enlarged.

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -51,31 +52,40 @@ def open_checkpoint() -> CheckpointFile | None:
 
 
 class CheckpointFile:
-    """The passes of a fit, by fingerprint: the number of chunks done, and their statistics."""
+    """The passes of a program, in order: of each its key, the number of chunks done, and their statistics.
+
+    The key is the fingerprint of the pass and how often it was asked for before. So two fits within one context never
+    share a pass, however alike their fingerprints are.
+    """
 
     def __init__(self, path: Path, every: float) -> None:
         self.path, self.every = path, every
         self.passes: dict[str, tuple[int, SufficientStatistics]] = {}
-        self.fresh = True  # whether no pass has asked yet
+        self.asked: Counter[str] = Counter()  # how often each fingerprint was asked for
         self.written = time.monotonic()
 
-    def resume(self, fingerprint: str) -> tuple[int, SufficientStatistics] | None:
-        """What the file knows of a pass. ValueError if it knows other passes and not the first one of this fit."""
-        if self.fresh and self.path.exists():
+    def begin(self, fingerprint: str) -> str:
+        """The key of a pass that begins. ValueError if it is the first one and the file knows others instead."""
+        if not self.asked and self.path.exists():
             self.passes = self._read()
             if fingerprint not in self.passes:
                 raise ValueError(
                     f"The checkpoint {self.path} belongs to other rows or to a fit with other parameters, so this fit "
                     "cannot resume from it. Use the same rows and parameters, delete the file, or give another path."
                 )
-        self.fresh = False
-        return self.passes.get(fingerprint)
+        before = self.asked[fingerprint]
+        self.asked[fingerprint] += 1
+        return f"{fingerprint} {before}" if before else fingerprint
 
-    def keep(self, fingerprint: str, done: int, statistics: SufficientStatistics, *, last: bool) -> None:
+    def known(self, key: str) -> tuple[int, SufficientStatistics] | None:
+        """The chunks done of a pass, and their statistics, if the file has them."""
+        return self.passes.get(key)
+
+    def keep(self, key: str, done: int, statistics: SufficientStatistics, *, last: bool) -> None:
         """Note the state of a pass, and write it if the last write is long enough ago or the pass has ended."""
         if not last and time.monotonic() - self.written < self.every:
             return
-        self.passes[fingerprint] = done, statistics
+        self.passes[key] = done, statistics
         arrays = {
             f"{number}.{name}": np.ascontiguousarray(array)
             for number, (_, state) in enumerate(self.passes.values())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,14 +25,20 @@ class ClassCodes:
     labels : a source of one column, of codes, or of the labels `values`
     classes : (C,), the labels in rising order
     counts : (C,), the rows of each
+    digest : a hash of all labels, by which a checkpoint knows them
     """
 
     n_features, dtype, feature_names = 1, np.dtype(np.float32), None  # float32 holds every code exactly
 
     def __init__(
-        self, labels: RowSource, classes: np.ndarray, counts: np.ndarray, values: np.ndarray | None = None
+        self,
+        labels: RowSource,
+        classes: np.ndarray,
+        counts: np.ndarray,
+        values: np.ndarray | None = None,
+        digest: str = "",
     ) -> None:
-        self.labels, self.classes, self.counts, self.values = labels, classes, counts, values
+        self.labels, self.classes, self.counts, self.values, self.digest = labels, classes, counts, values, digest
 
     @property
     def lengths(self) -> Sequence[int]:
@@ -49,7 +56,7 @@ class ClassCodes:
 
 
 def with_target(source: RowSource, y: Any) -> tuple[RowSource, Any]:
-    """The source and y; where y is the name of a column, the other columns and that one."""
+    """The source and y. If y is the name of a column, the other columns and that one."""
     if isinstance(y, str):
         return without_column(source, y)
     return source, y
@@ -62,19 +69,23 @@ def class_codes(source: RowSource, y: Any) -> ClassCodes:
         check_classification_targets(labels)
         classes, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
         _refuse_many(len(classes))
-        return ClassCodes(beside(source, ArraySource(codes.astype(np.float32)[:, None])), classes, counts)
+        column = ArraySource(codes.astype(np.float32)[:, None])
+        sha = hashlib.sha256(column.array.tobytes())
+        return ClassCodes(beside(source, column), classes, counts, digest=sha.hexdigest())
     if y.n_features != 1:
         raise ValueError(f"y is a source of {y.n_features} columns, but labels are one column.")
     y = beside(source, y)
-    classes, counts = np.empty(0), np.empty(0, np.int64)
+    classes, counts, sha = np.empty(0), np.empty(0, np.int64), hashlib.sha256()
     for _, (chunk,) in read_ahead([y], range(len(y.lengths))):
         found, own = np.unique(_column(chunk), return_counts=True)
+        sha.update(_column(chunk).tobytes())
         classes, place = np.unique(np.concatenate([classes, found]), return_inverse=True)
         counts = np.bincount(place, np.concatenate([counts, own])).astype(np.int64)
         _refuse_many(len(classes))
     check_classification_targets(classes)
     whole = classes.astype(np.int64)
-    return ClassCodes(y, whole if np.array_equal(whole, classes) else classes, counts, values=classes)
+    classes, values = whole if np.array_equal(whole, classes) else classes, classes
+    return ClassCodes(y, classes, counts, values, sha.hexdigest())
 
 
 def _column(rows: Any) -> np.ndarray:

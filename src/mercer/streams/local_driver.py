@@ -36,6 +36,7 @@ from mercer.streams.sufficient_statistics import SufficientStatistics
 # Groups of chunks whose sums one task computes: enough to keep a thousand workers busy, and few enough that a state of
 # 32 MB (2,000 landmarks) per group passes through one process in the time that the workers take for the chunks.
 GROUPS = 1024
+_KNOWN_BY = 256  # rows of the first chunk that a checkpoint knows a source by
 
 Step = Callable[[Any, int, list[Any]], Any]  # (state so far or None, number of a chunk, its rows by source) → state
 
@@ -108,11 +109,11 @@ def total_statistics(work: ChunkWork, sources: Sequence[RowSource], name: str = 
     if elsewhere is not None:
         return elsewhere(work, sources)
     starts, groups = row_starts(sources[0]), groups_of(sources[0].lengths)
-    file, fingerprint = open_checkpoint(), ""
+    file, key = open_checkpoint(), ""
     done, total = 0, work.nothing(sources)
     if file is not None:
-        fingerprint = fingerprint_of(work, sources)
-        done, total = file.resume(fingerprint) or (0, total)
+        key = file.begin(fingerprint_of(work, sources))
+        done, total = file.known(key) or (0, total)
     clock, wanted = _Clock(int(starts[-1] - starts[done])), [group for group in groups if group[0] >= done]
     states = zip(wanted, folded(_Summing(work, starts), sources, wanted), strict=True)
     workers = workers_of(sources)
@@ -120,7 +121,7 @@ def total_statistics(work: ChunkWork, sources: Sequence[RowSource], name: str = 
     for group, state in counted(name, states, len(wanted)):
         total = total.merge(state)
         if file is not None:
-            file.keep(fingerprint, group[-1] + 1, total, last=group is wanted[-1])
+            file.keep(key, group[-1] + 1, total, last=group is wanted[-1])
         tell(clock.note(int(starts[group[-1] + 1] - starts[done])))
     return total
 
@@ -193,16 +194,19 @@ def read_ahead(sources: Sequence[RowSource], numbers: Sequence[int]) -> Iterator
 
 
 def fingerprint_of(work: ChunkWork, sources: Sequence[RowSource]) -> str:
-    """A hash of the maps, the key of the draws, and the shape, type and first rows of the sources."""
+    """A hash of the maps, of the key of the draws, and of each source: its shape, type, some rows of its first chunk,
+    and its `digest` if it has one."""
     sha = hashlib.sha256(repr((work.key, work.draws, work.weights)).encode())
     for source in sources:
         facts = list(source.lengths), source.n_features, np.dtype(source.dtype).name, source.feature_names
-        sha.update(repr(facts).encode())
+        sha.update(repr((*facts, getattr(source, "digest", ""))).encode())
         filled = [i for i, length in enumerate(source.lengths) if length]
         if filled:
-            first = source.chunk(filled[0])[:8]
-            first = first.toarray() if hasattr(first, "toarray") else to_numpy(first)
-            sha.update(digest("first rows", {"rows": np.ascontiguousarray(first)}).encode())
+            first = source.chunk(filled[0])
+            first = first[:: -(-first.shape[0] // _KNOWN_BY)]
+            names = ("data", "indices", "indptr") if hasattr(first, "indptr") else ()
+            parts = {name: getattr(first, name) for name in names} or {"rows": np.ascontiguousarray(to_numpy(first))}
+            sha.update(digest("first rows", parts).encode())
     for each in work.maps:
         sha.update(_map_digest(each).encode())
     return sha.hexdigest()

@@ -120,7 +120,8 @@ def _open_object(rows: Any, columns: Sequence[Any] | None, chunk_rows: int | Non
             raise ValueError("columns: choose them in the iterable, which gives whole chunks.")
         return IterableRows(rows)
     raise TypeError(
-        f"Rows cannot be read from a {type(rows).__name__}. Pass a path, an array, or an iterable of chunks."
+        f"Rows cannot be read from an object of type {type(rows).__name__}. Pass a path, an array, or an iterable of "
+        "chunks."
     )
 
 

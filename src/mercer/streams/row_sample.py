@@ -1,4 +1,4 @@
-"""A seeded sample of the rows of a source, and a shift amid them."""
+"""A seeded sample of the rows of a source, and a point in the middle of the data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mercer.streams.local_driver import folded, row_count
 from mercer.streams.row_source import RowSource, row_starts
 
 LEFT_OUT_ROWS = 10_000  # rows of a sample that are left out in turn: a share of 0.05 of them is known to 0.002
-_SHIFT_ROWS = 256  # of each of up to three chunks: their mean lies amid the data
+_SHIFT_ROWS = 256  # of each of up to three chunks: their mean lies in the middle of the data
 
 
 def sample_places(source: RowSource, size: int, random_state: Any) -> np.ndarray:

@@ -118,7 +118,7 @@ class SufficientStatistics:
 
     @classmethod
     def of(cls, rows: np.ndarray, shift: np.ndarray) -> SufficientStatistics:
-        """Of a few rows that are their own map."""
+        """The statistics of a few rows themselves, about a given shift."""
         F = np.asarray(rows, np.float64) - shift
         zero = np.zeros(1)
         return cls(len(F), shift, F.sum(axis=0), F.T @ F, zero, zero, zero, zero, (None,))

@@ -18,8 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.graph.block_index import BlockIndex
-from mercer.quality.inputs import data_index, map_index, most_neighbors, refuse_other_length
+from mercer.quality.inputs import ExactIndex, data_index, map_index, most_neighbors, refuse_other_length
 from mercer.quality.neighborhoods import shared
 from mercer.random_state import generator_from
 from mercer.web.page import Map, NearRows, Page
@@ -91,7 +90,7 @@ def _sampled_rows(n: int, sample: int | str | None, random_state: Any) -> np.nda
     return np.sort(generator_from(random_state).permutation(n)[:wanted])
 
 
-def _scores(data: BlockIndex, each: Map, rows: np.ndarray, near: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+def _scores(data: ExactIndex, each: Map, rows: np.ndarray, near: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
     """Name → (n,) scores of the rows, NaN for rows that are not among `rows`."""
     coordinates = np.asarray(each.coordinates, dtype=np.float64)
     points = map_index(coordinates[:, None] if coordinates.ndim == 1 else coordinates[:, :2])
