@@ -205,6 +205,20 @@ def test_landmarks_may_be_given_and_must_be(make):
         make(landmarks=50, metric="precomputed").fit(SOURCE)
 
 
+@pytest.mark.filterwarnings("error::UserWarning")
+def test_rows_of_named_columns_are_placed_without_a_warning():
+    named = ArraySource(X, chunk_rows=150, feature_names=["a", "b", "c"])
+    isomap = mercer.Isomap(landmarks=60, random_state=0).fit(named)
+    tsne = mercer.TSNE(landmarks=60, perplexity=5, max_iter=30, random_state=0).fit(named)
+    for model in (isomap, tsne):
+        assert model.transform(named).chunk(0).shape == (133, 2)
+        mercer.streams.placement_quality(model, named, sample=20)
+        assert list(model.feature_names_in_) == ["a", "b", "c"]
+    for model in (KernelPCA(2, kernel="rbf", rank=30), mercer.PCA(1)):
+        found = model.fit(named).squared_distance(named)
+        assert found.feature_names == ["squared distance"] and found.to_array().min() >= 0
+
+
 # --- columns -------------------------------------------------------------------------------------------------
 
 

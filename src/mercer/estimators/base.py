@@ -153,6 +153,13 @@ def no_streaming(estimator: Any) -> str:
     )
 
 
+def without_names(model: Any) -> Any:
+    """A fitted model that takes arrays without a warning that they lack the names of the fitted columns."""
+    made = copy(model)
+    made.__dict__.pop("feature_names_in_", None)
+    return made
+
+
 def fitted_columns(estimator: Any, source: RowSource) -> RowSource:
     """The columns of a source that an estimator was fitted to, by their names if both have names."""
     names, known = list(getattr(estimator, "feature_names_in_", ())), source.feature_names
@@ -248,6 +255,8 @@ class Estimator(Planned, Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         vector : whether `function` gives one number per row
         """
         names = [str(name) for name in self.get_feature_names_out()] if names is None else names
+        if getattr(function, "__self__", None) is self:
+            function = getattr(without_names(self), function.__name__)
         return MappedRows(fitted_columns(self, source), function, columns, names, dtype, of_tensors, vector)
 
     def _fit_landmarks(self, source: RowSource) -> None:
