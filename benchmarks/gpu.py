@@ -1,10 +1,11 @@
-"""Kernel matrices on one GPU: a script for a machine with CUDA and torch, where nothing else need be installed.
+"""Kernel matrices, neighbours and maps on one GPU: a script for a machine with CUDA, torch and little else.
 
     PYTHONPATH=src python benchmarks/gpu.py --output gpu.json
     python -m benchmarks --merge-gpu gpu.json
 
 Times are medians of three fits after a warm-up, with the device synchronised before and after. Results are printed
-as JSON, and with --output written after every case.
+as JSON, and with --output written after every case. The cases with MNIST read data/mnist_*.npy, which
+`python scripts/fetch_data.py mnist` writes.
 """
 
 from __future__ import annotations
@@ -31,6 +32,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import mercer
 from benchmarks.cases import MERCER, SKLEARN
 from benchmarks.machine import describe
+from mercer.embedding import Affinities, Student
+from mercer.embedding.loss import Loss
+from mercer.embedding.repulsion import make_repulsion
+from mercer.graph import build_index
 from mercer.kernels import RBF
 from mercer.linalg.gram import Gram
 from mercer.quality import report
@@ -66,6 +71,10 @@ def main() -> None:
         ("gpu-scores-1m", lambda: scored(1_000_000 // scale, device, options.repeats)),
         ("gpu-kda-mnist", lambda: discriminated(60_000 // min(scale, 30), device, 1)),
         ("gpu-20k", lambda: against_cpu(20_000 // min(scale, 8), device, options.repeats)),
+        ("gpu-neighbors-1m", lambda: neighbors(1_000_000 // scale, device, options.repeats)),
+        ("gpu-tsne-mnist", lambda: images(70_000 // scale, device, options.repeats)),
+        ("gpu-tsne-1m", lambda: maps(1_000_000 // scale, device, options.repeats)),
+        ("gpu-tsne-10m", lambda: maps(10_000_000 // scale, device, 1)),
     ):
         if options.only and name not in options.only:
             continue
@@ -329,6 +338,82 @@ def on_cpu(host: np.ndarray, X: torch.Tensor, gamma: float, tol: float) -> tuple
             "residual": largest_residual(X, gamma, model.eigenvalues_, model.eigenvectors_),
         }
         return row, model
+
+
+def neighbors(n: int, device: torch.device, repeats: int) -> dict[str, Any]:
+    """90 neighbours of every row of the round clusters, by cells and of all pairs; the search states its recall."""
+    X = round_clusters(n, device)
+
+    def search(method: str) -> Row:
+        build_index(X[:20_000], method=method).neighbors(90)
+        seconds, peak, recall = [], 0, 0.0
+        for _ in range(repeats):
+            synchronize(device, reset=True)
+            started = time.perf_counter()
+            recall = build_index(X, method=method).neighbors(90).recall
+            synchronize(device)
+            seconds.append(time.perf_counter() - started)
+            peak = max(peak, torch.cuda.max_memory_allocated(device) if device.type == "cuda" else 0)
+        return {**times(seconds), "recall": recall, **({"peak_bytes": peak} if peak else {})}
+
+    rows = [tried(f"Mercer, torch tensors, {method}", partial(search, method)) for method in ("approximate", "tiles")]
+    return case(f"n = {n:,}, d = {D}, 90 neighbours, float32, 10 round clusters", n, "float32", 0.0, rows) | {"k": 90}
+
+
+def maps(n: int, device: torch.device, repeats: int) -> dict[str, Any]:
+    """t-SNE of the round clusters, 1,000 steps, from rows to map."""
+    X = round_clusters(n, device)
+    rows = [tried("Mercer, torch tensors", lambda: mapped(X, repeats)[0])]
+    return case(f"n = {n:,}, d = {D}, t-SNE, 1,000 steps, 10 round clusters", n, "float32", 0.0, rows) | {"k": 2}
+
+
+def images(n: int, device: torch.device, repeats: int) -> dict[str, Any]:
+    """t-SNE of MNIST on 50 axes, beside the map that NumPy arrays get on the CPU, judged on the same affinities."""
+
+    def rows() -> torch.Tensor:
+        pixels = [np.load(ROOT / "data" / f"mnist_{part}_images.npy") for part in ("train", "test")]
+        X = torch.as_tensor(np.concatenate(pixels).reshape(-1, 784)[:n], device=device).float() / 255
+        return mercer.PCA(D, random_state=0).fit_transform(X)
+
+    def on_card() -> Row:
+        X = rows()
+        row, model = mapped(X, repeats)
+        return row | {"kl": divergence(X, model.embedding_)}
+
+    def on_the_cpu() -> Row:
+        X = rows()
+        host = on_host(X)
+        started = time.perf_counter()
+        model = mercer.TSNE().fit(host)
+        seconds = time.perf_counter() - started
+        return {**times([seconds]), "kl": divergence(X, torch.as_tensor(model.embedding_, device=device))}
+
+    found = [tried("Mercer, torch tensors", on_card), tried("Mercer, NumPy arrays on the CPU", on_the_cpu)]
+    return case(f"n = {n:,}, d = {D}, t-SNE, 1,000 steps, MNIST", n, "float32", 0.0, found) | {"k": 2}
+
+
+def mapped(X: torch.Tensor, repeats: int) -> tuple[Row, Any]:
+    """The row of repeated maps, and the last model."""
+    mercer.TSNE(max_iter=300).fit(X[:20_000])
+    seconds, peak, model = [], 0, None
+    for _ in range(repeats):
+        model = None
+        synchronize(X.device, reset=True)
+        started = time.perf_counter()
+        model = mercer.TSNE().fit(X)
+        synchronize(X.device)
+        seconds.append(time.perf_counter() - started)
+        peak = max(peak, torch.cuda.max_memory_allocated(X.device) if X.device.type == "cuda" else 0)
+    assert model is not None
+    row = {**times(seconds), "recall": model.affinities_.recall, "solver": model.report_.neighbors.partition(",")[0]}
+    return row | ({"peak_bytes": peak} if peak else {}), model
+
+
+def divergence(X: torch.Tensor, Y: torch.Tensor) -> float:
+    """KL(P ‖ Q) with P of exact neighbours, and Q over all pairs of the map in float64."""
+    P = Affinities.of(X, neighbors="exact")
+    exact = Loss(P.P, P.entropy, Student(), make_repulsion(Student(), Y.shape[1], n=len(Y), method="exact"))
+    return exact.value(Y.double())
 
 
 def times(seconds: list[float]) -> Row:

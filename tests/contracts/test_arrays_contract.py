@@ -7,6 +7,8 @@ from sklearn.datasets import make_swiss_roll
 
 from mercer import (
     PCA,
+    SNE,
+    TSNE,
     ClassicalMDS,
     Isomap,
     KernelDiscriminantAnalysis,
@@ -27,6 +29,7 @@ NEW = RNG.standard_normal((7, 4))
 Y = (X[:, 0] > 0).astype(int)
 ROLL, AFTER = (make_swiss_roll(n, random_state=n)[0] for n in (120, 9))
 WIDTH = {"kernel": "rbf", "gamma": 0.1}
+MAP = TSNE(perplexity=5, max_iter=30)
 
 
 def tensor(rows):
@@ -63,6 +66,12 @@ def test_isomap(parameters):
     check_arrays(estimator, ROLL, tensor, new=AFTER, tol=1e-7)
 
 
+@pytest.mark.parametrize("estimator", [TSNE(perplexity=8, max_iter=12), SNE(perplexity=8, max_iter=12)], ids=repr)
+def test_maps(estimator):
+    """The first steps. Maps are in float32, whose rounding grows with every step."""
+    check_arrays(estimator, X.astype(np.float32), tensor, new=NEW.astype(np.float32), tol=1e-2)
+
+
 @pytest.mark.parametrize("half", [torch.float16, torch.bfloat16])
 def test_halves_are_read_as_float32(half):
     rows = tensor(X).to(half)
@@ -71,14 +80,14 @@ def test_halves_are_read_as_float32(half):
     assert torch.equal(scores, KernelPCA(2, **WIDTH).fit_transform(rows.float()))
 
 
-@pytest.mark.parametrize("estimator", [PCA(2), KernelPCA(2, **WIDTH), ClassicalMDS(2), Isomap()], ids=repr)
+@pytest.mark.parametrize("estimator", [PCA(2), KernelPCA(2, **WIDTH), ClassicalMDS(2), Isomap(), MAP], ids=repr)
 def test_tensors_that_require_gradients_are_detached(estimator):
     rows = tensor(ROLL).requires_grad_(True)
     found = estimator.fit_transform(rows)
     assert not found.requires_grad and rows.requires_grad
 
 
-@pytest.mark.parametrize("estimator", [PCA(2), KernelPCA(2, **WIDTH), ClassicalMDS(2), Isomap()], ids=repr)
+@pytest.mark.parametrize("estimator", [PCA(2), KernelPCA(2, **WIDTH), ClassicalMDS(2), Isomap(), MAP], ids=repr)
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
@@ -103,7 +112,7 @@ def test_new_rows_must_be_where_the_fitted_ones_are(estimator):
 
 
 @pytest.mark.skipif(not CARD, reason="the memory of a card")
-@pytest.mark.parametrize("estimator", [KernelPCA(2, **WIDTH), ClassicalMDS(2), Isomap(n_neighbors=8)], ids=repr)
+@pytest.mark.parametrize("estimator", [KernelPCA(2, **WIDTH), ClassicalMDS(2), Isomap(n_neighbors=8), MAP], ids=repr)
 def test_fits_leave_nothing_behind(estimator):
     rows = tensor(make_swiss_roll(3000, random_state=0)[0])
 

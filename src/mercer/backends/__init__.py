@@ -6,7 +6,8 @@
     symbolic formulas in place of arrays: what a kernel computes, for `triton_products` to make a GPU kernel of
 
 Everything above this layer is written once, against the array-API namespace that `namespace` returns. The modules
-compiled_*.py hold the loops that numba compiles for `cpu`, for the neighbour graphs and for the maps.
+compiled_*.py hold the loops that numba compiles for `cpu`, for the neighbour graphs and for the maps. What these do
+with NumPy arrays, torch_*.py do with tensors, and triton_*.py with the few kernels that a card needs for it.
 
 A backend is a module (or any object) with these members; `generic` is the shortest one and describes each of them:
 
