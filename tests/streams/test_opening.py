@@ -24,7 +24,7 @@ def test_what_cannot_be_opened_says_what_can(tmp_path, X):
         (tmp_path, ValueError, "folder without files"),
         (tmp_path / "b.npy", FileNotFoundError, "does not exist"),
         (str(tmp_path / "*.npy"), FileNotFoundError, "No file matches"),
-        (3, TypeError, "from a int"),
+        (3, TypeError, "of type int"),
         ([], ValueError, "at least one"),
         (X[0], ValueError, "matrix"),
     ]:
@@ -38,6 +38,13 @@ def test_what_cannot_be_opened_says_what_can(tmp_path, X):
         open_rows(tmp_path)
     with pytest.raises(ValueError, match="key='X'"):
         open_rows(X, key="X")
+
+
+def test_numbered_parts_are_in_the_order_of_their_numbers(tmp_path, whole):
+    for part in (2, 10, 1):
+        np.save(tmp_path / f"part-{part}.npy", np.full((1, 1), float(part)))
+    for rows in (tmp_path, str(tmp_path / "part-*.npy")):
+        np.testing.assert_array_equal(whole(open_rows(rows)), [[1], [2], [10]])
 
 
 def test_a_target_is_put_beside_its_rows_or_refused(X):

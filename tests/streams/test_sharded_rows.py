@@ -110,6 +110,26 @@ def test_labels_of_shards_and_labels_of_all_rows_give_the_same_directions(tmp_pa
         np.testing.assert_allclose(found, alone.transform(X[:5]), atol=1e-6)
 
 
+def discriminants_of_a_column(rank, shard):
+    """The labels are a column of every shard. Also how many passes were summed where the rows are."""
+    from mercer.streams.sharded_rows import ShardedRows
+
+    passes, original = [], ShardedRows.sum_chunks
+    ShardedRows.sum_chunks = lambda *given: passes.append(rank) or original(*given)
+    table = ArraySource(shard, chunk_rows=64, feature_names=["a", "b", "c", "d", "class"])
+    model = KernelDiscriminantAnalysis(gamma=0.02, rank=60, reg=1e-2).fit(ShardedRows(table), "class")
+    return model.transform(X[:5]), len(passes)
+
+
+def test_labels_may_be_a_column_of_the_shards(tmp_path):
+    table = np.column_stack([X, LABELS])
+    said = run(discriminants_of_a_column, [table[:256], table[256:]], tmp_path)
+    alone = KernelDiscriminantAnalysis(gamma=0.02, rank=60, reg=1e-2).fit(ArraySource(X, chunk_rows=64), LABELS)
+    for found, passes in said.values():
+        np.testing.assert_allclose(found, alone.transform(X[:5]), atol=1e-6)
+        assert passes > 0
+
+
 def with_a_gap(rank, shard):
     if rank == 1:
         shard = shard.copy()

@@ -38,6 +38,8 @@ from mercer.streams.sufficient_statistics import SufficientStatistics
 GROUPS = 1024
 _KNOWN_BY = 256  # rows of the first chunk that a checkpoint knows a source by
 
+VIEWED = ("source", "labels")  # where views of a source keep it
+
 Step = Callable[[Any, int, list[Any]], Any]  # (state so far or None, number of a chunk, its rows by source) → state
 
 
@@ -78,9 +80,16 @@ def open_workers() -> Workers | None:
 
 def workers_of(sources: Sequence[RowSource]) -> Workers | None:
     """Who computes the chunks of these sources, if it is not this process."""
-    if any(hasattr(source, "sum_chunks") for source in sources):
+    if any(sharded_source(source) is not None for source in sources):
         return None  # every process of the group asks for the same chunks, and no one else can
     return open_workers() or next((found for source in sources if (found := _own_workers(source)) is not None), None)
+
+
+def sharded_source(source: Any) -> Any:
+    """The shards that a source is, or is a view of; None if every chunk can be read in this process."""
+    if source is None or hasattr(source, "sum_chunks"):
+        return source
+    return next((found for name in VIEWED if (found := sharded_source(getattr(source, name, None))) is not None), None)
 
 
 def _own_workers(source: RowSource) -> Workers | None:
@@ -105,9 +114,9 @@ def total_statistics(work: ChunkWork, sources: Sequence[RowSource], name: str = 
     name : what the pass is called while it runs
     """
     _refuse_other_lengths(sources)
-    elsewhere = getattr(sources[0], "sum_chunks", None)
-    if elsewhere is not None:
-        return elsewhere(work, sources)
+    shards = next((found for source in sources if (found := sharded_source(source)) is not None), None)
+    if shards is not None:
+        return shards.sum_chunks(work, sources)
     starts, groups = row_starts(sources[0]), groups_of(sources[0].lengths)
     file, key = open_checkpoint(), ""
     done, total = 0, work.nothing(sources)

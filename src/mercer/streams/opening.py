@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from importlib import import_module
@@ -47,7 +48,8 @@ def open_rows(
     rows : one of
 
         - a path: .parquet, .arrow, .feather, .npy, .h5, .hdf5, .h5ad (backed, dense or CSR) or .zarr (a folder)
-        - a folder of such files, or a pattern such as "part-*.parquet": the files in the order of their names
+        - a folder of such files, or a pattern such as "part-*.parquet": the files in the order of their names, in which
+          part-2 comes before part-10
         - an array, a memory map, a SciPy sparse matrix, a pandas or polars frame, an Arrow table
         - a tensor, whose chunks stay on its device
         - a list of arrays, of tensors, of sparse matrices, or of anything else named here, one after the other
@@ -149,10 +151,11 @@ def _is_matrix(part: Any) -> bool:
 
 
 def _files(text: str) -> list[Path]:
-    """The files of a path, a folder or a pattern, by name."""
+    """The files of a path, a folder or a pattern, by name; numbers in names are in their own order."""
     path = Path(text).expanduser()
     if path.is_dir() and path.suffix.lower() != ".zarr":
-        inside = sorted(p for p in path.rglob("*") if p.suffix.lower() in _READERS and not _hidden(p.relative_to(path)))
+        inside = [p for p in path.rglob("*") if p.suffix.lower() in _READERS and not _hidden(p.relative_to(path))]
+        inside.sort(key=_by_number)
         zarrs = [p for p in inside if p.suffix.lower() == ".zarr" and p.is_dir()]
         found = [p for p in inside if p in zarrs or (p.is_file() and not any(z in p.parents for z in zarrs))]
         if not found:
@@ -161,11 +164,17 @@ def _files(text: str) -> list[Path]:
     if path.exists():
         return [path]
     if glob.has_magic(text):
-        found = sorted(Path(p) for p in glob.glob(str(path), recursive=True))
+        found = sorted((Path(p) for p in glob.glob(str(path), recursive=True)), key=_by_number)
         if not found:
             raise FileNotFoundError(f"No file matches {text}.")
         return found
     raise FileNotFoundError(f"{text} does not exist.")
+
+
+def _by_number(path: Path) -> tuple[Any, ...]:
+    """The key by which part-2 comes before part-10, as whoever wrote the parts counted them."""
+    text = path.as_posix()
+    return [int(piece) if piece.isdecimal() else piece for piece in re.split(r"(\d+)", text)], text
 
 
 def _hidden(path: Path) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from mercer.streams.chunk_statistics import ChunkWork
-from mercer.streams.local_driver import read_ahead
+from mercer.streams.local_driver import VIEWED, read_ahead, sharded_source
 from mercer.streams.row_source import Rows, RowSource, row_starts
 from mercer.streams.source_views import RecutRows
 from mercer.streams.sufficient_statistics import SufficientStatistics
@@ -100,18 +100,12 @@ def own_part(source: RowSource, first: int, lengths: Sequence[int]) -> RowSource
     """
     if isinstance(source, ShardedRows):
         return source.shard
-    if isinstance(source, RecutRows) and _is_sharded(source.source):
+    if isinstance(source, RecutRows) and sharded_source(source) is not None:
         raise ValueError("The shards of the two views have chunks of different lengths. Cut both in the same places.")
-    for name in ("source", "labels"):
-        inner = getattr(source, name, None)
-        if inner is not None and _is_sharded(inner):
+    for name in VIEWED:
+        inner: Any = getattr(source, name, None)
+        if sharded_source(inner) is not None:
             made = copy(source)
             setattr(made, name, own_part(inner, first, lengths))
             return made
     return _Part(source, first, lengths)
-
-
-def _is_sharded(source: Any) -> bool:
-    if source is None or isinstance(source, ShardedRows):
-        return source is not None
-    return any(_is_sharded(getattr(source, name, None)) for name in ("source", "labels"))
