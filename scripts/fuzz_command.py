@@ -6,9 +6,9 @@
 Half of the runs take a messy table that can be read (gaps, odd names, another delimiter, encoding, format or width)
 with options that suit it: they must succeed. The others spoil a small table in one or two ways, and call a verb with a
 few options, some of them wrong. A traceback, an abort, an unknown status, a refusal of a readable table, an error of
-more than one line, or a file left behind by a failed run is a defect. So is a message of more than two lines. A message
-is written as one line, which the terminal wraps. Two lines are 160 letters, two rows of an ordinary terminal of 80
-columns. In 40 columns the same message takes up to four rows: it says the same, since scripts and logs read it, too.
+more than one line, or a file left behind by a failed run is a defect. So is a message of more than two lines of an
+ordinary terminal of 80 columns, broken between words. In 40 columns the same message takes up to five rows: it says the
+same, since scripts and logs read it, too.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from textwrap import wrap
 
 import mercer
 
@@ -65,7 +66,7 @@ while line := sys.stdin.readline():
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
 STATUSES = (0, 1, 2, 3, 4, 5)
-LONGEST = 2 * 80  # letters of an error or a warning: two lines of an ordinary terminal
+MOST_ROWS, ORDINARY = 2, 80  # of an error or a warning, and the columns of an ordinary terminal
 WIDTHS = (40, 80, 200)
 CELLS = [
     "",
@@ -105,6 +106,8 @@ BAD = [
         "--gamma -1",
         "--gamma nan",
         "--kernel rfb",
+        "--kernel foo",
+        "--metric foo",
         "--kernel poly",
     ),
     *("--perplexity 900", "--perplexity 5", "--n-neighbors 900", "--n-neighbors 0", "--memory-limit 1kB", "--json"),
@@ -275,6 +278,25 @@ def left_on_screen(text: str) -> str:
     return "\n".join(lines)
 
 
+def said_by_us(line: str) -> bool:
+    return line.startswith("mercer: ")
+
+
+def whole_lines(said: str) -> list[str]:
+    """The lines of what was said, a message that was broken for a narrow terminal in one.
+
+    >>> whole_lines("mercer: note: a long\\n  message\\n\\na  b\\n")
+    ['mercer: note: a long message', 'a  b']
+    """
+    lines: list[str] = []
+    for line in said.splitlines():
+        if line.startswith("  ") and lines and said_by_us(lines[-1]):
+            lines[-1] += f" {line.strip()}"
+        elif line.strip():
+            lines.append(line)
+    return lines
+
+
 def complaint(seed: int) -> tuple[str, str]:
     """How a run ended, and what is wrong with that: empty if nothing is."""
     rng = random.Random(seed)
@@ -289,7 +311,7 @@ def complaint(seed: int) -> tuple[str, str]:
         columns, shown = rng.choice(WIDTHS), rng.random() < 0.5
         status, said = RUNNER.run(line, folder, columns, shown)
         left = {path.name for path in Path(folder).iterdir()} - {name}
-    lines = [each for each in said.splitlines() if each.strip()]
+    lines = whole_lines(said)
     errors = [each for each in lines if not each.startswith(("mercer: note:", "mercer: warning:"))]
     wrong = []
     if status not in STATUSES:
@@ -300,7 +322,7 @@ def complaint(seed: int) -> tuple[str, str]:
         wrong.append(f"{len(errors)} lines of error")
     if readable and status:
         wrong.append("a readable table refused")
-    if any(len(each) > LONGEST for each in lines if each.startswith("mercer: ")):
+    if any(len(wrap(each, ORDINARY, subsequent_indent="  ")) > MOST_ROWS for each in lines if said_by_us(each)):
         wrong.append("a message that is too long")
     if status and left:
         wrong.append(f"left {sorted(left)}")

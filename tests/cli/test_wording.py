@@ -27,6 +27,8 @@ from mercer.cli.wording import in_options
         ("perplexity (500) must be less than n_samples (150)", None),
         ("the kernel of the method keeps its label", "the kernel of the method keeps its label"),
         ("my_label=3 stays", "my_label=3 stays"),
+        ("The map is kept: its residual_ is 2e-02.", "The map is kept: its residual is 2e-02."),
+        ("my_.csv: no such column 'a_ b'", "my_.csv: no such column 'a_ b'"),
     ],
 )
 def test_parameters_become_options(library, command):

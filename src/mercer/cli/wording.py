@@ -57,6 +57,7 @@ def in_options(message: str) -> str:
     message = re.sub(rf"\b({names})=({_VALUE})((?:(?:, | or ){_QUOTED})*)", _assignment, message)
     message = re.sub(rf"`({names})`|^({names})(?=: )", lambda m: _options()[m[1] or m[2]], message)
     message = re.sub(rf"(?<=--)([\w-]+ or )({names})\b(?!=)", lambda m: m[1] + _options()[m[2]], message)
+    message = re.sub(rf"{_APART}([a-z]+)_(?=[ ,]|\.( |$))", r"\1", message)  # residual_ is an attribute
     estimators = "|".join(_method_options())  # "3 rows (2 %)" is about rows
     return re.sub(rf"(?<![\w-])({estimators})(?= \(\d| = )", lambda m: _options()[m[1]], message)
 
