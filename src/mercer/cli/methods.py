@@ -58,6 +58,7 @@ class FitMethod(ABC):
     replaces : {"radius": "n_neighbors"} if a given radius switches the number of neighbours off
     progress : what a fit reports as it goes on, if it does
     resumable : whether the estimator can take more steps after a fit, by `optimize`
+    takes_tensors : whether the estimator computes on a card
     streams_with : the parameters without which the method does not read a table in parts, each with a value to try;
         None if it never does
     """
@@ -76,6 +77,7 @@ class FitMethod(ABC):
     progress: str = "KL"
     resumable: bool = False
     work_of: dict[str, str] = field(default_factory=dict)
+    takes_tensors: bool = True
     streams_with: dict[str, int] | None = None
 
     def load(self) -> Any:
@@ -119,9 +121,9 @@ class FitMethod(ABC):
 
     def fit(self, estimator: Any, arguments: tuple[Any, ...], update: Callable[..., None]) -> np.ndarray:
         """Fit the estimator; the coordinates (n, k)."""
-        import numpy as np
+        from mercer.backends import to_numpy
 
-        return np.asarray(estimator.fit_transform(*arguments))
+        return to_numpy(estimator.fit_transform(*arguments))
 
     def steps(self, estimator: Any) -> int | None:
         """How many steps a fit takes, if it counts them."""
@@ -189,8 +191,10 @@ class TwoTables(FitMethod):
     def fit(self, estimator: Any, arguments: tuple[Any, ...], update: Callable[..., None]) -> np.ndarray:
         import numpy as np
 
+        from mercer.backends import to_numpy
+
         estimator.fit(*arguments)
-        return np.hstack([estimator.x_scores_, estimator.y_scores_])
+        return np.hstack([to_numpy(estimator.x_scores_), to_numpy(estimator.y_scores_)])
 
     def column_names(self, count: int) -> list[str]:
         return [f"{self.name}_{view}{i}" for view in "xy" for i in range(1, count // 2 + 1)]
@@ -207,10 +211,10 @@ class NeighborMap(FitMethod):
         return (table.X,)
 
     def fit(self, estimator: Any, arguments: tuple[Any, ...], update: Callable[..., None]) -> np.ndarray:
-        import numpy as np
+        from mercer.backends import to_numpy
 
         estimator.callbacks = self.reporter(update)
-        coordinates = np.asarray(estimator.fit_transform(*arguments))
+        coordinates = to_numpy(estimator.fit_transform(*arguments))
         estimator.callbacks = None
         return coordinates
 
@@ -320,6 +324,7 @@ METHODS: dict[str, FitMethod] = {
             describe=(solver, map_stress),
             work="up to {steps} steps, each of which visits {pairs} pairs of rows",
             progress="stress",
+            takes_tensors=False,
         ),
         NeighborMap(
             "sne",

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from mercer.cli.console import Console, amount, print_json, print_pairs, spoken
+from mercer.cli.devices import CPU, CUDA, STREAMED_ON_DEVICE, chosen_device
 from mercer.cli.errors import USAGE, Failure, unsuitable
 from mercer.cli.fitted import fit_notes, fit_record, shown_parameters
 from mercer.cli.methods import AUTO, METHODS, FitMethod, LabelledTable, as_classes, choose_method
@@ -31,6 +32,7 @@ from mercer.planning import Plan, limit_of
 from mercer.progress import counted
 from mercer.streams.checkpoint_file import checkpoints
 from mercer.streams.cluster_driver import cluster
+from mercer.streams.device_rows import DeviceRows
 from mercer.streams.local_driver import chunks
 from mercer.streams.mapped_rows import MappedRows
 from mercer.streams.row_source import bounded_rows, even_cuts
@@ -107,6 +109,16 @@ def how_to_stream(request: FitRequest) -> Streaming | None:
         raise unsuitable(f"{request.table} has to be read part by part: {because}") from error
     reason = f"with {wanted}" if wanted else f"{format_bytes(needed)} in memory, of {format_bytes(allowed)} allowed"
     return Streaming(method, why, reason, rows, features)
+
+
+def _device(request: FitRequest, method: FitMethod) -> str:
+    """Where chunks are computed. A failure if a card is asked for that the fit has no use for."""
+    if request.device == CPU or (method.name in STREAMED_ON_DEVICE and request.cluster is None):
+        return chosen_device(request.device, method)
+    if request.device == CUDA:
+        many = " and ".join(STREAMED_ON_DEVICE)
+        raise unsuitable(f"--device cuda: tables that are read in parts are computed on a card for {many} alone.")
+    return CPU
 
 
 def _way_out(request: FitRequest, method: FitMethod, error: Exception) -> str:
@@ -192,6 +204,8 @@ def fit_streamed(
     for note in table.notes:
         console.note(note)
     refuse_unwritable_table(request.output or STDOUT, table.beside(0))
+    device = _device(request, method)
+    rows = table if device == CPU else DeviceRows(table, device)
     parts = amount(len(table.lengths), "part")
     console.note(f"{request.table} is streamed in {parts}: {streaming.reason}.")
     seconds = {"read": time.perf_counter() - started}
@@ -200,9 +214,9 @@ def fit_streamed(
         shape = table.rows, table.n_features
         estimator = method.build(request.parameters, seed=request.seed, jobs=request.jobs, shape=shape)
         with console.working(f"{method.title} of {table.rows:,} rows"):
-            estimator.fit(table, *_targets(method, table))
+            estimator.fit(rows, *_targets(method, table))
         seconds["fit"] = time.perf_counter() - begun
-        placed = estimator.transform(table)
+        placed = estimator.transform(rows)
         names = method.column_names(placed.n_features)
         record = fit_record(
             request,
@@ -217,6 +231,7 @@ def fit_streamed(
             coordinates=names,
             stopped=False,
             stream=True,
+            device=device,
             parts=len(table.lengths),
         )
         _write(request, method, estimator, table, placed, names, record, record_at, console)
