@@ -6,6 +6,7 @@ for it. The output has the ids and labels that it would have otherwise, and is w
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -281,6 +282,7 @@ def _kept_checkpoint(path: Path | None, console: Console) -> Iterator[None]:
 def _workers(request: FitRequest) -> Iterator[None]:
     with ExitStack() as stack:
         if request.cluster is not None:
+            logging.getLogger("distributed").setLevel(logging.ERROR)  # a worker that ends slowly concerns no user
             try:
                 stack.enter_context(cluster(request.cluster))
             except (ValueError, OSError, ImportError) as error:
