@@ -220,7 +220,7 @@ def refuse_indefinite(negative: float, kernel: Kernel, dtype: np.dtype[Any]) -> 
     if negative > _ROUNDING[dtype]:
         warn(
             f"{kernel!r} is slightly indefinite on this data ({negative:.1g} of the trace): errors given for its "
-            "factor are estimates, no bounds.",
+            "factor are estimates, not bounds.",
             IndefiniteKernelWarning,
         )
 

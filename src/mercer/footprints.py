@@ -158,11 +158,10 @@ def strips(work: Workload, rank: int, itemsize: int) -> int:
 
 
 def small_products(work: Workload, *widths: int) -> int:
-    """FᵢᵀFⱼ of factors of these widths: a sum and a run of rows in each thread, or in one where they are wide."""
+    """FᵢᵀFⱼ of factors of these widths: a sum and a run of rows in each thread, or in one if they are wide."""
     run = _run(work.n)
-    slots = (
-        1 if max(widths) > ONE_MATRIX_ABOVE else min(work.threads, -(-work.n // max(1, run)))
-    )  # no rows: refused later
+    runs = -(-work.n // max(1, run))  # a plan may be made for no rows; the fit refuses them
+    slots = 1 if max(widths) > ONE_MATRIX_ABOVE else min(work.threads, runs)
     pairs = sum(widths[i] * widths[j] for i in range(len(widths)) for j in range(i, len(widths)))
     return slots * (8 * pairs + work.itemsize * run * sum(widths))
 
@@ -293,7 +292,7 @@ def neighbor_affinities(n: int, k: int) -> Footprint:
         {
             "search": {"neighbours, distances and their squares": 20 * n * k},
             "affinities": {**found, "distances": 8 * n * k},
-            # P has more entries than the rows have neighbours: a pair counts where either has the other
+            # P has more entries than the rows have neighbours: a pair counts if either has the other
             "joint": {**found, "the transpose": 12 * n * k, "P": 20 * n * k},
         },
     )
@@ -404,12 +403,24 @@ def streamed_discriminants(work: Workload, block: int, rank: int) -> Footprint:
     )
 
 
-def factor_discriminants(work: Workload, columns: int, sample: int) -> Footprint:
-    """Discriminants on a factor; `sample` rows are left out in turn."""
+def factor_discriminants(work: Workload, columns: int, sample: int, spectrum_up_to: int, start: int) -> Footprint:
+    """Discriminants on a factor; `sample` rows are left out in turn.
+
+    spectrum_up_to : columns up to which all eigenvalues of the scatter are computed. Beyond, penalties are tried one by
+        one, from the best for `start` rows on
+    """
     inner, m = factor(work, columns), factor_columns(work.n, columns)
     held = {**inner.held, "a copy of the rows": work.rows if work.copied else 0}
-    scatter = {"scatter": small_products(work, m) + 4 * 8 * m * m, "rows of a sample": 2 * 8 * min(work.n, sample) * m}
-    return Footprint(held, {**inner.steps, "directions": scatter})
+    rows = 8 * min(work.n, sample) * m
+    penalty = {"scatter": 8 * m * m, "rows of a sample": rows}
+    if m <= spectrum_up_to:
+        tried = {"eigenvectors": 8 * m * m, "rows along them": max(2 * rows, 3 * 8 * m * m)}
+    else:
+        first = min(work.n, start)
+        tried = {"penalties": max(8 * m * m + rows, 8 * first * m + 6 * 8 * first * first)}
+    # Weighted rows of a run stand beside the rows, and its product beside the sum.
+    steps = {"scatter": {"sums and runs of rows": 2 * small_products(work, m)}, "penalty": {**penalty, **tried}}
+    return Footprint(held, {**inner.steps, **steps})
 
 
 def left_out_rows(work: Workload, k: int, whole: int, entries: int) -> Footprint:

@@ -129,6 +129,8 @@ class Plan:
 
     def keeping(self, wanted: int, free: int, most: int = KEPT_MOST) -> Plan:
         """The plan with up to `wanted` bytes of kept tiles; without a limit, `most` and a share of `free` at most."""
+        if not wanted:
+            return self
         allowed = self.room_bytes if self.limit_given else min(self.room_bytes, most, int(KEPT_SHARE * free))
         return replace(self, keep_bytes=min(wanted, allowed))
 

@@ -27,7 +27,7 @@ RNG = np.random.default_rng(0)
 X = RNG.standard_normal((80, 4)) @ np.diag([3.0, 2.0, 1.0, 0.5])
 NEW = RNG.standard_normal((7, 4))
 Y = (X[:, 0] > 0).astype(int)
-ROLL, AFTER = (make_swiss_roll(n, random_state=n)[0] for n in (200, 9))
+ROLL, AFTER = (make_swiss_roll(n, random_state=n)[0] for n in (120, 9))
 WIDTH = {"kernel": "rbf", "gamma": 0.1}
 MAP = TSNE(perplexity=5, max_iter=30)
 

@@ -180,7 +180,7 @@ def test_private_attributes_are_arguments_of_the_constructor_and_sizes_reach_int
     assert set(node["params"]) == {"part", "count"}
     assert back._count == 3
     node["params"]["count"] = 4
-    with pytest.raises(Mismatch, match="has a size of 4 where 3 is needed"):
+    with pytest.raises(Mismatch, match="has a size of 4, but 3 is needed"):
         Reader({"v.part.rows": np.ones(3)}, DECLARED.__getitem__).value(node, "v")
 
 

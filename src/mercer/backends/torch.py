@@ -128,7 +128,7 @@ def fuses(X: torch.Tensor) -> bool:
 
 
 def fused_product(formula: Any, arithmetic: str, largest: float) -> Callable[[Any], Any] | None:
-    """V ↦ k(X, Y) V for a formula of k (see `symbolic`), or None where it cannot be fused.
+    """V ↦ k(X, Y) V for a formula of k (see `symbolic`), or None if it cannot be fused.
 
     The product answers None if entries exceed its range, or if the card cannot run it.
     """

@@ -202,8 +202,17 @@ def _fit_one(request: FitRequest, rows: Table, settings: dict[str, Any], console
     given = {"n_components": method.most_components(wanted, rows)}
     if given["n_components"] < wanted:
         console.note(f"{method.title} of this table has only {amount(given['n_components'], 'component')}.")
-    own = {"seed": request.seed, "jobs": request.jobs, "device": request.device}
-    fit = fit_table(method, "as requested", rows, None, given, console, **own)
+    fit = fit_table(
+        method,
+        "as requested",
+        rows,
+        None,
+        given,
+        console,
+        seed=request.seed,
+        jobs=request.jobs,
+        device=request.device,
+    )
     seconds = {"fit": fit.seconds}
     record = fit.record(request, seconds)
     if request.output is not None:

@@ -11,6 +11,7 @@ from click.core import ParameterSource
 from mercer.cli.console import Console, amount, print_json, spoken
 from mercer.cli.errors import INPUT, STOPPED, Failure, unsuitable
 from mercer.cli.methods import AUTO, METHODS, FitMethod, choose_method
+from mercer.cli.option_help import help_text
 from mercer.cli.options import (
     METHOD,
     OUTPUT,
@@ -109,17 +110,13 @@ class FitVerb(Verb):
 def method_options(name: str) -> list[click.Parameter]:
     """The options of a method, made from its estimator's parameters. --method auto has what all methods share."""
     if name == AUTO:
-        return [_as_option(_ANY_METHOD, METHOD)]
+        return [_as_option(_ANY_METHOD, METHOD, _ANY_METHOD.text)]
     section = f"Options of {name}, the parameters of mercer.{METHODS[name].estimator}"
-    return [_as_option(parameter, section) for parameter in parameters_of(name)]
+    return [_as_option(parameter, section, help_text(name, parameter)) for parameter in parameters_of(name)]
 
 
-def _as_option(parameter: Parameter, section: str) -> click.Parameter:
+def _as_option(parameter: Parameter, section: str, text: str) -> click.Parameter:
     destination = f"{_PREFIX}{parameter.name}"
-    text = parameter.text.replace("None", "none").replace("`", "")
-    if parameter.default is not None:
-        shown = str(parameter.default).lower() if parameter.is_flag else f"{parameter.default}"
-        text = f"{text}  [default: {shown}]"
     if parameter.is_flag:
         names = [f"{parameter.option}/--no-{parameter.option[2:]}", destination]
         return SectionOption(names, default=None, help=text, section=section)

@@ -59,6 +59,8 @@ class FitMethod(ABC):
     progress : what a fit reports as it goes on, if it does
     resumable : whether the estimator can take more steps after a fit, by `optimize`
     takes_tensors : whether the estimator computes on a card
+    streams_with : the parameters without which the method does not read a table in parts, each with a value to try;
+        None if it never does
     """
 
     name: str
@@ -76,6 +78,7 @@ class FitMethod(ABC):
     resumable: bool = False
     work_of: dict[str, str] = field(default_factory=dict)
     takes_tensors: bool = True
+    streams_with: dict[str, int] | None = None
 
     def load(self) -> Any:
         """The estimator's class."""
@@ -245,6 +248,7 @@ def as_classes(labels: Any) -> np.ndarray:
 
 
 _TWO = {"n_components": 2}
+_RANK, _LANDMARKS = {"rank": 500}, {"landmarks": 10_000}  # what lets a method read a table in parts
 _PASSES = "usually 4 to 20 passes over {pairs} pairs of rows"  # as measured on curved, clustered and noisy data
 _STORED = {  # solvers that keep the whole matrix, or some of its columns, compute what they keep once
     **dict.fromkeys(("dense", "lanczos", "eigenvalues", "cholesky"), "one matrix of {pairs} pairs of rows, kept whole"),
@@ -265,6 +269,7 @@ METHODS: dict[str, FitMethod] = {
             work="one pass over {rows} × {columns} numbers",
             defaults=_TWO,
             limited_by_shape=True,
+            streams_with={},
         ),
         OneTable(
             "kpca",
@@ -276,6 +281,7 @@ METHODS: dict[str, FitMethod] = {
             work=_PASSES,
             work_of=_STORED,
             defaults=_TWO | _MEDIAN_WIDTH,
+            streams_with=_RANK,
         ),
         LabelledTable(
             "kda",
@@ -286,6 +292,7 @@ METHODS: dict[str, FitMethod] = {
             describe=(fitted_kernel, solver, left_out),
             work=_PASSES,
             work_of=_STORED,
+            streams_with=_RANK,
         ),
         TwoTables(
             "kcca",
@@ -306,6 +313,7 @@ METHODS: dict[str, FitMethod] = {
             describe=(fitted_kernel, solver, unexplained, residual),
             work="shortest paths from all rows, or from the landmarks, to {rows} rows",
             replaces={"radius": "n_neighbors"},
+            streams_with=_LANDMARKS,
         ),
         NeighborMap(
             "mds",
@@ -328,6 +336,7 @@ METHODS: dict[str, FitMethod] = {
             work="up to {steps} steps, each of which moves {rows} points",
             documented_by="TSNE",
             resumable=True,
+            streams_with=_LANDMARKS,
         ),
         NeighborMap(
             "tsne",
@@ -338,6 +347,7 @@ METHODS: dict[str, FitMethod] = {
             describe=(map_divergence, map_repulsion, map_neighbors),
             work="up to {steps} steps, each of which moves {rows} points",
             resumable=True,
+            streams_with=_LANDMARKS,
         ),
     )
 }

@@ -73,19 +73,7 @@ def request_from(context: click.Context, options: dict[str, Any], parameters: di
     """
     given = {
         name: options[name]
-        for name in (
-            "table",
-            "second",
-            "method",
-            "seed",
-            "jobs",
-            "device",
-            "output",
-            "save",
-            "report",
-            "strict",
-            *STREAMING,
-        )
+        for name in (*("table", "second", "method", "seed", "jobs", "device", "strict"), *OUTPUTS, *STREAMING)
         if context.get_parameter_source(name) == ParameterSource.COMMANDLINE
     }
     checkpoint = options["resume"] if options["resume"] and is_checkpoint(options["resume"]) else None

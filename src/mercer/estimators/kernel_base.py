@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from mercer.backends import backend_of, cpu, is_foreign, namespace, placement
+from mercer.backends import cpu, is_foreign, namespace, placement
 from mercer.estimators.base import Estimator
 from mercer.expansion import KernelExpansion
-from mercer.features import most_columns, workload_of
+from mercer.features import memory_to_use, most_columns, workload_of
 from mercer.footprints import Workload, streamed
 from mercer.kernels import KERNEL_NAMES, Kernel, resolve_kernel
 from mercer.kernels.discrete import Precomputed
@@ -23,7 +23,7 @@ from mercer.kernels.kernel import simple_kernels
 from mercer.kernels.resolve import LENGTH_NAMES
 from mercer.linalg.eigen import SMALL
 from mercer.memory import UNLIMITED, available_bytes
-from mercer.planning import KEPT_MOST, Footprint, Plan, code_bytes, limit_of
+from mercer.planning import KEPT_MOST, Footprint, Plan, code_bytes
 from mercer.progress import in_phase
 from mercer.streams.chunk_statistics import run_rows
 from mercer.streams.local_driver import row_count
@@ -157,18 +157,19 @@ class KernelEstimator(Estimator):
         self, X: Any, method: str, reason: str, footprint: Footprint, *, compiled: bool = True, **more: Any
     ) -> Plan:
         """A plan under this estimator's limit. `compiled=False` if no tile is computed; `more` holds fields of Plan."""
-        backend = backend_of(X if X.ndim == 2 else np.empty(0))
-        limit = limit_of(self.memory_limit, backend.free_bytes(X))
         compiled = compiled and not is_foreign(X) and X.shape[0] > SMALL and needs_compiled_code(unbound_kernel(self))
-        fields = {"limit": limit, "limit_given": self.memory_limit is not None, "code_bytes": code_bytes(compiled)}
-        return Plan(type(self).__name__, X.shape[0], method, reason, footprint, **{**fields, **more})
+        given = self.memory_limit is not None
+        fields = {"limit_given": given, "code_bytes": code_bytes(compiled), **more}
+        if "limit" not in fields:
+            fields["limit"] = memory_to_use(X, self.memory_limit)
+        return Plan(type(self).__name__, X.shape[0], method, reason, footprint, **fields)
 
     def _keeping(self, X: Any, wanted: int, plan: Plan, most: int = KEPT_MOST) -> Plan:
         """The plan with up to `wanted` bytes of kept tiles, `most` without a limit; on a device all free memory.
 
         Fused products compute entries faster than memory would deliver them, so none are kept.
         """
-        wanted = 0 if may_fuse(unbound_kernel(self), X) else wanted
+        wanted = 0 if not wanted or may_fuse(unbound_kernel(self), X) else wanted
         on_host = not is_foreign(X) or str(placement(X).get("device", "cpu")) == "cpu"
         free = available_bytes() if on_host else UNLIMITED
         return plan.keeping(wanted, free, most=most if on_host else UNLIMITED)

@@ -143,8 +143,8 @@ class KernelCCA(KernelEstimator):
     x_scores_, y_scores_ : (n, k), the training scores; the largest of each column of x_scores_ is positive. A fit to
         streamed rows keeps none, and takes the signs from its sample
     reg_, penalty_ : reg as used for each view, and (λ₁, λ₂)
-    reg_path_ : (values, held-out correlations) where reg="cv" chose
-    gamma_path_ : (values for X, or for y where its width alone was chosen, held-out correlations) where "cv" chose
+    reg_path_ : (values, held-out correlations) if reg="cv" chose
+    gamma_path_ : (values for X, or for y if its width alone was chosen, held-out correlations) if "cv" chose
     rank_ : (m₁, m₂), columns of the two factors
     factor_error_ : (float, float), tr(K − FFᵀ)/tr K of each view
     kernel_, kernel_y_ : with all their numbers; gamma_, gamma_y_ their gammas
@@ -552,7 +552,7 @@ class KernelCCA(KernelEstimator):
             if variance == 0.0:
                 _warn_degenerate(
                     f"{name} has no variation in feature space: nothing correlates with it, and all scores are zero. "
-                    "Constant data, or a gamma that makes all samples alike, does that."
+                    "The data is constant, or gamma makes all samples alike."
                 )
         if all(pairs.variances) and found < self.n_components:
             _warn_degenerate(
@@ -618,7 +618,7 @@ class KernelCCA(KernelEstimator):
         return _wrap_data_with_container("transform", scores, y, self)
 
     def correlations(self, X: Any, y: Any) -> np.ndarray:
-        """The correlation of each pair of scores over the samples of X and y, (k,); zero where a score is constant."""
+        """The correlation of each pair of scores over the samples of X and y, (k,); zero if a score is constant."""
         check_is_fitted(self)
         if is_row_source(X):
             X, y = with_target(X, y)
@@ -686,7 +686,7 @@ def _turned(expansion: KernelExpansion, turn: np.ndarray) -> KernelExpansion:
 def _forced_correlations(ranks: tuple[int, int], n: int, regs: tuple[float, float]) -> int:
     """How many correlations of one follow from counting dimensions.
 
-    Spaces of r₁ and r₂ dimensions among the n − 1 of centred vectors meet in r₁ + r₂ − (n − 1) at least. Where only one
+    Spaces of r₁ and r₂ dimensions among the n − 1 of centred vectors meet in r₁ + r₂ − (n − 1) at least. If only one
     view is free of a penalty, it matches the other's functions if it spans everything.
     """
     if max(regs) == 0.0:
@@ -772,7 +772,7 @@ class SecondView(KernelEstimator):
     def _read(
         self, X: Any, *, reset: bool, accept_sparse: Any = "csr", **checks: Any
     ) -> tuple[Any, Callable[[Any], Any]]:
-        """y as (n, d), one column where it has one dimension, and the function that gives a result its type."""
+        """y as (n, d), one column if it has one dimension, and the function that gives a result its type."""
         Y, restore = adopt(X)
         if is_foreign(Y):
             Y = namespace(Y).reshape(Y, (-1, 1)) if Y.ndim == 1 else Y

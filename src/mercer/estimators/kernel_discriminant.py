@@ -55,6 +55,9 @@ from mercer.models.fields import (
 from mercer.planning import KEPT_MOST, Plan
 from mercer.spectral.class_rule import fit_rule, left_out_error
 from mercer.spectral.discriminant import (
+    MOST_RANK,
+    SPECTRUM_UP_TO,
+    START_SAMPLE,
     TILE,
     DiscriminantSettings,
     SampledPenalty,
@@ -157,9 +160,9 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
     calibrated on leave-one-out scores (on a factor, of 2000 samples), which the linear system gives in closed form: its
     probabilities are not overconfident. The closed form keeps the targets of the classes, which a refit would move by
     O(1/n). `loo_error_` judges each fifth of the samples by a rule fitted to the others. `loo_error_se_` is the
-    standard error of such a share; where the errors of refits were counted they were within two of it.
+    standard error of such a share; in comparisons with refits the counts of errors differed by two at most.
 
-    Beyond 2048 samples reg="loo" is chosen on a sample of 1500. Beyond 6000 samples, or where K does not fit in memory,
+    Beyond 2048 samples reg="loo" is chosen on a sample of 1500. Beyond 6000 samples, or if K does not fit in memory,
     K is not factored: leverages are then estimated by a factor of lower rank and random vectors, and `loo_error_` was
     seen to be up to a quarter too low.
 
@@ -372,7 +375,17 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
             self.n_jobs,
             self._say,
             direct=plan.method == "cholesky" and X.shape[0] > SMALL,
+            most_rank=self._most_rank(plan),
         )
+
+    def _most_rank(self, plan: Plan) -> int:
+        """Columns of the factor that preconditions: those of the plan, and as many more as its limit leaves room for.
+
+        reg="loo" may choose a penalty that is smaller than the plan takes it to be, and that wants more columns. One
+        more takes up to 8 n bytes in the factor, and 64 m in the four m × m matrices beside it.
+        """
+        room = max(0, plan.limit - plan.peak_bytes)
+        return start_rank(plan.rows, self.reg) + room // (8 * plan.rows + 64 * MOST_RANK)
 
     def _choose_width(self, X: Any, classes: Classes, settings: DiscriminantSettings) -> SampledPenalty:
         """Set the kernel whose width has the least leave-one-out error; the penalty that goes with it."""
@@ -392,7 +405,8 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
         if self.rank is not None:
             columns = most_columns(n, self.rank)
             reason = f"a factor of at most {columns} columns, as rank={self.rank!r} asks"
-            return self._plan_of(X, "factor", reason, factor_discriminants(work, columns, SAMPLE))
+            footprint = factor_discriminants(work, columns, SAMPLE, SPECTRUM_UP_TO, START_SAMPLE)
+            return self._plan_of(X, "factor", reason, footprint)
         if n <= SMALL:
             name = "eigenvalues" if self.reg == "loo" else "cholesky"
             return self._plan_of(X, name, "the kernel matrix is small", stored_discriminants(work, classes))
@@ -507,15 +521,24 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
         z = self._directions.columns(slice(0, self._n_out))(X)
         return z * beside(self._scale[: self._n_out], z)
 
-    def _judged(
-        self, X: Any, verdict: Callable[[np.ndarray], np.ndarray], names: list[str], dtype: Any = np.float64
-    ) -> Any:
-        """What `verdict` makes of the decisions on rows; for a source of rows a source with columns of these names."""
+    def _judged(self, X: Any, verdict: Callable[[np.ndarray], np.ndarray], names: list[str], dtype: Any = None) -> Any:
+        """What `verdict` makes of the decisions on rows; for a source of rows a source with columns of these names.
+
+        dtype : of names of classes, which are a NumPy array whatever X is; numbers have the type of X
+        """
         if is_row_source(X):
+            kind = np.float64 if dtype is None else dtype
             return self._mapped(
-                X, len(names), lambda rows: verdict(self._decisions(self._in_fit_dtype(rows))), names, dtype
+                X,
+                len(names),
+                lambda rows: verdict(self._decisions(self._in_fit_dtype(rows))),
+                names,
+                kind,
+                vector=len(names) == 1,
             )
-        return verdict(self._decisions(self._new_samples(X)[0]))
+        X, restore = self._new_samples(X)
+        found = verdict(self._decisions(X))
+        return restore(beside(found, X)) if is_foreign(X) and dtype is None else found
 
     def _decisions(self, X: Any) -> np.ndarray:
         return self._rule.decide(to_numpy(self._directions(X)).astype(np.float64))
@@ -548,7 +571,7 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of rows whose class is predicted. X and y may be as in `fit`."""
         if not is_row_source(X):
-            return super().score(X, y, sample_weight)
+            return super().score(X, to_numpy(y), sample_weight)
         rows, y = with_target(X, y)
         return share_of_hits(self.predict(rows), y)
 

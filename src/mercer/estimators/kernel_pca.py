@@ -16,12 +16,12 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.backends import adopt, backend_of, beside, is_foreign, namespace, to_numpy
+from mercer.backends import adopt, beside, is_foreign, namespace, to_numpy
 from mercer.estimators.base import fitted_columns
 from mercer.estimators.kernel_base import KERNEL_CONSTRAINTS, KernelEstimator, unbound_kernel
 from mercer.exceptions import DegenerateDataWarning, warn
 from mercer.expansion import Eigenfunction, KernelExpansion
-from mercer.features import answer_dtype
+from mercer.features import answer_dtype, memory_to_use
 from mercer.fit_report import Report
 from mercer.footprints import eigenpairs, kept_tiles
 from mercer.kernels.discrete import Precomputed
@@ -45,7 +45,7 @@ from mercer.models.fields import (
     samples,
     under,
 )
-from mercer.planning import Plan, limit_of
+from mercer.planning import Plan
 from mercer.preimage import METHODS, FittedComponents, InverseRequest, Method, resolve_method
 from mercer.preimage.inverse_method import PreImage, refuse_without_rows, scores_like
 from mercer.preimage.ridge import RidgeMap
@@ -129,17 +129,17 @@ class KernelPCA(KernelEstimator):
     eigenvectors_ : (n, k), e, the entry of largest magnitude positive
     residuals_ : (k,), ‖HKHe − γe‖, recomputed at the end, with what rounding may add, also that of γ and e to float32;
         for hundreds of components by "dense" an upper bound from random probes, about three times that, which fails
-        once in 1e14; for "rpcholesky" an upper bound, infinite where K turns out to be indefinite
+        once in 1e14; for "rpcholesky" an upper bound, infinite if K turns out to be indefinite
     eigenvalue_error_ : (k,), a bound on the distance from γ to an eigenvalue of HKH
     transform_error_ : (k,), a bound on the error of a score, in the units of the scores: see Notes
     explained_variance_, explained_variance_ratio_ : (k,), γ/n, and its share of the total
     total_variance_ : float, tr(HKH)/n, exact for every solver but "rpcholesky", which gives an upper bound
     report_ : Report, what ran and why, passes over K, bytes, tolerance, seconds; `solver_` is another name for it
-    kernel_ : the kernel with all its numbers; gamma_ its gamma, None where it has none
+    kernel_ : the kernel with all its numbers; gamma_ its gamma, None if it has none
     eigenfunctions_ : tuple of callables, one per component
     null_eigenvalues_ : with n_components="parallel", the eigenvalues that components had to exceed, for n rows
     landmarks_ : (rank,), the rows that "rpcholesky" compares new ones with; None for the other solvers
-    preimage_ : the way back, where it was asked for: a callable, with what it chose
+    preimage_ : the map from scores back to rows, if it was asked for: a callable, with what it chose
     dual_coef_, X_transformed_fit_ : coefficients of the ridge regression back, and the scores of the training rows
     X_fit_, n_features_in_, feature_names_in_
 
@@ -153,7 +153,7 @@ class KernelPCA(KernelEstimator):
     new row by as much from ⟨φ(x) − mean, w⟩, the exact projection on the direction w = Σ αᵢ φ(xᵢ) that was found, as
     long as k(x, x) is no larger than for the training rows. The bound is (‖HKHe − γe‖ + rounding)/√γ, so it grows as
     eigenvalues fall. Scores that it leaves uncertain by more than 1 % of √γ raise an `UncertainScoresWarning`. Float32
-    data is mapped in float64 arithmetic where float32 would not keep that 1 %.
+    data is mapped in float64 arithmetic if float32 would not keep that 1 %.
 
     Examples
     --------
@@ -312,7 +312,7 @@ class KernelPCA(KernelEstimator):
             return self._checked(self._plan(X, k, draft.code_bytes), X)
 
         plan = draft if k == self._count(X.shape[0]) else replan(k)
-        settings = self._settings(X, k)
+        settings = self._settings(X, k, plan.limit)
         working = self.kernel_.centered_form(X)
         if self.verbose:
             _say(str(plan))
@@ -369,7 +369,7 @@ class KernelPCA(KernelEstimator):
         self.X_fit_ = features.features.expansion.anchors
         n = row_count(source)
         count = rank if self.n_components is None else self._count(n)
-        settings = replace(self._settings(self.X_fit_, count), rank=rank)
+        settings = replace(self._settings(self.X_fit_, count, plan.limit), rank=rank)
         found = streamed_components(features, kernel, settings, plan.needed_bytes)
         self._keep(found)
         seconds = time.perf_counter() - started
@@ -385,7 +385,7 @@ class KernelPCA(KernelEstimator):
         return min(n, int(self.n_components) if isinstance(self.n_components, Integral) else 16)
 
     def _refuse_kernel(self) -> None:
-        """Raise where the kernel, whatever the data, cannot do what was asked for."""
+        """Raise if the kernel, whatever the data, cannot do what was asked for."""
         kernel = unbound_kernel(self)
         if self.fit_inverse_transform:
             refuse_without_rows(kernel)
@@ -393,7 +393,7 @@ class KernelPCA(KernelEstimator):
             refuse_no_columns(kernel)
 
     def _refuse_rows(self, X: Any) -> None:
-        """Raise where these rows cannot give what was asked for."""
+        """Raise if these rows cannot give what was asked for."""
         if self.fit_inverse_transform:
             resolve_method(self.inverse_method).check(self.kernel_, X, self._request(X))
         if self.n_components == "parallel":
@@ -413,7 +413,7 @@ class KernelPCA(KernelEstimator):
             )
         return max(1, found.n_components)
 
-    def _settings(self, X: Any, k: int) -> Settings:
+    def _settings(self, X: Any, k: int, limit: int) -> Settings:
         n = self.X_fit_.shape[0]
         count = self.n_components
         share = None if isinstance(count, Integral) or not isinstance(count, Real) else float(count)
@@ -429,22 +429,18 @@ class KernelPCA(KernelEstimator):
             random_state=self.random_state,
             n_jobs=self.n_jobs,
             monitor=_say_progress if self.verbose else None,
-            direct=self.eigen_solver == "auto" and self._dense_fits(X, k),
+            direct=self.eigen_solver == "auto" and self._dense_fits(X, k, limit),
             may_be_indefinite=isinstance(self.kernel_, HalfSquaredDistance),
         )
 
-    def _dense_fits(self, X: Any, k: int) -> bool:
-        """Whether LAPACK on the whole matrix stays within the memory limit."""
-        needed = eigenpairs(self._workload(X, copied=self.copy_X), k, "dense", 0, 0).peak
-        return needed <= self._limit(X)
-
-    def _limit(self, X: Any) -> int:
-        return limit_of(self.memory_limit, backend_of(X if X.ndim == 2 else np.empty(0)).free_bytes(X))
+    def _dense_fits(self, X: Any, k: int, limit: int) -> bool:
+        """Whether LAPACK on the whole matrix stays within the limit."""
+        return eigenpairs(self._workload(X, copied=self.copy_X), k, "dense", 0, 0).peak <= limit
 
     def _plan(self, X: Any, k: int, code: int | None = None) -> Plan:
         work, rank = self._workload(X, copied=self.copy_X), self._rank(X.shape[0], k)
         solver, reason = self.eigen_solver, "asked for"
-        limit = self._limit(X)
+        limit = memory_to_use(X, self.memory_limit)
         if solver == "auto":
             given = isinstance(unbound_kernel(self), Precomputed)
             solver, reason = choose_solver(work.n, k, numpy=not is_foreign(X), stored=given)
@@ -565,7 +561,7 @@ class KernelPCA(KernelEstimator):
         """
         if is_row_source(X):
             check_is_fitted(self)
-            return self._mapped(X, 1, self.squared_distance, ["squared distance"])
+            return self._mapped(X, 1, self.squared_distance, ["squared distance"], vector=True)
         _, distances, restore = self._norms_and_distances(X, "squared_distance")
         return restore(self._like(distances))
 
@@ -688,7 +684,7 @@ def _refuse_other_rows(parts: Any) -> None:
         and np.any((parts.landmarks_ < 0) | (parts.landmarks_ >= len(rows)))
     ):
         raise Mismatch("landmarks_ names rows that were not fitted")
-    count = len(parts._with_mean.coefs)
+    count = parts._with_mean.coefs.shape[0]
     if parts.landmarks_ is None and count != parts.X_fit_.shape[0]:
         raise Mismatch("the expansion has other rows than the fit")
     if given and count != parts.n_features_in_:

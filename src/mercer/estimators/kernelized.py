@@ -52,7 +52,7 @@ _ROUTED = (
 
 
 def _inner_has(name: str) -> Callable[[Any], bool]:
-    """Whether the estimator, fitted or not, has a method; its own AttributeError tells why where it has not."""
+    """Whether the estimator, fitted or not, has a method; its own AttributeError tells why if it has not."""
 
     def check(self: Kernelized) -> bool:
         getattr(getattr(self, "estimator_", self.estimator), name)
@@ -159,7 +159,7 @@ class Kernelized(Planned, Saved, MetaEstimatorMixin, BaseEstimator):
     ----------
     map_ : the fitted KernelMap, with `error_`, `landmarks_`, `kernel_`
     estimator_ : the fitted clone of `estimator`
-    classes_, labels_ : those of `estimator_`, where it has them
+    classes_, labels_ : those of `estimator_`, if it has them
     n_features_in_, feature_names_in_
 
     Notes
@@ -306,7 +306,7 @@ class Kernelized(Planned, Saved, MetaEstimatorMixin, BaseEstimator):
         names = None
         if columns == len(getattr(self.estimator_, "classes_", ())):
             names = [str(name) for name in self.classes_]
-        return MappedRows(features, call, columns, names, probe.dtype)
+        return MappedRows(features, call, columns, names, probe.dtype, vector=probe.ndim == 1)
 
     def _fitted_by(self, method: str, X: Any, y: Any, params: dict[str, Any]) -> Any:
         self.map_ = self._new_map()

@@ -15,7 +15,7 @@ from sklearn.utils import assert_all_finite, check_array
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.backends import Array, adopt, backend_of, cpu, device_of, is_foreign, namespace, to_numpy
+from mercer.backends import Array, adopt, backend_of, cpu, device_of, is_cupy, is_foreign, namespace, to_numpy
 from mercer.estimators.base import Estimator, fitted_columns
 from mercer.exceptions import DegenerateDataWarning, NotConvergedWarning, warn
 from mercer.fit_report import Report
@@ -84,7 +84,7 @@ class PCA(Estimator):
     tol : float, default=0.0
         The tolerance of "arpack".
     iterated_power : int or "auto", default="auto"
-        The power iterations of "randomized". "auto" is 4 or 7, and where residuals show that these were not enough,
+        The power iterations of "randomized". "auto" is 4 or 7, and, if residuals show that these were not enough,
         exact eigenpairs of the smaller of AAᵀ and AᵀA (A the centred data) instead.
     n_oversamples : int, default=10
         How many more random vectors than components "randomized" draws.
@@ -243,7 +243,7 @@ class PCA(Estimator):
         """‖x − x̂‖² of each row, (n,), x̂ its projection on the components: the squared distance from the subspace."""
         if is_row_source(X):
             check_is_fitted(self)
-            return self._mapped(X, 1, self.squared_distance, ["squared distance"])
+            return self._mapped(X, 1, self.squared_distance, ["squared distance"], vector=True)
         distances, dtype, restore = self._squared_distances(X, "squared_distance")
         return restore(namespace(distances).astype(distances, dtype, copy=False))
 
@@ -251,7 +251,7 @@ class PCA(Estimator):
         """The squared distance of each training row from the subspace of all the others, (n,), without refits.
 
         X must be the rows that were fitted; `limits` say up to where the distances are exact. Cost: n d² + d³ flops, or
-        those of the n × n matrix of inner products where there are more columns than rows.
+        those of the n × n matrix of inner products if there are more columns than rows.
 
         Of a source of rows a sample of up to 10,000 rows is left out, each from the subspace of all the others. That
         takes a pass, and gives the distances of the sample.
@@ -338,7 +338,7 @@ class PCA(Estimator):
             reset=reset,
             dtype="numeric",
             accept_sparse=("csr", "csc"),
-            ensure_all_finite=False,
+            ensure_all_finite=is_foreign(X) or is_cupy(X),
             ensure_min_samples=2 if reset else 1,
         )
         if sp.issparse(X):
@@ -412,7 +412,7 @@ class PCA(Estimator):
             copied=self.copy,
         )
         reason = "asked for" if self.svd_solver != "auto" else _REASONS[solver]
-        # PCA has no memory_limit: it is refused only where the machine has not got the memory at all.
+        # PCA has no memory_limit: it is refused only if the machine does not have the memory at all.
         limit = backend.free_bytes(X)
         return Plan(type(self).__name__, n, solver, reason, footprint, limit, code_bytes=MODULES)
 
@@ -532,7 +532,7 @@ class PCA(Estimator):
             raise ValueError(
                 f"Inputs passed to PCA.{method}() must use the same namespace and the same device as those "
                 f"passed to PCA.fit(): those were {type(fitted)} on {device_of(fitted)}, these are {type(X)} "
-                f"on {device_of(X)}. Move X there, or fit again where X is."
+                f"on {device_of(X)}. Move X there, or fit again on the device of X."
             )
         dtype = xp.float32 if working_dtype(X) == fitted.dtype == xp.float32 else xp.float64
         mean, components, deviations = (

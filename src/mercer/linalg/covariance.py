@@ -8,7 +8,7 @@ that the products hold the spread of the data and not its distance from the orig
 and the chunks are added up in float64, whatever the type of the data. A chunk is small enough to stay in a
 core's cache between the shift, the sum and the product, so X crosses the memory bus once.
 
-Where d is large the axes come from a singular value decomposition of the centred data instead, which needs no
+If d is large, the axes come from a singular value decomposition of the centred data instead, which needs no
 d × d matrix.
 """
 
@@ -340,7 +340,7 @@ def accurate_svd(A: Any, found: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
     spectra without gaps random projections are not. The eigenpairs of the smaller of AAᵀ and AᵀA then take over, by
     LAPACK or Lanczos while that matrix is small, and by a block method on A beyond.
 
-    Cost: two products of A with k vectors; where these show a need, M m² flops for the smaller side m and the larger M,
+    Cost: two products of A with k vectors; if these show a need, M m² flops for the smaller side m and the larger M,
     or about ten passes over A.
     """
     U, s, Vt = found

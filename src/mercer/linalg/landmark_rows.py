@@ -43,7 +43,7 @@ def landmark_rows(
     method : "random", "maxmin" (of Euclidean distances) or "rpcholesky" (of a kernel)
     kernel, gamma : of "rpcholesky"
 
-    "maxmin" gives fewer than m where X has fewer different rows, and "rpcholesky" where m columns are more than the
+    "maxmin" gives fewer than m if X has fewer different rows, and "rpcholesky" if m columns are more than the
     kernel matrix needs. Cost: "random" nothing, "maxmin" n m d operations, "rpcholesky" n m kernel entries and n m²
     operations.
 

@@ -4,7 +4,7 @@
     nystroem                    landmarks that the caller chose
     orthogonal_random_features  for shift-invariant kernels: no entry of K at all
 
-For the first two K − FFᵀ is positive semidefinite where K is, so its trace, which costs nothing, bounds its norm:
+For the first two K − FFᵀ is positive semidefinite if K is, so its trace, which costs nothing, bounds its norm:
 0 ≤ γᵢ(K) − γᵢ(FFᵀ) ≤ tr(K − FFᵀ), and the same holds after centring.
 """
 
@@ -38,7 +38,7 @@ class Factor:
     error : tr(K − FFᵀ), an upper bound of ‖K − FFᵀ‖, with what rounding may add.
     negative : how far below zero the diagonal of K − FFᵀ was seen to go, summed and relative to tr K. Zero for a
         positive semidefinite K; anything else makes the bound void.
-    root : (m, m) with root rootᵀ = K[landmarks, landmarks]⁻¹, where F was made from one; else F at the landmarks is
+    root : (m, m) with root rootᵀ = K[landmarks, landmarks]⁻¹, if F was made from one; else F at the landmarks is
         lower triangular, and its inverse does the same.
     """
 
@@ -161,7 +161,7 @@ def _append(
     """Fill rows r, r + 1, … of Fᵀ with L⁻¹ (K[chosen] − F[chosen] Fᵀ), and take their squares off the residual.
 
     Returns what is left where nothing should be (noise that a kernel has on its diagonal and in none of its columns),
-    and the sum of what fell below zero, which only happens where K is indefinite.
+    and the sum of what fell below zero, which happens only if K is indefinite.
     """
     xp = A.xp
     strip = A.strip(_index(A, chosen))

@@ -25,7 +25,7 @@ class Operator(ABC):
     """A symmetric n × n matrix known by its products (abstract).
 
     A subclass sets n, xp and dtype and defines matmat, rows and diagonal. The rest follows from these, and may be
-    overridden where it can be done faster.
+    overridden if it can be done faster.
 
     >>> import numpy as np
     >>> from mercer.linalg import top_eigenpairs
@@ -198,7 +198,7 @@ class Centered(Operator):
         self._matrix: Array = None  # HAH itself, if it was formed
         self._spent = False  # given away: sums and diagonal are still known, and there are no more products
         self.entry_error = 0.0  # how far an entry of A may be from the kernel's value, if that is known
-        self.largest: float | None = None  # an entry's magnitude, at most, where the diagonal does not say
+        self.largest: float | None = None  # an entry's magnitude, at most, if the diagonal does not say
 
     @classmethod
     def consuming(cls, A: Array) -> Centered:
@@ -251,8 +251,8 @@ class Centered(Operator):
     def largest_entry(self) -> float:
         """A bound of |Aᵢⱼ|.
 
-        The largest entry of the diagonal bounds the others where A is positive semidefinite, and then means of rows
-        are no larger. Where they are, A is taken for −d²: two points are apart at most twice as far as the outermost is
+        The largest entry of the diagonal bounds the others if A is positive semidefinite, and then means of rows are
+        no larger. If they are larger, A is taken for −d²: two points are apart at most twice as far as the outermost is
         from the centre, and the mean of its row is at least the square of that.
         """
         if self.largest is not None:

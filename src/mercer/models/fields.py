@@ -53,7 +53,7 @@ class Scope:
         base, _, more = (name, "", "") if isinstance(name, int) else name.partition("+")
         extra = int(more or 0)
         wanted = base if isinstance(base, int) else self.sizes.setdefault(base, length - extra)
-        require(wanted + extra == length and wanted >= 0, f"has a size of {length} where {wanted + extra} is needed")
+        require(wanted + extra == length and wanted >= 0, f"has a size of {length}, but {wanted + extra} is needed")
 
 
 Check = Callable[[Any, Scope], None]

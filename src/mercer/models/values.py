@@ -207,7 +207,7 @@ class Writer:
 
 
 class Reader:
-    """Turns nodes into values; raises Mismatch, or what a constructor raises, where a node does not describe one.
+    """Turns nodes into values; raises Mismatch, or what a constructor raises, if a node does not describe one.
 
     find : the declaration for a name in files; it raises Mismatch for an unknown name
     """

@@ -5,7 +5,7 @@ For centred factors F₁ (n, m₁) and F₂ (n, m₂) and penalties λ₁, λ₂
     max  w₁ᵀ(F₁ᵀF₂/n)w₂    with  wᵥᵀ(FᵥᵀFᵥ/n + λᵥI)wᵥ = 1
 
 With Lᵥ the Cholesky factor of FᵥᵀFᵥ/n + λᵥI they are w₁ = L₁⁻ᵀu, w₂ = L₂⁻ᵀv for the singular triplets (u, ρ, v) of
-T = L₁⁻¹(F₁ᵀF₂/n)L₂⁻ᵀ. Where the penalty is too small for that, the eigenvectors of FᵥᵀFᵥ take the place of Lᵥ and
+T = L₁⁻¹(F₁ᵀF₂/n)L₂⁻ᵀ. If the penalty is too small for that, the eigenvectors of FᵥᵀFᵥ take the place of Lᵥ and
 those of no variance are left out.
 """
 
@@ -52,7 +52,7 @@ class View:
 
 @dataclass(frozen=True)
 class CanonicalPairs:
-    """k pairs of directions, ρ descending; k is smaller than asked for where the views have no more.
+    """k pairs of directions, ρ descending; k is smaller than asked for if the views have no more.
 
     correlations : (k,), ρ
     residuals : (k, 2), ‖Tv − ρu‖ and ‖Tᵀu − ρv‖
@@ -60,7 +60,7 @@ class CanonicalPairs:
     means : (m₁,) and (m₂,), of the rows of F₁ and F₂
     penalties : λ₁, λ₂
     variances : tr(HK₁H)/n, tr(HK₂H)/n
-    ranks : the dimensions that each view spans once centred, counted where its penalty is zero, else bounded by m
+    ranks : the dimensions that each view spans once centred, counted if its penalty is zero, else bounded by m
     """
 
     correlations: np.ndarray
@@ -95,7 +95,7 @@ def pairs_of_products(
 ) -> CanonicalPairs:
     """The pairs from the means of both factors' rows, and from F₁ᵀHF₁, F₁ᵀHF₂ and F₂ᵀHF₂, which are overwritten.
 
-    Where the n rows are not in memory, the F of a view is an array of its columns and type without rows.
+    If the n rows are not in memory, the F of a view is an array of its columns and type without rows.
     """
     views = first, second
     for block in products.values():

@@ -101,7 +101,7 @@ def left_out_error(
 
     A rule that was fitted to a sample's own left-out position knows a little about it; none of these do.
 
-    own_share : (s,), what part of its class each sample is, where the shares of the classes are counted on the data:
+    own_share : (s,), what part of its class each sample is, if the shares of the classes are counted on the data:
         without it, its class has a smaller share
     """
     folds = np.empty(len(codes), np.int64)

@@ -40,10 +40,9 @@ from mercer.streams.streamed_features import StreamedFeatures
 
 # Up to this many samples one thread computes the matrix before a second would be awake. Key: the kernel is cheap.
 _ONE_TILE = {True: 512, False: 256}
-_DEALT_ABOVE = (
-    8192  # rows whose kernel matrix workers compute, if there are any: a smaller pass takes as long as tasks do
-)
-_BLOCK = 2**17  # entries worked on at a time where whole columns are many: they stay in the cache
+# Rows above which the workers of a cluster compute the kernel matrix: a smaller pass takes as long as their tasks do.
+_DEALT_ABOVE = 8192
+_BLOCK = 2**17  # entries worked on at a time if there are many columns: they stay in the cache
 _TRUSTED = 0.01  # scores that are uncertain by less than this share of √γ need no warning
 # Residuals relative to their own γ that the solver is asked for: far below _TRUSTED, and seldom worth another pass.
 _OWN = {DOUBLE: 1e-6, SINGLE: 1e-3}
@@ -55,7 +54,7 @@ class Settings:
     """What the user asked for, with every default resolved."""
 
     k: int  # how many pairs to look for first
-    share: float | None  # of the variance, where that decides the number
+    share: float | None  # of the variance, if that decides the number
     tol: float
     dtype: np.dtype[Any]  # of the answer
     max_iter: int | None
@@ -65,8 +64,9 @@ class Settings:
     random_state: Any
     n_jobs: int | None
     monitor: Monitor | None
-    subject: str = ""  # what messages call the matrix; the kernel's own name where it is empty
-    may_be_indefinite: bool = False  # distances mostly are, so only a negative part that outweighs a component is told
+    subject: str = ""  # what messages call the matrix; the kernel's own name if it is empty
+    # Matrices of distances mostly are, so the user is told only of a negative part that outweighs a component.
+    may_be_indefinite: bool = False
     direct: bool = False  # whether LAPACK may take over from lanczos, in a copy of the matrix
 
 
@@ -75,7 +75,7 @@ class Components:
     """Everything that a fit knows. Arrays of length k are NumPy's; `vectors` and the expansion live with the data."""
 
     values: np.ndarray
-    vectors: Any  # (n, k), or None where the rows were streamed
+    vectors: Any  # (n, k), or None if the rows were streamed
     residuals: np.ndarray
     errors: np.ndarray
     transform_errors: np.ndarray  # a bound on the error of a score: see `_expansion`
@@ -86,8 +86,8 @@ class Components:
     bytes: int
     reason: str
     converged: bool
-    landmarks: np.ndarray | None = None  # the rows that the expansion compares with, where these are not all
-    solver: str = ""  # the one that ran; empty where it is the plan's
+    landmarks: np.ndarray | None = None  # the rows that the expansion compares with, if these are not all
+    solver: str = ""  # the one that ran; empty if it is the plan's
     streamed_rows: int | None = None  # how many rows were streamed; `vectors` is then None
 
     @property
@@ -191,7 +191,7 @@ def factor_components(kernel: Kernel, X: Any, plan: Plan, settings: Settings) ->
         expansion, values[:k], np.zeros(k), features.largest, features.entry_error, settings.dtype
     )
     _warn_of_uncertain_scores(values[:k], np.zeros(k), transform_errors)
-    # Where K − FFᵀ was seen to be indefinite, its trace bounds nothing.
+    # If K − FFᵀ was seen to be indefinite, its trace bounds nothing.
     bound = np.full(k, np.inf if factor.negative > 0 else factor.error)
     return Components(
         values[:k],
@@ -304,7 +304,7 @@ def _whole(kernel: Kernel, X: Any, settings: Settings) -> Centered:
 
 
 def _warn_of_low_rank(values: np.ndarray, total: float, settings: Settings) -> None:
-    """The factor may hold less than was asked for: say so, and why."""
+    """Warn, and say why, if the factor holds less than was asked for."""
     m = len(values)
     held = values.sum() / total if total > 0 else 1.0
     if settings.share is not None and held < settings.share:
@@ -365,7 +365,7 @@ def _own_share(settings: Settings) -> float:
 
 
 def _enough(values: np.ndarray, total: float, share: float) -> int:
-    """How many values it takes to pass the share of the total; all of them where they do not reach it."""
+    """How many values it takes to pass the share of the total; all of them if they do not reach it."""
     reached = np.cumsum(np.maximum(values, 0.0)) / total if total > 0 else np.ones(len(values))
     return min(len(values), int(np.searchsorted(reached, share, side="right")) + 1)
 
@@ -374,7 +374,7 @@ def _next_count(values: np.ndarray, total: float, settings: Settings, n: int) ->
     """How many pairs to look for next when these do not hold the share.
 
     Later values are no larger than the last, so what is missing takes at least (missing / last) more of them. They
-    fall, so four times as many are looked for. Where that makes many, LAPACK costs less than another search that may
+    fall, so four times as many are looked for. If that makes many, LAPACK costs less than another search that may
     fall short, so the number becomes one for which "auto" takes LAPACK.
     """
     missing, last = (settings.share or 0.0) * total - values.sum(), max(float(values[-1]), np.finfo(np.float64).tiny)
@@ -430,13 +430,13 @@ def _as_returned(
     """
     xp, eps = namespace(vectors), float(np.finfo(dtype).eps)
     moved = np.abs(pairs.values - values.astype(dtype))
-    span = np.abs(pairs.values).max(initial=0.0) + max(0.0, -np.nan_to_num(pairs.lowest))
+    span = np.abs(pairs.values).max(initial=0.0) + (-pairs.lowest if pairs.lowest < 0 else 0.0)
     turned = column_norms(vectors - xp.astype(returned, vectors.dtype), xp) if dtype == SINGLE else 0.0
     return (pairs.residuals + span * turned + moved) * (1 + 4 * eps), (pairs.errors + moved) * (1 + 4 * eps)
 
 
 def _cleaned(values: np.ndarray, subject: str | Kernel, n: int, dtype: np.dtype[Any], noise: float = 0.0) -> np.ndarray:
-    """Eigenvalues with rounding errors at zero; an error where a component is truly negative."""
+    """Eigenvalues with rounding errors at zero; ValueError if a component is truly negative."""
     values = np.asarray(values, np.float64)
     values = np.where(np.abs(values) > noise, values, 0.0)
     top, lowest = values.max(initial=0.0), values.min(initial=0.0)
@@ -444,20 +444,20 @@ def _cleaned(values: np.ndarray, subject: str | Kernel, n: int, dtype: np.dtype[
     if lowest < 0 and lowest < -SIGNIFICANT[dtype] * top:
         raise ValueError(
             f"There are significant negative eigenvalues ({-lowest / top if top > 0 else np.inf:.2g} of the largest): "
-            f"{subject} is no positive semidefinite kernel on this data, and {len(values)} components reach into its "
-            "negative part. Ask for fewer components, or take another kernel or eigen_solver."
+            f"{subject} is not a positive semidefinite kernel on this data, and {len(values)} components reach into "
+            "its negative part. Ask for fewer components, or take another kernel or eigen_solver."
         )
     if top <= 0 and n > 1:
         warn(
-            "The data has no variation in feature space: every eigenvalue is zero. Constant or underflowing data, or a "
-            "gamma that makes all points alike, does that.",
+            "The data has no variation in feature space, so every eigenvalue is zero. The data is constant or "
+            "underflows, or gamma makes all points alike.",
             DegenerateDataWarning,
         )
     return np.where(values > _ZERO_AT[dtype] * top, values, 0.0)
 
 
 def refuse_range(top: float, dtype: Any) -> None:
-    """ValueError where eigenvalues, squares of what the data holds, do not fit the precision of the data."""
+    """ValueError if eigenvalues, which are squares of the data, do not fit its precision."""
     if top > float(np.finfo(dtype).max):
         raise ValueError(
             f"The values of X are too large: eigenvalues near {top:.0e} overflow in {np.dtype(dtype).name}. Divide X "
@@ -466,10 +466,10 @@ def refuse_range(top: float, dtype: Any) -> None:
 
 
 def _judge(pairs: Eigenpairs, subject: str | Kernel, settings: Settings, noise: float) -> bool:
-    """Whether the tolerance was met, with a warning where it was not or where the kernel is indefinite."""
+    """Whether the tolerance was met, with a warning if it was not or if the kernel is indefinite."""
     top, worst = np.abs(pairs.values).max(initial=0.0), pairs.residuals.max(initial=0.0)
     if top <= noise:
-        return True  # nothing but rounding: there is nothing to converge to
+        return True  # only rounding: there is nothing to converge to
     converged = bool(worst <= settings.tol * top)
     if not converged and pairs.solver not in ("dense", "randomized"):  # these were given no tolerance to reach
         warn(
@@ -490,7 +490,7 @@ def _judge(pairs: Eigenpairs, subject: str | Kernel, settings: Settings, noise: 
     if pairs.lowest < -SIGNIFICANT[settings.dtype] * top and not settings.may_be_indefinite:
         warn(
             f"{subject} has negative eigenvalues on this data ({pairs.lowest:.3g} and maybe lower, the largest is "
-            f"{top:.3g}): it is no inner product. The components are those of the largest eigenvalues; shares of "
+            f"{top:.3g}): it is not an inner product. The components are those of the largest eigenvalues; shares of "
             "variance are relative to a trace that the negative ones lower.",
             IndefiniteKernelWarning,
         )
@@ -557,7 +557,7 @@ def _in_enough_precision(
     A: Centered,
     settings: Settings,
 ) -> tuple[KernelExpansion, np.ndarray]:
-    """The expansion in the data's precision where that keeps every score, else in float64; and its scores' errors."""
+    """The expansion and its scores' errors, in the data's precision if that keeps every score, else in float64."""
     for dtype in dict.fromkeys((settings.dtype, DOUBLE)):
         coefs, offset = (_in_precision(part, dtype) for part in parts)
         expansion = KernelExpansion(kernel, anchors, coefs, offset, settings.n_jobs)

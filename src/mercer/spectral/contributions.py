@@ -56,7 +56,7 @@ def _by_row(expansion: Any, X: Any, d: int, scale: Any, shares: bool) -> Any:
 
 
 def _shares(squares: Any, xp: Any) -> Any:
-    """Squares over their sum along the last axis; zeros where there is nothing to share out."""
+    """Squares over their sum along the last axis; zeros if there is nothing to share out."""
     total = xp.sum(squares, axis=-1, keepdims=True)
     return squares / xp.where(total > 0, total, xp.ones_like(total))
 

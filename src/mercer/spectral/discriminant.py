@@ -66,10 +66,12 @@ _CODED = 1e-3  # one that 16-bit codes give: what they round off changes residua
 # round of corrections is worth a pass in float64
 _NEVER = 10**9  # the pass from which tiles in float64 are kept while float32 ones have their place
 _PROBED = 1e-3  # a relative residual that is far below what the probes leave to chance
-_MOST_RANK = 3000  # columns of the factor that preconditions: beyond it building the factor costs more than it saves
-_SMALLEST_REG = 1e-6  # what the memory model takes reg="loo" for: smaller penalties want no larger factor than this one
-_SPECTRUM_UP_TO = 1000  # columns of a factor up to which all its eigenvalues cost less than a walk along penalties
-_START_SAMPLE = 1000  # samples whose best penalty a walk starts from
+MOST_RANK = 3000  # columns of the factor that preconditions: beyond it building the factor costs more than it saves
+_SMALLEST_REG = 1e-6  # smaller penalties want no larger factor than this one
+# What the memory model takes reg="loo" for: what 1e-2 and 1e-6 take is within a quarter of that.
+_USUAL_REG = 1e-5
+SPECTRUM_UP_TO = 1000  # columns of a factor up to which all its eigenvalues cost less than a walk along penalties
+START_SAMPLE = 1000  # samples whose best penalty a walk starts from
 _PENALTY_SAMPLE = 1500  # samples that a width, or the penalty for all of K, is chosen on: a second for each width, and
 # enough errors to tell widths apart that differ by a factor of two
 
@@ -87,10 +89,10 @@ def start_rank(n: int, reg: float | str) -> int:
     """Columns of the factor: n r² flops, to save passes of n² each. Small penalties need it more, large n affords it.
 
     >>> start_rank(5000, 1e-3), start_rank(5000, 1e-5), start_rank(60_000, 1e-3), start_rank(60_000, "loo")
-    (197, 626, 685, 3000)
+    (197, 626, 685, 2168)
     """
-    reg = _SMALLEST_REG if reg == "loo" else max(float(reg), _SMALLEST_REG)
-    return int(min(n, _MOST_RANK, max(64, 2.8 * n**0.5 * (1e-3 / reg) ** 0.25)))
+    reg = _USUAL_REG if reg == "loo" else max(float(reg), _SMALLEST_REG)
+    return int(min(n, MOST_RANK, max(64, 2.8 * n**0.5 * (1e-3 / reg) ** 0.25)))
 
 
 @dataclass(frozen=True)
@@ -133,8 +135,9 @@ class DiscriminantSettings:
     random_state: Any
     n_jobs: int | None
     say: Callable[[str], None] = lambda line: None  # told what the fit is doing
-    sampled: SampledPenalty | None = None  # known where the width was chosen
+    sampled: SampledPenalty | None = None  # known if the width was chosen
     direct: bool = False  # whether all of K is factored, beyond the size where its eigenvalues are affordable
+    most_rank: int = MOST_RANK  # columns of the factor that preconditions for which there is memory
 
 
 @dataclass(frozen=True)
@@ -146,7 +149,7 @@ class Discriminants:
     lengths: np.ndarray  # (k,), ‖w‖ in feature space
     reg: float
     penalty: float  # λ
-    path: tuple[np.ndarray, np.ndarray] | None  # reg and its leave-one-out error, where that chose reg
+    path: tuple[np.ndarray, np.ndarray] | None  # reg and its leave-one-out error, if that chose reg
     sample: np.ndarray  # (s,), indices of samples left out in turn
     left_out: np.ndarray  # (s, k), where each would be
     residuals: np.ndarray  # (C,), of the linear system, relative
@@ -233,7 +236,7 @@ def on_features(kernel: Kernel, X: Any, classes: Classes, settings: Discriminant
     """The directions within the span of a factor's landmarks."""
     features = _features(kernel, X, settings.rank, settings)
     S = scatter(features.F, classes, settings.n_jobs)
-    _refuse_constant(S.variance)
+    refuse_constant(S.variance)
     sample = stratified_sample(classes.codes, SAMPLE, generator_from(settings.random_state))
     rows = _centred_rows(features.F, sample, S)
     reg, path = _chosen_reg(features.F, S, rows, sample, classes, S.variance, settings)
@@ -243,15 +246,18 @@ def on_features(kernel: Kernel, X: Any, classes: Classes, settings: Discriminant
     eps = float(namespace(features.F).finfo(features.F.dtype).eps)
     found = directions(M, classes, noise=8 * EPS / reg)
     weights = P @ found.combine
+    outside = left_out(rows @ weights, classes.codes[sample], np.maximum(room, 16 * eps), found)
+    offset = S.mean @ weights
+    del rows, penalised, S  # m × m and s × m numbers, beside which the expansion would invert another m × m
     return Discriminants(
         found,
-        features.expansion(weights, S.mean @ weights),
+        features.expansion(weights, offset),
         np.linalg.norm(weights, axis=0),
         reg,
         mu / classes.n,
         path,
         sample,
-        left_out(rows @ weights, classes.codes[sample], np.maximum(room, 16 * eps), found),
+        outside,
         np.zeros(len(classes.priors)),
         0,
         f"a factor of rank {features.F.shape[1]} that leaves out {features.error:.2g} of the trace",
@@ -274,7 +280,7 @@ def _chosen_reg(
     """The penalty that was asked for, or the one of least leave-one-out error on the factor, with what was tried."""
     if settings.reg != "loo":
         return float(settings.reg), None
-    if len(S.total) <= _SPECTRUM_UP_TO:
+    if len(S.total) <= SPECTRUM_UP_TO:
         spectrum = ScatterSpectrum(S, rows, classes.weights[sample], classes.n)
         reg, _, path = best_on_path(spectrum, variance, sample, classes)
         return reg, path
@@ -291,7 +297,7 @@ def _chosen_reg(
 
 def _factor_penalty(F: Any, S: Scatter, classes: Classes, settings: DiscriminantSettings) -> SampledPenalty:
     """The best penalty for a sample, from its rows of a factor."""
-    sample = stratified_sample(classes.codes, _START_SAMPLE, generator_from(settings.random_state))
+    sample = stratified_sample(classes.codes, START_SAMPLE, generator_from(settings.random_state))
     rows, part = _centred_rows(F, sample, S), classes.of(sample)
     reg, _, path = _whole_path(_weighted(Dense(rows @ rows.T), part), part, "loo")
     return SampledPenalty(reg, path, part.n)
@@ -363,10 +369,10 @@ def _dual_expansion(kernel: Kernel, X: Any, A: WeightedCentered, dual: Any, n_jo
 
 
 def _in_memory(kernel: Kernel, X: Any, classes: Classes, settings: DiscriminantSettings) -> Way:
-    """By one Cholesky factor, or by the eigenvalues where the penalty is to be chosen; NumPy whatever the data."""
+    """By one Cholesky factor, or by the eigenvalues if the penalty is to be chosen; NumPy whatever the data."""
     A = _stored(kernel, X, classes, settings.n_jobs)
     variance = A.trace()
-    _refuse_constant(variance)
+    refuse_constant(variance)
     Kw = A.rows(np.arange(A.n))
     if settings.reg != "loo":
         mu = float(settings.reg) * variance
@@ -382,7 +388,7 @@ def _in_memory(kernel: Kernel, X: Any, classes: Classes, settings: DiscriminantS
 
 
 def gram_of(kernel: Kernel, X: Any, **options: Any) -> Operator:
-    """K in float64, refused where it overflows."""
+    """K in float64, refused if it overflows."""
     double = namespace(X).float64
     if isinstance(kernel, Precomputed):
         given = Dense(symmetric(kernel.points(X, double).rows))
@@ -429,7 +435,7 @@ def _directly(kernel: Kernel, X: Any, classes: Classes, settings: DiscriminantSe
     """By one Cholesky factor in the memory of K, with the exact room of every sample; the penalty from a sample."""
     A = _weighted(Dense(whole_matrix(kernel, X, settings.n_jobs)), classes)
     variance = A.trace()
-    _refuse_constant(variance)
+    refuse_constant(variance)
     reg, path = _sampled_reg(kernel, X, classes, settings)
     settings.say(f"one Cholesky factor of {classes.n} samples")
     mu, Kw, means = reg * variance, A.K.stored(), A.row_sums() / classes.n
@@ -456,7 +462,7 @@ def _streamed(kernel: Kernel, X: Any, classes: Classes, settings: DiscriminantSe
     )
     coarse, A = _weighted(K.ladder(settings.tol)[-2:][0], classes), _weighted(K, classes)  # float32, not coarser
     variance = coarse.trace()
-    _refuse_constant(variance)
+    refuse_constant(variance)
     mu = reg * variance
     noise = coarse.K.code_noise if isinstance(coarse.K, Gram) else 0.0
     if isinstance(K, Gram) and noise > mu:  # K + μI would no longer be positive on codes
@@ -554,7 +560,7 @@ def _sampled_reg(kernel: Kernel, X: Any, classes: Classes, settings: Discriminan
 
 def _start_factor(K: Operator, reg: float, settings: DiscriminantSettings) -> Any:
     """F in float32, which is enough to precondition with."""
-    rank = start_rank(K.n, reg)
+    rank = min(start_rank(K.n, reg), settings.most_rank)
     return rpcholesky(K, rank, generator_from(settings.random_state), dtype=K.xp.float32, rounds=4).F
 
 
@@ -622,9 +628,10 @@ def _in_classes(left: np.ndarray, by_factor: np.ndarray, classes: Classes) -> np
     return np.minimum(by_factor * share[classes.codes], 1.0)
 
 
-def _refuse_constant(variance: float) -> None:
+def refuse_constant(variance: float) -> None:
+    """Raise ValueError if all samples have the same features, so that nothing separates them."""
     if not variance > 0:
         raise ValueError(
-            "The data has no variation in feature space: no direction can separate the classes. Constant or "
-            "underflowing data, or a gamma that makes all points alike, does that."
+            "The data has no variation in feature space, so no direction can separate the classes. The data is "
+            "constant or underflows, or gamma makes all points alike."
         )

@@ -11,7 +11,7 @@ the secular equation ρ Σ s²/(γ − θ) = 1, and with that equation the part 
     ρ² (sᵀw)² = 1 / Σ s²/(γ − θ)².
 
 The squared distance of point i from the subspace of the others is ρ²‖s‖² less this for the k largest roots θ:
-`exact_distances`, where all γ are known. Where only k pairs are, the point is looked at in the span of v₁ … vₖ and of
+`exact_distances`, if all γ are known. If only k pairs are, the point is looked at in the span of v₁ … vₖ and of
 the one direction r in which it leaves it. There A is diag(γ₁, …, γₖ, c) with c = rᵀAr, and what is not kept belongs to
 the least root θ alone: `lumped_distances`, which so replaces the discarded γ, as far as point i lies along their vₗ, by
 their mean.

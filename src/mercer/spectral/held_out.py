@@ -19,7 +19,7 @@ FOLDS = 3
 
 
 def column_correlations(first: Any, second: Any) -> np.ndarray:
-    """The correlation of each column of one array with that of the other, (k,); zero where one of them is constant."""
+    """The correlation of each column of one array with that of the other, (k,); zero if one of them is constant."""
     a, b = (to_numpy(scores).astype(np.float64) for scores in (first, second))
     a, b = a - a.mean(axis=0), b - b.mean(axis=0)
     sizes = np.linalg.norm(a, axis=0) * np.linalg.norm(b, axis=0)
@@ -32,7 +32,7 @@ def held_out_correlations(
 ) -> np.ndarray:
     """The mean correlation of k pairs of scores on held-out samples, for each penalty, (r,): three folds of a sample.
 
-    regs : (r,), or (r, 2) where the views have penalties of their own; zero is allowed
+    regs : (r,), or (r, 2) if each view has a penalty of its own; zero is allowed
     Cost per view and fold: one eigendecomposition; then one product and the top of a singular value decomposition for
     each penalty.
     """

@@ -4,7 +4,7 @@ Rows that were fitted are nearer to the subspace than new ones, since it was tur
 `spectral.downdate`. This module finds the eigenpairs and scores that it needs:
 
     from_rows      from the covariance of the columns, for a PCA of few columns
-    from_gram      from the kernel matrix: all its eigenpairs where it is small, so that the distances are exact;
+    from_gram      from the kernel matrix: all its eigenpairs if it is small, so that the distances are exact;
                    else the kept pairs, one more pass, and one number per row for what was not kept
     from_factor    from the features of a low-rank factor
 
@@ -177,7 +177,7 @@ def _of_sample(limits: Limits, rows: int, n: int) -> Limits:
 
 
 def _from_all(values: np.ndarray, scores: np.ndarray, k: int, n: int, limits: Limits) -> np.ndarray:
-    """Exact where the work allows it; else from the first k pairs and what the others amount to."""
+    """Exact if the work allows it; else from the first k pairs and what the others amount to."""
     unit = _unit(values)
     values, scores = values / unit**2, scores / unit
     if len(scores) * len(values) * k <= limits.exact_work * len(scores) / n:

@@ -34,7 +34,7 @@ class ParallelAnalysis:
     eigenvalues : (k,), of the rows looked at, as far as the first that does not exceed its null at least
     null : (k,), the quantile of the null's eigenvalues, place by place; with 20 permutations and 0.95 the largest
     null_draws : (p, k), those of each permutation
-    n_components : how many eigenvalues in succession exceed their null; zero where not even the first does
+    n_components : how many eigenvalues in succession exceed their null; zero if not even the first does
     trace : tr HKH
     rows : how many rows were looked at
     """
@@ -69,7 +69,7 @@ def parallel_analysis(
 
     Permuting keeps every variable's distribution and breaks all dependence between them, so what exceeds the null is
     dependence that the kernel sees. For Linear this is Horn's parallel analysis of the covariance. The kernel keeps its
-    numbers. A variable of large variance raises the null, so scale the variables where their units differ. Beyond
+    numbers. A variable of large variance raises the null, so scale the variables if their units differ. Beyond
     `max_rows` rows a random sample of them is looked at: fewer rows, a wider null and so, if anything, fewer
     components. Cost: (n_permutations + 1) matrices of max_rows² entries and their first eigenvalues; all of them where
     more than the first sixteen exceed their null. Permutations run on all cores.

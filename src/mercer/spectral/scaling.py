@@ -40,7 +40,7 @@ class Scaling:
     """components : of −½d², over all points or over the landmarks
     embedding : (n, k)
     residual_variance : (k,), 1 − R² between distances along the graph and in the first 1 … k coordinates
-    left_over : √(‖−½HD²H‖² − Σγ²) over the eigenvalues γ kept; of the landmarks' matrix where there are some
+    left_over : √(‖−½HD²H‖² − Σγ²) over the eigenvalues γ kept; of the landmarks' matrix if there are landmarks
     """
 
     components: Components
@@ -80,7 +80,7 @@ def plan_unfolding(
 
 
 def refuse_units(unit: float, dtype: Any = np.float64) -> None:
-    """ValueError where squares of distances of this size, or their products, would leave the range of the answer.
+    """ValueError if squares of distances of this size, or their products, would leave the range of the answer.
 
     Eigenvalues are sums of n squares, and are given in the precision of the data.
     """
@@ -294,7 +294,7 @@ def _columns(scores: np.ndarray, dtype: Any) -> np.ndarray:
 
 
 def unexplained(sums: np.ndarray, count: int) -> np.ndarray:
-    """1 − R² between distances d and e for each number of coordinates; 1 where either does not vary."""
+    """1 − R² between distances d and e for each number of coordinates; 1 if either does not vary."""
     d, dd = sums[0, 0] / count, sums[0, 1] / count
     e, ee, de = (sums[1:, i] / count for i in range(3))
     spread = (dd - d * d) * (ee - e * e)

@@ -127,7 +127,8 @@ class Penalised:
     """S_T + μI factored: P and M for one penalty. Cost: m³/3 flops."""
 
     def __init__(self, S: Scatter, mu: float) -> None:
-        shifted = S.total + mu * np.eye(len(S.total))
+        shifted = S.total.copy()
+        shifted.flat[:: len(shifted) + 1] += mu
         try:
             self.factor = cho_factor(shifted, lower=True, overwrite_a=True, check_finite=False)
         except np.linalg.LinAlgError as error:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mercer.random_state import generator_from
-from mercer.spectral.discriminant import Discriminants, DiscriminantSettings
+from mercer.spectral.discriminant import Discriminants, DiscriminantSettings, refuse_constant
 from mercer.spectral.scatter import Classes, Penalised, Scatter, ScatterSpectrum, directions, left_out
 from mercer.spectral.tuning import EPS, SAMPLE, best_on_path, stratified_sample
 from mercer.streams.streamed_features import StreamedFeatures
@@ -30,11 +30,7 @@ def discriminants_of_sums(
     Cost: m³/3 flops for m landmarks, 9 m³ for reg="loo".
     """
     S = scatter_of_sums(features, classes)
-    if not S.variance > 0:
-        raise ValueError(
-            "The data has no variation in feature space: no direction can separate the classes. Constant or "
-            "underflowing data, or a gamma that makes all points alike, does that."
-        )
+    refuse_constant(S.variance)
     chosen = stratified_sample(classes.codes, SAMPLE, generator_from(settings.random_state))
     inner = features.features.expansion
     rows = inner.on_points(inner.new_points(sample[chosen])).astype(np.float64) - S.mean

@@ -1,6 +1,6 @@
 """Ridge regression from the sums over features and targets.
 
-With S = Σ f fᵀ and B = Σ f yᵀ, both about their means where there is an intercept, β = (S + αI)⁻¹ B.
+With S = Σ f fᵀ and B = Σ f yᵀ, both about their means if there is an intercept, β = (S + αI)⁻¹ B.
 """
 
 from __future__ import annotations

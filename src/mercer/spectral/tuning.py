@@ -30,7 +30,7 @@ NEVER: Verdict = (1.0, np.inf)
 
 
 def stratified_sample(codes: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
-    """About `size` samples, each class in proportion but none left out; all of them where there are no more."""
+    """About `size` samples, each class in proportion but none left out; all of them if there are no more."""
     if len(codes) <= size:
         return np.arange(len(codes))
     counts = np.bincount(codes)

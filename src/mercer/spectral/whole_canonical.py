@@ -94,7 +94,7 @@ class Smoother:
         return beside(start - start.mean(axis=0), self.sums)
 
     def _least(self, rng: np.random.Generator) -> float:
-        """The least eigenvalue of K̃ where it is below zero by more than rounding, else zero: Lanczos on (K̃ + μI)⁻¹."""
+        """The least eigenvalue of K̃ if it is below zero by more than rounding, else zero: Lanczos on (K̃ + μI)⁻¹."""
         v = self.random(rng, 1)
         basis = v / float(column_norms(v, self.xp)[0])  # (n, steps so far)
         T = np.zeros((_PROBE_STEPS, _PROBE_STEPS))
@@ -115,7 +115,7 @@ class Smoother:
 
 @dataclass(frozen=True)
 class WholePairs:
-    """k pairs, ρ descending; k is smaller than asked for where the views have no more.
+    """k pairs, ρ descending; k is smaller than asked for if the views have no more.
 
     correlations : (k,), ρ
     residuals : (k, 2), ‖Tv − ρu‖ and ‖Tᵀu − ρv‖ of the singular triplets of T with TTᵀ ~ R₁R₂

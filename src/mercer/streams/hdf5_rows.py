@@ -20,7 +20,7 @@ def open_hdf5_rows(
 ) -> StoredRows:
     """Rows of the dataset or CSR group `key`: X of a .h5ad file, otherwise the only matrix at the top of the file.
 
-    The names of the columns are those of var where they fit.
+    The names of the columns are those of var if they fit.
     """
     with opened(path) as file:
         key = key or _only_matrix(path, file)

@@ -40,7 +40,7 @@ _FRAMES = ("pandas", "polars", "pyarrow")
 def open_rows(
     rows: Any, *, columns: Sequence[Any] | None = None, chunk_rows: int | None = None, key: str | None = None
 ) -> RowSource:
-    """Open rows that need not fit in memory. Nothing but metadata is read, except where the format has none.
+    """Open rows that need not fit in memory. Only metadata is read, unless the format has none.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def open_rows(
         - a list of arrays, of tensors, of sparse matrices, or of anything else named here, one after the other
         - a dask array or dask frame
         - an object whose `__iter__` gives chunks anew each time; it is read once to learn their lengths
-    columns : names of the columns, or their numbers where the format has no names; by default all of them.
+    columns : names of the columns, or their numbers if the format has no names; by default all of them.
     chunk_rows : the most rows of a chunk. By default a chunk takes up to 64 MB. Lists, iterables and dask objects
         come in chunks already, which stay as they are.
     key : the matrix in a .h5, .h5ad or .zarr, for instance "layers/counts" or "obsm/X_pca".

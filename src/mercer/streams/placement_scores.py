@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,10 +40,11 @@ def placement_quality(
     model : fitted to the source, with landmarks
     sample : how many rows of each kind are looked at. The scores have the standard errors of a mean over these rows.
 
-    A landmark's own nearest landmarks leave it out. Where the two scores agree, placing a row is as good as its having
-    taken part in the fit. Cost: `sample` searches among the landmarks, in the data and in the map.
+    A landmark's own nearest landmarks leave it out. If the two scores agree, placing a row is as good as fitting it.
+    Cost: `sample` searches among the landmarks, in the data and in the map.
     """
-    chosen = model.source_rows_
+    chosen, model = model.source_rows_, copy(model)
+    model.__dict__.pop("feature_names_in_", None)  # samples are arrays, which have no names to compare
     m, k = len(chosen), int(n_neighbors)
     if not 1 <= k < m:
         raise ValueError(f"n_neighbors={n_neighbors!r} must be at least 1 and less than the {m} landmarks.")
@@ -71,7 +73,7 @@ def _recall(index: Any, rows: Any, in_map: Any, positions: np.ndarray, k: int, o
 
 
 def _without(found: np.ndarray, own: np.ndarray) -> np.ndarray:
-    """The neighbours without the row itself; without the last one where a copy of the row hides it."""
+    """The neighbours without the row itself; without the last one if a copy of the row hides it."""
     keep = found != own[:, None]
     keep[keep.all(axis=1), -1] = False
     return found[keep].reshape(len(found), -1)

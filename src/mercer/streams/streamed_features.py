@@ -2,7 +2,7 @@
 
 Landmarks come from a sample of the rows by randomly pivoted Cholesky. One pass then sums the features of all rows, and
 what they leave of k(x, x): K − FFᵀ is positive semidefinite whichever rows the landmarks are, so its trace bounds the
-error over all rows. Where a tolerance is asked for and not met, the rows that the pass has drawn in proportion to what
+error over all rows. If a tolerance is asked for and not met, the rows that the pass has drawn in proportion to what
 was left become further landmarks, and another pass follows.
 
 Rounding. Features are computed in float32 for float32 rows. With ρ the largest ‖δ‖/√k(x, x) of the errors δ that
@@ -195,7 +195,7 @@ def features_of_views(
     """The features of each view with the statistics of all, from one pass, or a few for rank="auto".
 
     beside : further maps and their sources, whose columns follow those of the features in the statistics
-    weights : what a row of each class counts, where the last of the maps has the classes (`ChunkWork`)
+    weights : what a row of each class counts, if the last of the maps has the classes (`ChunkWork`)
 
     Cost of a pass: n m entries of k, n m² flops for a view's features and n m² for all products of m columns. Memory:
     two chunks, 8 m² bytes three times, and a run of features per thread.

@@ -17,7 +17,7 @@ from mercer.streams.row_source import RowSource
 
 
 def streamed_correlations(first: RowSource, second: RowSource) -> np.ndarray:
-    """The correlation of each column of one source with that of the other, (k,); zero where one of them is constant.
+    """The correlation of each column of one source with that of the other, (k,); zero if one of them is constant.
 
     Both sources have k columns, and chunks of the same lengths.
     """

@@ -33,8 +33,8 @@ from mercer.random_state import generator_from
 class Draws:
     """b rows drawn in proportion to what is left of k(x, x).
 
-    clocks : (b,), the times at which they were drawn; infinite where nothing was left to draw
-    places : (b,), their numbers among all rows; −1 where nothing was left
+    clocks : (b,), the times at which they were drawn; infinite if nothing was left to draw
+    places : (b,), their numbers among all rows; −1 if nothing was left
     rows : (b, d), the rows themselves, dense or CSR
     """
 

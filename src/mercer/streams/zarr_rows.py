@@ -15,7 +15,7 @@ from mercer.tables.source import TableError, listed, readable
 def open_zarr_rows(
     path: Path, *, key: str | None = None, columns: Sequence[Any] | None = None, chunk_rows: int | None = None
 ) -> StoredRows:
-    """Rows of a zarr array, or of the array or CSR group `key` of a group: X where there is one."""
+    """Rows of a zarr array, or of the array or CSR group `key` of a group: X if there is one."""
     part = _opened(path, key)
     if not hasattr(part, "shape") and key is None:
         if "X" not in part:
