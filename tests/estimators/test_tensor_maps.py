@@ -27,15 +27,20 @@ def tensor(A, device="cpu"):
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("make", [TSNE, SNE])
 def test_a_map_as_good_as_that_of_numpy(make, device):
-    """Two descents part after some hundred steps, because sums are rounded differently; the divergence does not."""
-    settings = {"perplexity": 10, "max_iter": 500, "method": "grid"}
+    """Two descents part after some dozens of steps, because sums are rounded differently. Their divergences do not:
+    those of few rows differ by some per cent, as they do from seed to seed."""
+    settings = {"perplexity": 10, "max_iter": 200, "early_exaggeration_iter": 60, "method": "grid"}
     there, here = make(**settings).fit(tensor(X, device)), make(**settings).fit(X)
-    assert there.kl_divergence_ <= 1.05 * here.kl_divergence_  # 260 points: maps of other seeds differ as much
-    Y = there.embedding_
-    assert Y.device.type == device and Y.dtype == torch.float32 and Y.shape == (260, 2)
-    again = make(**settings).fit_transform(tensor(X, device))
-    assert torch.equal(again, Y)
+    assert there.kl_divergence_ <= 1.05 * here.kl_divergence_
     assert there.report_.repulsion.startswith("grid") and there.report_.steps == here.report_.steps
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("make", [TSNE, SNE])
+def test_the_same_bits_in_every_run(make, device):
+    Y = make(**QUICK).fit_transform(tensor(X, device))
+    assert Y.device.type == device and Y.dtype == torch.float32 and Y.shape == (260, 2)
+    assert torch.equal(make(**QUICK).fit_transform(tensor(X, device)), Y)
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -67,10 +72,9 @@ def test_new_rows(device):
 
 
 def test_new_rows_are_placed_as_in_numpy():
-    """In one and the same map, that of the tensors read back from a file."""
+    """In one and the same map."""
     there = TSNE(**QUICK).fit(tensor(X))
     here = TSNE(**QUICK, init=there.embedding_.numpy()).set_params(max_iter=0).fit(X)
-    there.optimize(1, learning_rate=1e-30)
     new = X[:20] + 0.5
     difference = np.abs(there.transform(tensor(new)).numpy() - here.transform(new)).max()
     assert difference < 0.02 * np.abs(here.embedding_).max()
