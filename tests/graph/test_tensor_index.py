@@ -242,3 +242,20 @@ def test_the_index_of_the_host_is_the_same(method):
     same = ours.indices == theirs.indices  # all, but for neighbours that only one of the searches by cells finds
     np.testing.assert_allclose(ours.distances[same], theirs.distances[same], rtol=1e-6)
     assert index.on_host().method == method and same.mean() > (0.99 if method == "tiles" else 0.5)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("spread", [1.0, 1e-3, 0.0])
+def test_ranks_by_bounds_are_those_of_all_distances(monkeypatch, spread, device):
+    """Also if most pairs are undecided: clusters far from each other, and copies of a few rows."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 4, (80, 3)) * 1e3 + spread * rng.standard_normal((80, 3))
+    index = TensorIndex(tensor(X, device))
+    rows = np.arange(0, 80, 5)
+    others = (rows[:, None] + rng.integers(1, 80, (16, 4))) % 80
+    squares = cdist(X[rows], X) ** 2
+    squares[np.arange(16), rows] = np.inf
+    expected = 1 + (squares[:, None, :] < np.take_along_axis(squares, others, axis=1)[:, :, None]).sum(axis=2)
+    for whole in (2**20, 0):
+        monkeypatch.setattr(TensorIndex, "whole_up_to", whole)
+        np.testing.assert_array_equal(index.ranks_of(rows, others).cpu().numpy(), expected)

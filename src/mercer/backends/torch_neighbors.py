@@ -269,6 +269,40 @@ def nearest_by_bounds(
     return Found(columns, squares, squares[:, -1] < floor)
 
 
+def count_nearer(
+    left: ExactTensors,
+    right: ExactTensors,
+    rounded: tuple[RoundedTensors, RoundedTensors],
+    own: torch.Tensor,
+    limits: torch.Tensor,
+    inverse: float,
+) -> torch.Tensor:
+    """(m, k), how many columns other than `own` are nearer to each row than each of its limits, squared distances.
+
+    A tile leaves an interval for every squared distance. Pairs whose interval holds a limit, few unless distances are
+    equal, are computed again.
+    """
+    coarse, columns = rounded
+    eps, e = torch.finfo(coarse.rows.dtype).eps, rounding(coarse.rows.shape[1], coarse.rows.dtype, coarse.rows.device)
+    width = 1.001 * 2 * e / (1 - e) + 8 * eps  # with what rounds off below
+    wide = coarse.norms.double()[:, None]
+    reach, slack = limits - wide, 2 * eps * (limits + wide)
+    surely, maybe = (part.to(coarse.rows.dtype) for part in (reach - slack, reach + slack))
+    counts = torch.zeros(limits.shape, dtype=torch.int64, device=limits.device)
+    m, n = len(left.rows), len(right.rows)
+    for tile in slices(n, max(1, entries_on(left.rows) // (8 * m))):
+        low = torch.addmm(columns.norms[tile], coarse.rows, columns.rows[tile].T, alpha=-2)
+        _leave_out(low, own, tile, None)
+        high = low + width * (coarse.norms[:, None] + columns.norms[tile])
+        for s in range(limits.shape[1]):
+            sure = high < surely[:, s : s + 1]
+            counts[:, s] += sure.sum(dim=1)
+            i, j = torch.nonzero((low <= maybe[:, s : s + 1]) & ~sure, as_tuple=True)
+            nearer = pair_squares(left, right, i, j + tile.start, inverse) < limits[i, s]
+            counts[:, s] += torch.bincount(i[nearer], minlength=m)
+    return counts
+
+
 def smallest(D: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Columns and values of the k smallest entries of each row, in order; of equal values the first columns."""
     bound = D.topk(k, dim=1, largest=False).values[:, -1:]

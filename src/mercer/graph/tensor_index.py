@@ -146,6 +146,20 @@ class TensorIndex(TensorBlockIndex):
         squares = tensors().pair_squares(self.rows, self.rows, i, j, 1 / self.unit)
         return self.distances(squares * (i != j), self.unit).double()
 
+    def ranks_of(self, rows: Any, others: Any) -> Any:
+        rows, others = self.whole_numbers(rows), self.whole_numbers(others)
+        if len(rows) * self.n <= self.whole_up_to:
+            return super().ranks_of(rows, others)
+        xp, inverse, ranks = namespace(self.X), 1 / self.unit, others.new_empty(others.shape)
+        right = self.rounded(xp.float32, self.unit)
+        for run in self.row_runs(len(rows)):
+            block = self.rows.take(rows[run])
+            limits = tensors().squares_of(block, self.rows, others[run], inverse)
+            coarse = right.take(rows[run])
+            found = tensors().count_nearer(block, self.rows, (coarse, right), rows[run], limits, inverse)
+            ranks[run] = 1 + found
+        return ranks
+
     def sort_keys(self, rows: Any) -> Any:
         D = tensors().all_squares(self.rows.take(rows), self.rows, 1 / self.unit)
         hide(D, rows)
