@@ -232,3 +232,12 @@ def test_parts_are_the_whole(tmp_path):
     with pytest.raises(TableError, match="no rows"):
         (tmp_path / "e.csv").write_text("a,b\n")
         list(open_text(tmp_path / "e.csv").parts(dict.fromkeys("ab", Role.FEATURE), "float64", 9))
+
+
+def test_of_a_long_row_a_message_shows_the_start(tmp_path, monkeypatch):
+    """Two lines of a terminal hold the file, the row, the counts and the delimiter beside it."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.csv").write_text("nr;a;b;c;kind\n0;1;2;3;x\n1;1;2;3;y;" + "9" * 40 + "\n")
+    with pytest.raises(TableError, match=r"row 2 has 6 cells instead of 5: '1;1;2;3;y;9+…'") as caught:
+        read_table("t.csv")
+    assert len(str(caught.value)) < 120

@@ -256,7 +256,7 @@ class TextSource(Source):
         where = f"row {row.number - self.dialect.lead - self.dialect.header}" if row.number else "a row"
         return TableError(
             f"{self.path}: {where} has {counted(row.actual_columns, 'cell')} instead of {row.expected_columns}: "
-            f"{shortened(row.text, 60)!r}. The delimiter is {self.dialect.delimiter!r}."
+            f"{shortened(row.text)!r}. The delimiter is {self.dialect.delimiter!r}."
         )
 
     @contextmanager
