@@ -1,10 +1,11 @@
-"""Kernel matrices on one GPU: a script for a machine with CUDA and torch, where nothing else need be installed.
+"""Kernel matrices, neighbours and maps on one GPU: a script for a machine with CUDA, torch and little else.
 
     PYTHONPATH=src python benchmarks/gpu.py --output gpu.json
     python -m benchmarks --merge-gpu gpu.json
 
 Times are medians of three fits after a warm-up, with the device synchronised before and after. Results are printed
-as JSON, and with --output written after every case.
+as JSON, and with --output written after every case. The cases with MNIST read data/mnist_*.npy, which
+`python scripts/fetch_data.py mnist` writes.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from sklearn.datasets import make_swiss_roll
 from sklearn.decomposition import KernelPCA
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -30,10 +32,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import mercer
 from benchmarks.cases import MERCER, SKLEARN
 from benchmarks.machine import describe
+from mercer.embedding import Affinities, Student
+from mercer.embedding.loss import Loss
+from mercer.embedding.repulsion import make_repulsion
+from mercer.graph import build_index
 from mercer.kernels import RBF
 from mercer.linalg.gram import Gram
+from mercer.quality import report
 
 D, K = 50, 10
+ROLLED_FROM = 12  # neighbours of Isomap
+ROOT = Path(__file__).resolve().parents[1]
 Row = dict[str, Any]
 
 
@@ -42,8 +51,8 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="tiny sizes, to see that it runs")
     parser.add_argument("--device", default="cuda", help="a torch device (cuda)")
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--only", help="one case, such as gpu-stream-100m")
     parser.add_argument("--output", type=Path, help="a file to write after every case")
+    parser.add_argument("--only", nargs="*", help="some cases, such as gpu-stream-100m gpu-isomap-1m")
     options = parser.parse_args()
     device, scale = torch.device(options.device), 100 if options.quick else 1
     machine, cases = machine_of(device), {}
@@ -57,9 +66,17 @@ def main() -> None:
         ("gpu-flat-1m", lambda: flat(1_000_000 // scale, device, 1)),
         ("gpu-stream-100m", lambda: streamed(100_000_000 // scale**2, device)),
         ("gpu-kcca", lambda: canonical(10_000 // min(scale, 10), device, options.repeats)),
+        ("gpu-isomap-20k", lambda: unrolled(20_000 // min(scale, 10), None, device, options.repeats)),
+        ("gpu-isomap-1m", lambda: unrolled(1_000_000 // (5 * scale), 500 // min(scale, 10), device, options.repeats)),
+        ("gpu-scores-1m", lambda: scored(1_000_000 // scale, device, options.repeats)),
+        ("gpu-kda-mnist", lambda: discriminated(60_000 // min(scale, 30), device, 1)),
         ("gpu-20k", lambda: against_cpu(20_000 // min(scale, 8), device, options.repeats)),
+        ("gpu-neighbors-1m", lambda: neighbors(1_000_000 // scale, device, options.repeats)),
+        ("gpu-tsne-mnist", lambda: images(70_000 // scale, device, options.repeats)),
+        ("gpu-tsne-1m", lambda: maps(1_000_000 // scale, device, options.repeats)),
+        ("gpu-tsne-10m", lambda: maps(10_000_000 // scale, device, 1)),
     ):
-        if options.only not in (None, name):
+        if options.only and name not in options.only:
             continue
         cases[name] = {**run(), "machine": machine}
         sys.stderr.write(f"{name}: {json.dumps(cases[name]['rows'])}\n")
@@ -187,6 +204,95 @@ def canonical(n: int, device: torch.device, repeats: int) -> dict[str, Any]:
     return case(words, n, "float64", 0.0, [tried("Mercer, torch tensors", fit)])
 
 
+def unrolled(n: int, landmarks: int | None, device: torch.device, repeats: int) -> dict[str, Any]:
+    """Isomap of a swiss roll from 12 neighbours. `score_difference` is how far the map is from the CPU's, if known.
+
+    The CPU's map is read from data/swiss-roll-<n>.npy, which `python -m benchmarks.gpu_references` writes.
+    """
+    X = torch.as_tensor(swiss_roll(n), device=device)
+    params = {"n_neighbors": ROLLED_FROM, "landmarks": landmarks}
+
+    def fit() -> Row:
+        seconds, peaks, model = [], [], None
+        for _ in range(repeats + 1):
+            model = None
+            synchronize(device, reset=True)
+            started = time.perf_counter()
+            model = mercer.Isomap(**params).fit(X)
+            synchronize(device)
+            seconds.append(time.perf_counter() - started)
+            peaks.append(torch.cuda.max_memory_allocated(device) if device.type == "cuda" else 0)
+        assert model is not None
+        report = model.report_
+        row = {**times(seconds[1:]), "residual": float(model.residuals_.max() / model.eigenvalues_.max())}
+        row |= {"passes": report.passes, "solver": report.name, "reason": report.neighbors, "peak_bytes": max(peaks)}
+        reference = ROOT / "data" / f"swiss-roll-{n}.npy"
+        return row | ({"score_difference": apart(on_host(model.embedding_), reference)} if reference.exists() else {})
+
+    words = f"swiss roll, n = {n:,}, {ROLLED_FROM} neighbours, {landmarks or 'no'} landmarks, float32"
+    return case(words, n, "float32", 0.0, [tried("Mercer, torch tensors", fit)]) | {"d": 3, "k": 2}
+
+
+def swiss_roll(n: int) -> np.ndarray:
+    """scikit-learn's roll without noise, (n, 3) in float32."""
+    return make_swiss_roll(n, random_state=0)[0].astype(np.float32)
+
+
+def apart(found: np.ndarray, reference: Path) -> float:
+    """The largest difference of two maps, up to the signs of their columns, relative to the largest coordinate."""
+    wanted = np.load(reference)
+    signs = np.sign((found.astype(np.float64) * wanted).sum(axis=0))
+    return float(abs(found * signs - wanted).max() / abs(wanted).max())
+
+
+def scored(n: int, device: torch.device, repeats: int) -> dict[str, Any]:
+    """All scores of a map, the first two coordinates of round clusters, to ± 0.005."""
+    X = round_clusters(n, device)
+    Y, labels = X[:, :2].contiguous(), on_host(X[:, 0] > 0).astype(int)
+
+    def score() -> Row:
+        seconds, found = [], None
+        for _ in range(repeats + 1):
+            synchronize(device)
+            started = time.perf_counter()
+            found = report(X, Y, labels=labels)
+            seconds.append(time.perf_counter() - started)
+        assert found is not None
+        worst = max(score.error for score in found.scores if score.name != "kl_divergence")
+        return {**times(seconds[1:]), "residual": 1.96 * worst, "reason": str(found)}
+
+    words = f"n = {n:,}, d = {D}, all scores of a map, float32"
+    return case(words, n, "float32", 0.0, [tried("Mercer, torch tensors", score)])
+
+
+def discriminated(n: int, device: torch.device, repeats: int) -> dict[str, Any]:
+    """Discriminants of MNIST on all of K. `wrong` is the share of the 10,000 test images in another class."""
+    images, labels, new, truth = (
+        np.load(ROOT / "data" / f"mnist_{part}_{what}.npy")
+        for part in ("train", "test")
+        for what in ("images", "labels")
+    )
+    X, T = (torch.as_tensor(part.reshape(len(part), -1), device=device).float() / 255 for part in (images[:n], new))
+
+    def fit() -> Row:
+        seconds, model = [], None
+        for _ in range(repeats + 1):
+            model = None
+            synchronize(device, reset=True)
+            started = time.perf_counter()
+            model = mercer.KernelDiscriminantAnalysis(gamma="loo").fit(X, labels[:n])
+            synchronize(device)
+            seconds.append(time.perf_counter() - started)
+        assert model is not None
+        wrong = float(np.mean(on_host(model.predict(T)) != truth))
+        peak = torch.cuda.max_memory_allocated(device) if device.type == "cuda" else 0
+        told = f"gamma {model.gamma_:.4g}; {model.report_}"
+        return {**times(seconds[1:]), "residual": 0.0, "wrong": wrong, "peak_bytes": peak, "reason": told}
+
+    words = f"MNIST, n = {n:,}, 784 pixels, float32, width and penalty by leave-one-out"
+    return case(words, n, "float32", 0.0, [tried("Mercer, torch tensors", fit)]) | {"d": 784, "k": 9}
+
+
 def against_cpu(n: int, device: torch.device, repeats: int) -> dict[str, Any]:
     """float64, tol = 1e-6: torch and CuPy arrays on the GPU, and the same in NumPy on the CPU."""
     X = clusters(n, device, torch.float64)
@@ -232,6 +338,82 @@ def on_cpu(host: np.ndarray, X: torch.Tensor, gamma: float, tol: float) -> tuple
             "residual": largest_residual(X, gamma, model.eigenvalues_, model.eigenvectors_),
         }
         return row, model
+
+
+def neighbors(n: int, device: torch.device, repeats: int) -> dict[str, Any]:
+    """90 neighbours of every row of the round clusters, by cells and of all pairs; the search states its recall."""
+    X = round_clusters(n, device)
+
+    def search(method: str) -> Row:
+        build_index(X[:20_000], method=method).neighbors(90)
+        seconds, peak, recall = [], 0, 0.0
+        for _ in range(repeats):
+            synchronize(device, reset=True)
+            started = time.perf_counter()
+            recall = build_index(X, method=method).neighbors(90).recall
+            synchronize(device)
+            seconds.append(time.perf_counter() - started)
+            peak = max(peak, torch.cuda.max_memory_allocated(device) if device.type == "cuda" else 0)
+        return {**times(seconds), "recall": recall, **({"peak_bytes": peak} if peak else {})}
+
+    rows = [tried(f"Mercer, torch tensors, {method}", partial(search, method)) for method in ("approximate", "tiles")]
+    return case(f"n = {n:,}, d = {D}, 90 neighbours, float32, 10 round clusters", n, "float32", 0.0, rows) | {"k": 90}
+
+
+def maps(n: int, device: torch.device, repeats: int) -> dict[str, Any]:
+    """t-SNE of the round clusters, 1,000 steps, from rows to map."""
+    X = round_clusters(n, device)
+    rows = [tried("Mercer, torch tensors", lambda: mapped(X, repeats)[0])]
+    return case(f"n = {n:,}, d = {D}, t-SNE, 1,000 steps, 10 round clusters", n, "float32", 0.0, rows) | {"k": 2}
+
+
+def images(n: int, device: torch.device, repeats: int) -> dict[str, Any]:
+    """t-SNE of MNIST on 50 axes, beside the map that NumPy arrays get on the CPU, judged on the same affinities."""
+
+    def rows() -> torch.Tensor:
+        pixels = [np.load(ROOT / "data" / f"mnist_{part}_images.npy") for part in ("train", "test")]
+        X = torch.as_tensor(np.concatenate(pixels).reshape(-1, 784)[:n], device=device).float() / 255
+        return mercer.PCA(D, random_state=0).fit_transform(X)
+
+    def on_card() -> Row:
+        X = rows()
+        row, model = mapped(X, repeats)
+        return row | {"kl": divergence(X, model.embedding_)}
+
+    def on_the_cpu() -> Row:
+        X = rows()
+        host = on_host(X)
+        started = time.perf_counter()
+        model = mercer.TSNE().fit(host)
+        seconds = time.perf_counter() - started
+        return {**times([seconds]), "kl": divergence(X, torch.as_tensor(model.embedding_, device=device))}
+
+    found = [tried("Mercer, torch tensors", on_card), tried("Mercer, NumPy arrays on the CPU", on_the_cpu)]
+    return case(f"n = {n:,}, d = {D}, t-SNE, 1,000 steps, MNIST", n, "float32", 0.0, found) | {"k": 2}
+
+
+def mapped(X: torch.Tensor, repeats: int) -> tuple[Row, Any]:
+    """The row of repeated maps, and the last model."""
+    mercer.TSNE(max_iter=300).fit(X[:20_000])
+    seconds, peak, model = [], 0, None
+    for _ in range(repeats):
+        model = None
+        synchronize(X.device, reset=True)
+        started = time.perf_counter()
+        model = mercer.TSNE().fit(X)
+        synchronize(X.device)
+        seconds.append(time.perf_counter() - started)
+        peak = max(peak, torch.cuda.max_memory_allocated(X.device) if X.device.type == "cuda" else 0)
+    assert model is not None
+    row = {**times(seconds), "recall": model.affinities_.recall, "solver": model.report_.neighbors.partition(",")[0]}
+    return row | ({"peak_bytes": peak} if peak else {}), model
+
+
+def divergence(X: torch.Tensor, Y: torch.Tensor) -> float:
+    """KL(P ‖ Q) with P of exact neighbours, and Q over all pairs of the map in float64."""
+    P = Affinities.of(X, neighbors="exact")
+    exact = Loss(P.P, P.entropy, Student(), make_repulsion(Student(), Y.shape[1], n=len(Y), method="exact"))
+    return exact.value(Y.double())
 
 
 def times(seconds: list[float]) -> Row:

@@ -363,6 +363,12 @@ TARGETS = [
     Target("gpu", "round clusters, 1,000,000: less than 30 s and 40 GB", _one("gpu-flat-1m", _within(30, 40, True))),
     Target("gpu", "rank 2,000 of 100,000,000 rows in 60 s", _one("gpu-stream-100m", _within(60, None, False))),
     Target("gpu", "exact canonical pairs of 10,000 in less than 3 s", _one("gpu-kcca", _within(3, None, False))),
+    Target(
+        "gpu", "90 neighbours of a million rows in less than 5 s", _one("gpu-neighbors-1m", _within(5, None, False))
+    ),
+    Target("gpu", "t-SNE of MNIST in less than 2 s", _one("gpu-tsne-mnist", _within(2, None, False))),
+    Target("gpu", "t-SNE of a million rows in less than 15 s", _one("gpu-tsne-1m", _within(15, None, False))),
+    Target("gpu", "t-SNE of ten million rows in less than 5 min", _one("gpu-tsne-10m", _within(300, None, False))),
 ]
 
 

@@ -97,3 +97,12 @@ def test_what_the_system_refuses_names_the_file_that_was_asked_for(tmp_path):
     with pytest.raises(FileNotFoundError) as found, replacing(tmp_path / "c"):
         (tmp_path / "other").read_bytes()
     assert found.value.filename == str(tmp_path / "other")
+
+
+def test_a_full_disk_is_told_once_however_many_writers_are_at_work(tmp_path):
+    """A page or a table is written by a function that itself replaces the file that it is given."""
+    path = tmp_path / "a.csv"
+    with pytest.raises(OSError) as caught, replacing(path) as part, replacing(part) as inner:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(inner))
+    assert caught.value.filename == str(path)
+    assert caught.value.strerror == f"cannot be written: {os.strerror(errno.ENOSPC)}"

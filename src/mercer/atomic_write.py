@@ -41,5 +41,6 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         with suppress(OSError):  # the folder may be gone
             temporary.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.errno is not None and error.filename in (None, str(temporary)):
-            raise OSError(error.errno, f"cannot be written: {error.strerror}", os.fspath(given)) from error
+            reason = os.strerror(error.errno)  # not the words of an inner `replacing`, which has said so already
+            raise OSError(error.errno, f"cannot be written: {reason}", os.fspath(given)) from error
         raise

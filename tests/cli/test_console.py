@@ -117,3 +117,36 @@ with Console().working("Isomap of 90 rows"), phase("shortest paths"):
     counter(4)()
 """
     assert "Isomap of 90 rows: shortest paths 25%" in in_terminal(code)
+
+
+def test_messages_and_summaries_break_between_words():
+    """On a terminal; a file or a pipe gets each of them in one line, for scripts that read it."""
+    code = """
+from mercer.cli.console import Console, tell
+Console().field("solver", "lanczos: 2 of 300 pairs: a matrix in memory is quickly multiplied with single vectors")
+Console().note("a note that is longer than this terminal is wide")
+tell("mercer:", "a/path/that/is/longer/than/the/terminal/and/can/be/copied.csv: no")
+"""
+    assert [line.rstrip() for line in in_terminal(code, 40).splitlines()] == [
+        "solver      lanczos: 2 of 300 pairs: a",
+        "            matrix in memory is quickly",
+        "            multiplied with single",
+        "            vectors",
+        "mercer: note: a note that is longer than",
+        "  this terminal is wide",
+        "mercer:",
+        "  a/path/that/is/longer/than/the/terminal/and/can/be/copied.csv:",
+        "  no",
+    ]
+    piped = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert len(piped.stderr.splitlines()) == 3
+
+
+def test_numbers_stand_under_one_another_with_a_star_or_without():
+    """A blank holds the place of the star."""
+    code = """
+from mercer.cli.console import print_table
+print_table(["score", "pca", "kpca"], [["a", "0.2500 ", "0.7500*"], ["b", "0.5000*", "0.1250 "]])
+"""
+    shown = [line.rstrip() for line in in_terminal(code).splitlines()[2:]]
+    assert shown == ["a      0.2500   0.7500*", "b      0.5000*  0.1250"]

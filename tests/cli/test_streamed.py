@@ -74,11 +74,13 @@ def test_models_of_both_place_rows_in_parts(big):
     assert (big.folder / "a.csv").read_bytes() == (big.folder / "b.csv").read_bytes()
     whole = mercer.load("m.mercer")
     assert big.record("b.run.json")["input"]["rows"] == N
-    # A csv is read as a whole, and placed alike.
+    # A csv is read from its start to its end, and placed alike.
     write_table("big.csv", big.columns("big.parquet"))
     big("transform", "m.mercer", "big.csv", "-o", "c.csv", "-q")
     room = 1e-12 * np.abs(whole.expansion_.coefs).sum(axis=0).max()
     assert np.abs(big.coordinates("c.csv") - big.coordinates("b.csv")).max() <= room
+    assert big.columns("c.csv")["name"].tolist() == big.columns("b.csv")["name"].tolist()
+    assert big.record("c.run.json")["input"]["rows"] == N
     out = big("transform", "m.mercer", "big.parquet", "-q").stdout
     assert out.splitlines()[0] == "name,kind,kpca1,kpca2" and len(out.splitlines()) == N + 1
 
@@ -116,7 +118,10 @@ def test_a_table_beyond_the_memory_allowed_streams_and_says_so(big, monkeypatch)
         (["flowers.csv", "-m", "pca", "--stream"], "save it as parquet first"),
         (["big.parquet", "-m", "pca", "--drop", "name", "--label", "kind", "--stream", "--report", "p.html"], "A page"),
         (["big.parquet", "-m", "pca", "--cluster", "local:1", "--rows", "1:50"], "--rows"),
-        (["big.parquet", "-m", "mds", "--id", "name", "--label", "kind", "--stream"], "needs all rows in memory"),
+        (
+            ["big.parquet", "-m", "mds", "--id", "name", "--label", "kind", "--stream"],
+            "--rows, or take one of pca, kpca",
+        ),
         (["big.parquet", "-m", "kpca", "--id", "name", "--label", "kind", "--stream"], "--rank"),
         (["big.parquet", "-m", "pca", "--scale", "robust", "--stream"], "quartiles"),
         (["big.parquet", "-m", "pca", "--resume", "no.checkpoint"], "no such checkpoint"),
@@ -129,7 +134,7 @@ def test_what_cannot_stream_is_refused_with_what_to_do(big, words, said):
 def test_an_interrupted_fit_resumes_to_the_same_bits(big, monkeypatch):
     words = [*WORDS, "-m", "kpca", "--rank", "40"]
     big("fit", *words, "--stream", "-o", "a.csv")
-    monkeypatch.setattr(streamed, "_WRITES", 0.0)
+    monkeypatch.setattr(streamed, "CHECKPOINT_SECONDS", 0.0)
     original, reads = table_rows.TableRows.chunk, []
 
     def fails(self, i):

@@ -33,6 +33,15 @@ def test_a_table_is_described_and_options_suggested(shell):
     shell("fit", "t.csv", *words, "-o", "c.csv")  # what is suggested works
 
 
+def test_the_id_that_is_suggested_is_the_one_that_fit_takes(shell):
+    rows = [f"{i},{2000 - 3 * i},{30_000 + (i * i) % 977},{i % 7 + 0.25}" for i in range(40)]
+    (shell.folder / "t.csv").write_text("\n".join([",customer_id,salary,size", *rows]))
+    text = shell("inspect", "t.csv").stdout
+    assert "--id customer_id" in text and "e+0" not in text  # nobody reads 3.05e+04 for a salary
+    shell("fit", "t.csv", "-o", "c.csv")
+    assert next(iter(shell.columns("c.csv"))) == "customer_id"
+
+
 def test_suggestions_can_be_typed_and_are_not_to_drop_all(shell):
     same = np.full(9, 2.0)
     write_table("t.csv", {"a b": same, "c,d": same, "e": np.arange(9.0), "the kind": np.array(["x", "y", "z"] * 3)})

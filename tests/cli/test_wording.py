@@ -53,3 +53,12 @@ def test_names_of_columns_and_files_stay_as_they_are():
     assert in_options("missing in 'n_neighbors' (drop='n_samples')") == "missing in 'n_neighbors' (--drop n_samples)"
     assert in_options("n_samples.csv: the file does not exist.") == "n_samples.csv: the file does not exist."
     assert in_options("n_neighbors=5 exceeds n_samples.") == "--n-neighbors 5 exceeds the number of rows."
+
+
+def test_a_long_list_ends_with_a_count_and_says_where_all_are_listed():
+    listed = ", ".join(f"'{letter * 12}'" for letter in "cdefbaghij")
+    message = f"The 'kernel' parameter of KernelPCA must be a str among {{{listed}}} or a callable. Got 'wave' instead."
+    assert in_options(message) == (
+        f"--kernel must be one of {', '.join(letter * 12 for letter in 'abcd')} and 6 more, not wave. "
+        "--help lists them."
+    )

@@ -155,14 +155,16 @@ def test_gradients_are_left_out():
 
 
 def test_bad_tensors(monkeypatch):
+    wide = torch.full((12, 2), 1e308, dtype=torch.float64)
+    wide[::2] *= -1
     for wrong, words in [
         (torch.full((50, 2), torch.nan), "NaN"),
         (torch.ones(50), "2D"),
         (torch.ones(1, 3), "minimum of 2"),
-        (torch.full((50, 2), 1e308) * torch.as_tensor([1.0, -1.0]), "infinite|overflow|finite"),
+        (wide, "overflow"),
     ]:
         with pytest.raises(ValueError, match=words):
-            TSNE(perplexity=5, max_iter=2).fit(wrong if wrong.ndim < 2 or len(wrong) < 50 else wrong.clone())
+            TSNE(perplexity=5, max_iter=2).fit(wrong)
     monkeypatch.setattr("mercer.backends.torch.free_bytes", lambda A: 10_000)
     with pytest.raises(MemoryLimitError):
         TSNE(**QUICK).fit(tensor(X))

@@ -15,7 +15,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import KernelPCA
 from mercer.exceptions import MercerWarning
-from mercer.preimage import METHODS, Ridge
+from mercer.kernels import RBF, Matern, Polynomial
+from mercer.preimage import METHODS, FixedPoint, LocalMDS, Ridge
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((50, 3)) @ np.diag([2.0, 1.0, 0.5])
@@ -128,11 +129,24 @@ def test_tensors_and_widths_by_leave_one_out():
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize("method", ["fixed_point", "mds"])
-def test_tensors_where_they_are_not_taken(method):
+@pytest.mark.parametrize("kernel", [RBF(0.5), Matern(1.5), Polynomial(3, 1.0, 1.0)], ids=repr)
+@pytest.mark.parametrize("method", [FixedPoint(), FixedPoint(start="ridge"), LocalMDS()], ids=repr)
+def test_searches_on_tensors_find_what_they_find_on_arrays(method, kernel):
     torch = pytest.importorskip("torch")
-    with pytest.raises(TypeError, match=f"{method}.*NumPy and CSR data, not on torch arrays"):
-        model(method).fit(torch.asarray(X))
+    here, there = (model(method, kernel=kernel).fit(rows) for rows in (X, torch.asarray(X)))
+    scores = here.transform(NEW)
+    back = there.inverse_transform(torch.asarray(scores))
+    assert isinstance(back, torch.Tensor) and back.dtype == torch.float64
+    assert_allclose(back.numpy(), here.inverse_transform(scores), atol=1e-4)  # ten times the tolerance of a search
+
+
+@pytest.mark.torch
+def test_tensors_in_float32_give_rows_in_float32():
+    torch = pytest.importorskip("torch")
+    fitted = model("fixed_point").fit(torch.asarray(X, dtype=torch.float32))
+    back = fitted.inverse_transform(fitted.transform(torch.asarray(NEW, dtype=torch.float32)))
+    assert back.dtype == torch.float32
+    assert_allclose(back.numpy(), round_trip("fixed_point"), atol=1e-3)
 
 
 # --- degenerate data ---------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@ import pickle
 import numpy as np
 import pytest
 
-from mercer import PCA, KernelMap, KernelPCA, open_rows
+from mercer import PCA, KernelDiscriminantAnalysis, KernelMap, KernelPCA, open_rows
 from mercer.estimators.base import Estimator
 from mercer.streams import ArraySource
 from mercer.streams.mapped_rows import MappedRows
@@ -168,3 +168,27 @@ def test_methods_without_streams_say_so(X):
     with pytest.raises(ValueError, match="Give rank"):
         KernelPCA(2, kernel="rbf").fit(blocks(X))
     assert "one pass over 10 chunks" in PCA(2).plan(blocks(X)).reason
+
+
+def test_one_number_per_row_is_a_vector(X):
+    y = np.arange(1000) % 3
+    kda = KernelDiscriminantAnalysis(rank=30).fit(X, y)
+    found = kda.predict(blocks(X))
+    assert found.chunks == ((100,) * 10,) and found.dtype == kda.classes_.dtype
+    np.testing.assert_array_equal(computed(found), kda.predict(X))
+    assert kda.score(blocks(X), da.from_array(y, chunks=250)) == kda.score(X, y)
+    pca = PCA(2).fit(X)
+    close(pca.squared_distance(blocks(X)), pca.squared_distance(X))
+
+
+def test_data_frames_of_set_output_hold_arrays_only(X):
+    pd = pytest.importorskip("pandas")
+    pca = PCA(2).set_output(transform="pandas").fit(X)
+    assert isinstance(pca.transform(X), pd.DataFrame)
+    close(pca.transform(blocks(X)), pca.transform(X).to_numpy())
+    assert isinstance(pca.transform(ArraySource(X)), MappedRows)
+
+
+def test_a_method_that_does_not_stream_says_so(X):
+    with pytest.raises(TypeError, match="This method of PCA needs all rows in memory"):
+        PCA(2).fit(X).score(blocks(X))

@@ -32,7 +32,7 @@ def table(tmp_path):
 def test_discriminants_predict_a_source_lazily():
     kda = KernelDiscriminantAnalysis(rank=40).fit(SOURCE, NAMES)
     found = kda.predict(SOURCE)
-    assert found.lengths == SOURCE.lengths and np.array_equal(found.to_array()[:, 0], kda.predict(X))
+    assert found.lengths == SOURCE.lengths and np.array_equal(found.to_array(), kda.predict(X))
     for method in ("predict_proba", "predict_log_proba", "decision_function"):
         lazy = getattr(kda, method)(SOURCE)
         assert lazy.feature_names == ["few", "many", "none"]
@@ -119,7 +119,7 @@ def test_ridge_in_closed_form_is_ridge_on_the_array(estimator, y, method):
     streamed = Kernelized(estimator, rank=40, method=method).fit(SOURCE, y)
     assert streamed.estimator_.coef_.shape == whole.estimator_.coef_.shape
     assert np.abs(streamed.estimator_.coef_ - whole.estimator_.coef_).max() <= ROOM
-    assert np.array_equal(streamed.predict(SOURCE).to_array().reshape(y.shape), streamed.predict(X))
+    assert np.array_equal(streamed.predict(SOURCE).to_array(), streamed.predict(X))
     assert streamed.score(SOURCE, y) == pytest.approx(whole.score(X, y), abs=1e-6)
 
 
@@ -132,7 +132,7 @@ def test_an_estimator_with_partial_fit_sees_every_chunk():
     assert model.predict_proba(SOURCE).feature_names == ["few", "many", "none"]
     assert Kernelized(SGDRegressor(random_state=0), rank=40).fit(SOURCE, TARGET).score(SOURCE, TARGET) > 0
     means = Kernelized(MiniBatchKMeans(3, random_state=0), rank=40).fit(SOURCE)
-    assert np.array_equal(means.predict(SOURCE).to_array()[:, 0], means.predict(X))
+    assert np.array_equal(means.predict(SOURCE).to_array(), means.predict(X))
 
 
 def test_an_estimator_without_partial_fit_is_refused_with_what_to_take():
@@ -156,8 +156,8 @@ def test_the_threshold_of_a_source_is_that_of_the_array(subspace):
     whole, streamed = NoveltyDetector(subspace).fit(X), NoveltyDetector(subspace).fit(SOURCE)
     assert np.abs(streamed.left_out_distances_ - whole.left_out_distances_).max() <= ROOM * whole.threshold_
     assert streamed.threshold_ == pytest.approx(whole.threshold_, rel=ROOM)
-    assert np.array_equal(streamed.predict(SOURCE).to_array()[:, 0], streamed.predict(X))
-    assert np.array_equal(streamed.decision_function(SOURCE).to_array()[:, 0], streamed.decision_function(X))
+    assert np.array_equal(streamed.predict(SOURCE).to_array(), streamed.predict(X))
+    assert np.array_equal(streamed.decision_function(SOURCE).to_array(), streamed.decision_function(X))
     with pytest.raises(TypeError, match=r"fit\(X\).predict\(X\)"):
         NoveltyDetector(subspace).fit_predict(SOURCE)
 
@@ -203,3 +203,32 @@ def test_landmarks_may_be_given_and_must_be(make):
         make().fit(SOURCE)
     with pytest.raises(ValueError, match="metric of rows"):
         make(landmarks=50, metric="precomputed").fit(SOURCE)
+
+
+@pytest.mark.filterwarnings("error::UserWarning")
+def test_rows_of_named_columns_are_placed_without_a_warning():
+    named = ArraySource(X, chunk_rows=150, feature_names=["a", "b", "c"])
+    isomap = mercer.Isomap(landmarks=60, random_state=0).fit(named)
+    tsne = mercer.TSNE(landmarks=60, perplexity=5, max_iter=30, random_state=0).fit(named)
+    for model in (isomap, tsne):
+        assert model.transform(named).chunk(0).shape == (133, 2)
+        mercer.streams.placement_quality(model, named, sample=20)
+        assert list(model.feature_names_in_) == ["a", "b", "c"]
+    for model in (KernelPCA(2, kernel="rbf", rank=30), mercer.PCA(1)):
+        found = model.fit(named).squared_distance(named)
+        assert found.feature_names == ["squared distance"] and found.to_array().min() >= 0
+
+
+# --- columns -------------------------------------------------------------------------------------------------
+
+
+def test_columns_are_those_of_the_fit_by_name_whatever_their_order():
+    named = ArraySource(X, chunk_rows=90, feature_names=["a", "b", "c"])
+    pca = mercer.PCA(2).fit(named)
+    turned = ArraySource(X[:, ::-1], chunk_rows=90, feature_names=["c", "b", "a"])
+    expected = pca.transform(named).to_array()
+    assert np.array_equal(pca.transform(turned).to_array(), expected)
+    assert np.array_equal(pca.transform(SOURCE).to_array(), expected)  # without names their places count
+    for other in (["a", "b", "d"], ["a", "b"]):
+        with pytest.raises(ValueError, match=r"names should match .* no column 'c'"):
+            pca.transform(ArraySource(X[:, : len(other)], feature_names=other))

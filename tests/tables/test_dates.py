@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from mercer.tables.dates import date_values, dates_in_text
+from mercer.tables.dates import as_days, date_values, dates_in_text
 from mercer.tables.table import Choice, TableError, read_columns, read_table, write_table
 
 
@@ -53,3 +53,27 @@ def test_dates_are_kept_and_never_fitted_in_silence(table):
     dropped = read_table(path, Choice(encode="drop"))
     assert dropped.columns["day"].dtype == "datetime64[D]"
     assert read_table(path, Choice(id="day")).ids.tolist() == ["2024-01-01", "2024-01-02", "2024-01-03"]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "arrow", "jsonl"])
+def test_a_date_in_text_is_a_date_in_every_format(tmp_path, suffix):
+    days, path = ["2024-01-01", "2024-01-02", "2024-01-04"], tmp_path / f"t.{suffix}"
+    if suffix == "jsonl":
+        path.write_text("".join(f'{{"day": "{day}", "a": {i}}}\n' for i, day in enumerate(days)))
+    else:
+        write_table(path, {"day": np.array(days, object), "a": np.arange(3.0)})
+    assert read_columns(path)["day"].dtype == "datetime64[D]"
+    with pytest.raises(TableError, match=r"1 of 2 columns holds dates"):
+        read_table(path)
+    assert read_table(path, Choice(label="day")).labels.astype(str).tolist() == days
+    assert read_table(path, Choice(id="day")).ids.tolist() == days
+
+
+def test_times_that_are_all_midnight_are_days():
+    def kind(*texts, zone=None):
+        return as_days(pa.array(texts).cast(pa.timestamp("us", zone))).type
+
+    assert kind("2024-01-01", "1850-02-28", None) == pa.date32()
+    assert kind("2024-01-01", "2024-01-01T00:00:01") == pa.timestamp("us")
+    assert kind(None) == pa.date32()
+    assert kind("2024-01-01T00:00:00Z", zone="UTC") == pa.timestamp("us", "UTC")  # midnight in London only

@@ -35,6 +35,15 @@ def test_the_content_of_a_pipe_tells_its_format(tmp_path, suffix):
     assert read_table(path).X.shape == (3, 2)  # the same pipe is not empty the second time
 
 
+def test_a_workbook_is_read_from_a_pipe(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in [list(COLUMNS), *np.column_stack(list(COLUMNS.values())).tolist()]:
+        book.active.append(row)
+    book.save(tmp_path / "t.xlsx")
+    assert read_columns(piped((tmp_path / "t.xlsx").read_bytes()))["b"].tolist() == [4, 6, 5]
+
+
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_a_named_pipe_is_read_by_content_whatever_its_name(tmp_path, suffix):
     write_table(tmp_path / f"t.{suffix}", COLUMNS)

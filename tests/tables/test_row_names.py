@@ -83,3 +83,13 @@ def test_ids_that_no_one_asked_for_are_exact(tmp_path, dtype, first, step):
     table = read_table(str(tmp_path / "t.csv"), Choice(dtype=dtype))
     assert [int(name) for name in table.ids] == ids
     assert list(table.features) == ["a", "b"]
+
+
+def test_of_two_ids_the_one_with_a_name_of_its_own_is_taken(tmp_path):
+    """pandas writes its index into a column without a name, before the customers' numbers."""
+    size = RNG.standard_normal(30)
+    lines = [f"{i},{900 - 7 * i},{x}" for i, x in enumerate(size)]
+    (tmp_path / "t.csv").write_text("\n".join([",customer_id,size", *lines]))
+    found = read_table(tmp_path / "t.csv")
+    assert found.features == ["size"] and found.preparation.id == "customer_id" and found.ids[1] == 893
+    assert "1 column has no name and is called x1." in found.notes

@@ -216,3 +216,19 @@ def test_readers_are_closed_although_an_error_is_still_held(table, monkeypatch, 
     with pytest.raises(TableError) as held:
         read_table(table(content), Choice(encode="onehot"))
     assert opened and closed == opened and held.value
+
+
+def test_parts_are_the_whole(tmp_path):
+    """Types hold for all parts: the only text of a column, and the only quoted gap, are in the last one."""
+    lines = ["a,b,c,flag", *(f"{i}.5,{i},{i},{'yes' if i % 2 else 'no'}" for i in range(300)), '"NA",x,-1,yes']
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+    roles = dict.fromkeys(("a", "b", "c", "flag"), Role.FEATURE) | {"b": Role.CATEGORY}
+    whole = open_text(tmp_path / "t.csv").read(roles, "float64")
+    parts = list(open_text(tmp_path / "t.csv", block=700).parts(roles, "float64", 60))
+    assert len(parts) > 3 and [part.first for part in parts] == np.cumsum([0, *(p.rows for p in parts)])[:-1].tolist()
+    assert {tuple(part.numbers) for part in parts} == {tuple(whole.numbers)}
+    assert np.array_equal(np.vstack([part.matrix for part in parts]), whole.matrix, equal_nan=True)
+    assert np.concatenate([part.texts["b"] for part in parts]).tolist() == whole.texts["b"].tolist()
+    with pytest.raises(TableError, match="no rows"):
+        (tmp_path / "e.csv").write_text("a,b\n")
+        list(open_text(tmp_path / "e.csv").parts(dict.fromkeys("ab", Role.FEATURE), "float64", 9))

@@ -359,6 +359,23 @@ def test_a_low_or_narrow_window_keeps_a_usable_map(opened, clusters, size):
     assert seen.page.evaluate("document.documentElement.scrollWidth") <= size[0]
 
 
+def test_on_its_side_a_phone_shows_both_maps_with_their_axes_at_once(opened, clusters):
+    maps = [clusters.maps[0], Map("another", clusters.maps[0].coordinates[:, ::-1])]
+    seen = opened(replace(clusters, maps=maps), viewport={"width": 844, "height": 390})
+    for panel in seen.page.locator(".panel").all():
+        box = panel.bounding_box()
+        assert box["y"] + box["height"] <= 390 and box["height"] > 250
+
+
+def test_the_names_of_scores_begin_where_their_values_do(opened, clusters):
+    """With many maps a name stands above its values, and stays in sight while they scroll."""
+    score = {"name": "trustworthiness", "value": 0.5, "error": 0.0, "rows": 300, "best": 1.0, "meaning": "m"}
+    maps = [Map(f"Map {k}", clusters.maps[0].coordinates, quality=[score]) for k in range(6)]
+    seen = opened(replace(clusters, maps=maps))
+    left = [seen.page.locator(f".quality.below {part}").first.bounding_box()["x"] for part in (".score", ".value")]
+    assert left[0] == pytest.approx(left[1], abs=1)
+
+
 def test_six_maps_fit_a_phone_and_are_told_apart(opened, clusters):
     score = {"name": "trustworthiness", "value": 0.5, "error": 0.0, "rows": 300, "best": 1.0, "meaning": "m"}
     values = [score | {"value": 0.5 + k / 20} for k in range(6)]

@@ -6,7 +6,8 @@
     symbolic formulas in place of arrays: what a kernel computes, for `triton_products` to make a GPU kernel of
 
 Everything above this layer is written once, against the array-API namespace that `namespace` returns. The modules
-compiled_*.py hold the loops that numba compiles for `cpu`, for the neighbour graphs and for the maps.
+compiled_*.py hold the loops that numba compiles for `cpu`, for the neighbour graphs and for the maps. What these do
+with NumPy arrays, torch_*.py do with tensors, and triton_*.py with the few kernels that a card needs for it.
 
 A backend is a module (or any object) with these members; `generic` is the shortest one and describes each of them:
 
@@ -23,6 +24,7 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
@@ -104,6 +106,13 @@ def beside(values: np.ndarray, like: Any) -> Any:
 def on_device(values: Any, device: Any) -> Any:
     """NumPy values as a torch tensor on a device, such as "cuda"; a tensor is moved there."""
     return import_module("mercer.backends.torch").on_device(values, device)
+
+
+def card() -> str | None:
+    """The device on which torch computes with an NVIDIA GPU, or None without torch or without one."""
+    if find_spec("torch") is None:
+        return None
+    return "cuda" if import_module("torch").cuda.is_available() else None
 
 
 def columns_of(V: Any, index: np.ndarray) -> Any:

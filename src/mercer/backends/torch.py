@@ -48,8 +48,14 @@ def free_bytes(X: torch.Tensor) -> int:
 
 
 def on_device(values: Any, device: Any) -> torch.Tensor:
-    """Values as a tensor on a device."""
-    return torch.as_tensor(values, device=device)
+    """Values as a tensor on a device. They pass through memory that the system cannot move, which a card reads itself.
+
+    A copy to a card is begun, and products that need it wait for it.
+    """
+    here = torch.as_tensor(values)
+    if torch.device(device).type != "cuda" or here.device.type != "cpu":
+        return here.to(device)
+    return here.pin_memory().to(device, non_blocking=True)
 
 
 def buffer(rows: int, columns: int, like: torch.Tensor) -> torch.Tensor:

@@ -24,6 +24,8 @@ FIXED = 2.0**32  # units of a node's weight: a whole number of these fits 64 bit
 
 _CLOSE, _WIDEST, _NOTHING, _STRIDE = 1e-7, 80.0, 1e-25, 2.0  # as in `compiled_affinities`
 _LOOK = 4  # steps of Newton's method between two looks at whether all rows have converged
+_CARD_GRID = 2**28  # ten milliseconds per call
+_NODE_BYTES = 128  # of a card per number of a grid: a spectrum is made from several arrays in float64
 _BITS = {1: 24, 2: 12, 3: 8}  # of a Z-curve, as in `z_order`
 _LEAST_GAIN, _GROW, _SHRINK = 0.01, 0.2, 0.8
 
@@ -486,6 +488,13 @@ def step(
     gains.copy_(new_gains)
     update.copy_(new)
     return slope.double().square().sum()
+
+
+def most_nodes(Y: torch.Tensor, on_host: int) -> int:
+    """The numbers of a padded grid that a map may take: `on_host` in the host's memory, more on a card, by its size."""
+    if Y.device.type != "cuda":
+        return on_host
+    return min(_CARD_GRID, torch.cuda.get_device_properties(Y.device).total_memory // _NODE_BYTES)
 
 
 # --- corners --------------------------------------------------------------------------------------------------

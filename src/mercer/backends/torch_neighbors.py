@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, NamedTuple
 
 import torch
@@ -20,6 +21,9 @@ from mercer.backends import slices
 
 # Numbers of a tile and its columns: a processor's tile stays in its cache, a card needs a large one to be busy.
 _ENTRIES = {"cpu": 2**20, "cuda": 2**28}
+_TILE_SHARE = (
+    256  # a tile has at most one number for so many bytes of a card, free or not, so that it is always the same
+)
 _COLUMNS = {"cpu": 2**12, "cuda": 2**15}
 _GROUP = 16  # columns whose least is found first: selecting among groups reads a sixteenth of the numbers
 _SLACK = 20  # roundings of a bound besides those of the dot product's own terms
@@ -61,12 +65,23 @@ class Found(NamedTuple):
 
 def entries_on(X: torch.Tensor) -> int:
     """The numbers that one tile may hold where X lives."""
-    return _ENTRIES.get(X.device.type, _ENTRIES["cuda"])
+    return _entries_on(X.device)
+
+
+@cache
+def _entries_on(device: torch.device) -> int:
+    if device.type != "cuda":
+        return _ENTRIES["cpu"]
+    return min(_ENTRIES["cuda"], torch.cuda.get_device_properties(device).total_memory // _TILE_SHARE)
+
+
+def _columns_on(X: torch.Tensor) -> int:
+    return _COLUMNS["cuda" if X.device.type == "cuda" else "cpu"]
 
 
 def tile_bytes(X: torch.Tensor) -> int:
-    """What a tile takes in float32, with the numbers that are computed from it."""
-    return 16 * entries_on(X)
+    """What a tile of rows beside one another takes in float32, with the numbers that are computed from it."""
+    return 16 * min(entries_on(X), X.shape[0] ** 2)
 
 
 # --- rows -----------------------------------------------------------------------------------------------------
@@ -170,8 +185,8 @@ def candidates(
         leaves out all columns of the group `own`
     """
     keys = places = None
-    n = len(right.rows)
-    for tile in slices(n, _COLUMNS.get(left.rows.device.type, _COLUMNS["cuda"])):
+    m, n = len(left.rows), len(right.rows)
+    for tile in slices(n, max(_columns_on(left.rows), entries_on(left.rows) // (2 * m))):  # few rows get wide tiles
         found = torch.addmm(right.norms[tile], left.rows, right.rows[tile].T, alpha=-2)
         _leave_out(found, own, tile, None if groups is None else groups[tile])
         values, columns = least(found, count)
@@ -338,7 +353,7 @@ def graph_of_runs(parts: list[tuple[Any, Any, Any]], shape: tuple[int, int], lik
 
 def row_blocks(m: int, n: int, like: torch.Tensor) -> Iterator[slice]:
     """Slices of m rows whose tiles, n columns wide or as wide as a tile gets, fit the memory of one."""
-    width = min(n, _COLUMNS.get(like.device.type, _COLUMNS["cuda"]))
+    width = min(n, _columns_on(like))
     return slices(m, max(1, entries_on(like) // max(1, width)))
 
 

@@ -19,7 +19,7 @@ _ROWS, _WIDE = 16, 32  # rows of a program, and edges of each that it reads at a
 _POINTS = 128  # of a program that spreads or gathers; no program waits for another
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n"])
 def _attract(
     STARTS, COLUMNS, P, A, Y, OUT, n, a, b, s, C: tl.constexpr, ROWS: tl.constexpr, WIDE: tl.constexpr
 ):  # fmt: skip
@@ -110,7 +110,7 @@ def _cell(Y, LOW, points, live, scale, nodes, C: tl.constexpr, AXIS: tl.constexp
     return cell, x - cell.to(tl.float32)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n", "nodes0", "nodes1", "nodes2"])  # a growing map has many sizes
 def _spread(Y, LOW, GRID, n, scale, nodes0, nodes1, nodes2, C: tl.constexpr, POINTS: tl.constexpr):
     points = tl.program_id(0) * POINTS + tl.arange(0, POINTS)
     live = points < n
@@ -148,7 +148,7 @@ def _looked_up(TABLE, t, steps):
     return below + (x - m.to(tl.float32)) * (tl.load(TABLE + m + 1) - below)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n", "nodes0", "nodes1", "nodes2", "stride0", "stride1", "steps"])
 def _gather(
     Y, LOW, FIELD, OWN, OWN_SLOPE, G, Z, n, scale, nodes0, nodes1, nodes2, stride0, stride1, steps,
     HAS_OWN: tl.constexpr, C: tl.constexpr, POINTS: tl.constexpr,
@@ -215,16 +215,18 @@ def _gather(
 def attract(P: torch.Tensor, A: torch.Tensor, Y: torch.Tensor, a: float, b: float, s: float) -> torch.Tensor:
     """Σⱼ pᵢⱼ a / (b + s d²ᵢⱼ) (aᵢ − yⱼ) for each row of a CSR tensor, (m, c), in float32."""
     pull = torch.empty_like(A)
-    _attract[(triton.cdiv(len(A), _ROWS),)](
-        P.crow_indices(), P.col_indices(), P.values(), A, Y, pull, len(A), a, b, s, A.shape[1], _ROWS, _WIDE
-    )
+    with torch.cuda.device_of(A):
+        _attract[(triton.cdiv(len(A), _ROWS),)](
+            P.crow_indices(), P.col_indices(), P.values(), A, Y, pull, len(A), a, b, s, A.shape[1], _ROWS, _WIDE
+        )
     return pull
 
 
 def spread(Y: torch.Tensor, low: torch.Tensor, scale: float, nodes: tuple[int, ...]) -> torch.Tensor:
     """How much of the points each node has, as whole numbers of 2⁻³², (nodes)."""
     grid = torch.zeros(nodes, dtype=torch.int64, device=Y.device)
-    _spread[(triton.cdiv(len(Y), _POINTS),)](Y, low, grid, len(Y), scale, *_three(nodes), Y.shape[1], _POINTS)
+    with torch.cuda.device_of(Y):
+        _spread[(triton.cdiv(len(Y), _POINTS),)](Y, low, grid, len(Y), scale, *_three(nodes), Y.shape[1], _POINTS)
     return grid
 
 
@@ -234,13 +236,13 @@ def gather(
     """−½∇Φ (m, c) and Φ (m,), in float32; `own` and `own_slope` as in `torch_maps.gather`."""
     if field.stride(-1) != 1:
         field = field.contiguous()
-    strides = (*field.stride()[:-1], 0, 0)[:2]
     G, Z = torch.empty_like(Y), Y.new_empty(len(Y))
-    tables = (own, own_slope, len(own) - 1) if own is not None else (Z, Z, 1)
-    _gather[(triton.cdiv(len(Y), _POINTS),)](
-        Y, low, field, *tables[:2], G, Z, len(Y), scale, *_three(tuple(field.shape)), *strides, tables[2],
-        own is not None, Y.shape[1], _POINTS,
-    )  # fmt: skip
+    own, own_slope, steps = (Z, Z, 0) if own is None else (own, own_slope, len(own) - 1)
+    sizes = *_three(tuple(field.shape)), *(*field.stride()[:-1], 0, 0)[:2], steps
+    with torch.cuda.device_of(Y):
+        _gather[(triton.cdiv(len(Y), _POINTS),)](
+            Y, low, field, own, own_slope, G, Z, len(Y), scale, *sizes, steps > 0, Y.shape[1], _POINTS
+        )
     return G, Z
 
 

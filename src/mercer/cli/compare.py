@@ -17,6 +17,7 @@ from mercer.cli.options import (
     MAPS,
     OUTPUT,
     WholeNumber,
+    device_option,
     jobs_option,
     json_option,
     names_option,
@@ -76,6 +77,7 @@ COMPARED = [name for name, method in METHODS.items() if not method.takes_second]
 @json_option
 @seed_option("Seeds the methods, and chooses the rows that are sampled.")
 @jobs_option
+@device_option
 @run_options
 def command(
     table: str,
@@ -93,6 +95,7 @@ def command(
     as_json: bool,
     seed: int,
     jobs: int | None,
+    device: str,
     console: Console,
     **options: Any,
 ) -> None:
@@ -122,7 +125,14 @@ def command(
     refuse_bad_outputs([*map(str, named), *([report] if report else [])], [table, *coordinates])
     if methods:
         request = FitRequest(
-            table, AUTO, parameters={"n_components": n_components}, choice=choice, seed=seed, jobs=jobs, report=report
+            table,
+            AUTO,
+            parameters={"n_components": n_components},
+            choice=choice,
+            seed=seed,
+            jobs=jobs,
+            device=device,
+            report=report,
         )
         rows, maps = _fitted_maps(request, methods, output, settings, console)
     else:
@@ -192,7 +202,17 @@ def _fit_one(request: FitRequest, rows: Table, settings: dict[str, Any], console
     given = {"n_components": method.most_components(wanted, rows)}
     if given["n_components"] < wanted:
         console.note(f"{method.title} of this table has only {amount(given['n_components'], 'component')}.")
-    fit = fit_table(method, "as requested", rows, None, given, console, seed=request.seed, jobs=request.jobs)
+    fit = fit_table(
+        method,
+        "as requested",
+        rows,
+        None,
+        given,
+        console,
+        seed=request.seed,
+        jobs=request.jobs,
+        device=request.device,
+    )
     seconds = {"fit": fit.seconds}
     record = fit.record(request, seconds)
     if request.output is not None:

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from math import isfinite
+from textwrap import TextWrapper
 from typing import Any
 
 import click
@@ -41,12 +42,12 @@ class Console:
     def note(self, message: str) -> None:
         """Something worth knowing that is not a problem."""
         if not self.quiet:
-            _echo(f"mercer: note: {printable(in_options(message))}")
+            tell("mercer: note:", in_options(message))
 
     def field(self, name: str, value: str) -> None:
         """One line of a summary, with its name in a column of its own."""
         if not self.quiet:
-            _echo(f"{click.style(f'{name:<11}', fg=FAINT)} {printable(value)}")
+            tell(f"{name:<11}", value, color=FAINT, indent=12)
 
     def warn(self, message: str) -> None:
         _warn(message)
@@ -147,17 +148,38 @@ def _wants_color(stream: Any) -> bool:
 _live: list[Any] = []  # the progress bar that is drawn now, if any: a message must go above it, not into its line
 
 
-def _echo(message: str) -> None:
+def tell(start: str, message: str, *, color: str | None = None, indent: int = 2) -> None:
+    """Print a message on stderr, in one line. A terminal gets as many lines as it needs, with whole words.
+
+    color : that of `start`
+    indent : of the second line and those after it
+    """
+    width, message = _stderr_width(), printable(message)
+    text = f"{start} {message}"
+    if width is not None and len(text) > width > 2 * indent:
+        lines = TextWrapper(width, "", " " * indent, break_long_words=False, break_on_hyphens=False).wrap(text)
+        text = "\n".join(lines)  # a name that is longer than the terminal stays whole, so that it can be copied
+    text = click.style(start, fg=color) + text[len(start) :]
     if _live:
         from rich.text import Text
 
-        _live[-1].console.print(Text.from_ansi(message), soft_wrap=True)
+        _live[-1].console.print(Text.from_ansi(text), soft_wrap=True)
         return
-    click.echo(message, err=True, color=None if _wants_color(sys.stderr) else False)
+    click.echo(text, err=True, color=None if _wants_color(sys.stderr) else False)
+
+
+def _stderr_width() -> int | None:
+    """The columns of the terminal that stderr is, or None if it is a file or a pipe."""
+    if not sys.stderr.isatty():
+        return None
+    try:
+        return int(os.environ.get("COLUMNS") or os.get_terminal_size(sys.stderr.fileno()).columns) or None
+    except (OSError, ValueError):
+        return None
 
 
 def _warn(message: str) -> None:
-    _echo(f"mercer: {click.style('warning:', fg=WARN)} {printable(in_options(' '.join(str(message).split())))}")
+    tell("mercer: warning:", in_options(" ".join(str(message).split())), color=WARN)
 
 
 @contextmanager
@@ -239,8 +261,13 @@ def _print_rich(headings: Any, rows: Any, left: Any, marks: dict[tuple[int, int]
     # Two blanks between columns: the widest table, the scores of a map, then fits into 80 columns.
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     table.show_header = any(headings)
+    # rich would take away the blank that stands where other numbers have a star
+    for i in set(range(len(headings))) - set(left):
+        width = max(len(line[i]) for line in [headings, *rows])
+        headings[i] = f"{headings[i]:>{width}}"
+        rows = [[*row[:i], f"{row[i]:>{width}}", *row[i + 1 :]] for row in rows]
     for i, heading in enumerate(headings):
-        table.add_column(heading, justify="left" if i in left else "right", no_wrap=i not in left, overflow="fold")
+        table.add_column(heading, no_wrap=i not in left, overflow="fold")
     for r, row in enumerate(rows):
         table.add_row(*(Text(cell, style=marks.get((r, c), "")) for c, cell in enumerate(row)))
     terminal.print(table)
@@ -279,6 +306,17 @@ def amount(count: int, one: str, many: str | None = None) -> str:
 def terminal_width() -> int | None:
     """The columns of the terminal that stdout is, or None if it is a file or a pipe."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def figures(value: float) -> str:
+    """A number with four figures, or with all of its digits if it is whole.
+
+    >>> figures(30292.0), figures(30292.4), figures(0.000123456), figures(20240131.0), figures(1.5e9 + 0.5)
+    ('30292', '30292', '0.0001235', '20240131', '1.5e+09')
+    """
+    if value == round(value) and abs(value) < 1e15:
+        return f"{value:.0f}"
+    return f"{value:.0f}" if 1e4 <= abs(value) < 1e7 else f"{value:.4g}"
 
 
 def four_digits(value: float | None) -> str:

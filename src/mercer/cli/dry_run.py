@@ -11,6 +11,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mercer.cli.console import amount, print_json, print_pairs
+from mercer.cli.devices import chosen_device, free_on, placed
 from mercer.cli.fitted import shown_parameters
 from mercer.cli.methods import FitMethod
 from mercer.cli.pages import MOST_VALUES
@@ -32,7 +33,9 @@ def tell_plan(
 ) -> None:
     """Print the plan of a fit. If it does not fit into memory, raise MemoryLimitError as the fit would."""
     estimator = method.build(request.parameters, seed=request.seed, jobs=request.jobs, shape=table.X.shape)
-    plan = estimator.plan(*method.arguments(table, second))
+    arguments = method.arguments(table, second)
+    arguments = placed(arguments, device := chosen_device(request.device, method, arguments))
+    plan = estimator.plan(*arguments)
     plan.refuse()
     n, d = table.X.shape
     work = method.workload(estimator, plan.method, n, d)
@@ -58,14 +61,14 @@ def tell_plan(
             }
         )
         return
-    free, size = format_bytes(available_bytes()), f"{amount(n, 'row')}, {amount(d, 'column')}"
+    free, size = free_on(device, arguments), f"{amount(n, 'row')}, {amount(d, 'column')}"
     whole = "" if process is None else f", {format_bytes(process)} in all"
     print_pairs(
         [
             ("table", f"{source_name(request.table)}: {size}, {format_bytes(held)} in memory"),
             ("method", f"{method.title}: {why}"),
             ("solver", f"{plan.method}: {plan.reason}"),
-            ("memory", f"{format_bytes(plan.peak_bytes)} for the fit{whole}; {free} are free"),
+            ("memory", f"{format_bytes(plan.peak_bytes)} for the fit{whole}; {free}"),
             ("work", work),
             ("writes", ", ".join(files) or "stdout"),
         ]

@@ -79,7 +79,9 @@ def _usage_message(error: click.ClickException) -> str:
     context = getattr(error, "ctx", None)
     if not isinstance(error, click.UsageError) or context is None or "--help" in message or message.endswith("?"):
         return message
-    return f"{message.rstrip('.')}. See {context.command_path} --help."
+    method = context.meta.get("mercer.method", "auto")  # whose options --help lists
+    named = "" if method == "auto" else f" --method {method}"
+    return f"{message.rstrip('.')}. See {context.command_path}{named} --help."
 
 
 def _os_message(error: OSError) -> str:

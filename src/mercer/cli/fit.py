@@ -9,13 +9,15 @@ import click
 from click.core import ParameterSource
 
 from mercer.cli.console import Console, amount, print_json, spoken
-from mercer.cli.errors import INPUT, STOPPED, Failure
+from mercer.cli.errors import INPUT, STOPPED, Failure, unsuitable
 from mercer.cli.methods import AUTO, METHODS, FitMethod, choose_method
+from mercer.cli.option_help import help_text
 from mercer.cli.options import (
     METHOD,
     OUTPUT,
     SectionOption,
     Verb,
+    device_option,
     inert_option,
     jobs_option,
     json_option,
@@ -108,17 +110,13 @@ class FitVerb(Verb):
 def method_options(name: str) -> list[click.Parameter]:
     """The options of a method, made from its estimator's parameters. --method auto has what all methods share."""
     if name == AUTO:
-        return [_as_option(_ANY_METHOD, METHOD)]
+        return [_as_option(_ANY_METHOD, METHOD, _ANY_METHOD.text)]
     section = f"Options of {name}, the parameters of mercer.{METHODS[name].estimator}"
-    return [_as_option(parameter, section) for parameter in parameters_of(name)]
+    return [_as_option(parameter, section, help_text(name, parameter)) for parameter in parameters_of(name)]
 
 
-def _as_option(parameter: Parameter, section: str) -> click.Parameter:
+def _as_option(parameter: Parameter, section: str, text: str) -> click.Parameter:
     destination = f"{_PREFIX}{parameter.name}"
-    text = parameter.text.replace("None", "none").replace("`", "")
-    if parameter.default is not None:
-        shown = str(parameter.default).lower() if parameter.is_flag else f"{parameter.default}"
-        text = f"{text}  [default: {shown}]"
     if parameter.is_flag:
         names = [f"{parameter.option}/--no-{parameter.option[2:]}", destination]
         return SectionOption(names, default=None, help=text, section=section)
@@ -162,6 +160,7 @@ def _as_option(parameter: Parameter, section: str) -> click.Parameter:
 @json_option
 @seed_option("The same seed, data and machine give the same bytes.")
 @jobs_option
+@device_option
 @option(
     "--config",
     "-c",
@@ -257,9 +256,21 @@ def run(request: FitRequest, console: Console, *, as_document: bool = False, dry
         tell_plan(request, method, why, table, second, written, as_document)
         return 0
     if request.resume is not None:
+        if request.device == "cuda":
+            raise unsuitable("--resume goes on on the processor: leave out --device cuda.")
         fit = resume_fit(method, table, request.resume, request.parameters.get("max_iter"), console)
     else:
-        fit = fit_table(method, why, table, second, request.parameters, console, seed=request.seed, jobs=request.jobs)
+        fit = fit_table(
+            method,
+            why,
+            table,
+            second,
+            request.parameters,
+            console,
+            seed=request.seed,
+            jobs=request.jobs,
+            device=request.device,
+        )
     seconds["fit"] = fit.seconds
     wanted = request.parameters.get("n_components")
     if isinstance(wanted, int) and wanted > (found := fit.components):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from mercer.cli.console import Console, amount
+from mercer.cli.devices import CPU, chosen_device, on_host, placed
 from mercer.cli.errors import unsuitable
 from mercer.cli.methods import HIDDEN, FitMethod, NeighborMap
 from mercer.cli.outputs import STDOUT, OutputFiles
@@ -32,6 +33,7 @@ class FittedTable:
     names : (k,)
     seconds : how long the fit took
     stopped : whether Ctrl-C ended it early
+    device : where it was computed
     """
 
     method: FitMethod
@@ -43,6 +45,7 @@ class FittedTable:
     names: list[str]
     seconds: float
     stopped: bool
+    device: str = CPU
 
     @property
     def components(self) -> int:
@@ -64,6 +67,7 @@ class FittedTable:
             label=label,
             coordinates=self.names,
             stopped=self.stopped,
+            device=self.device,
         )
 
     def notes(self, request: FitRequest) -> dict[str, Any]:
@@ -127,7 +131,12 @@ class FittedTable:
 
 
 def fit_record(
-    request: FitRequest, method: FitMethod, estimator: Any, seconds: dict[str, float], **facts: Any
+    request: FitRequest,
+    method: FitMethod,
+    estimator: Any,
+    seconds: dict[str, float],
+    device: str = CPU,
+    **facts: Any,
 ) -> dict[str, Any]:
     """The run.json of a fit, without the outputs. `facts` are those of the table and its coordinates."""
     from mercer.backends.cpu import workers
@@ -140,6 +149,7 @@ def fit_record(
         seed=request.seed,
         jobs=request.jobs,
         threads=workers(request.jobs),
+        device=device,
         choice=json_value(request.choice),
         page=json_value({name: getattr(request, name) for name in PAGE_OPTIONS}),
         fit=fit_facts(estimator),
@@ -171,17 +181,21 @@ def fit_table(
     *,
     seed: int = 0,
     jobs: int | None = None,
+    device: str = "cpu",
 ) -> FittedTable:
-    """Fit a method to a table, with progress on a terminal."""
+    """Fit a method to a table, with progress on a terminal. What comes back is on the host, also from a card."""
+    arguments = method.arguments(table, second)
+    device = chosen_device(device, method, arguments)
     with console.working(f"loading {method.title}"):
         estimator = method.build(given, seed=seed, jobs=jobs, shape=table.X.shape)
     started = time.perf_counter()
     with console.working(f"{method.title} of {table.X.shape[0]:,} rows", method.steps(estimator)) as update:
-        coordinates = method.fit(estimator, method.arguments(table, second), update)
+        coordinates = method.fit(estimator, placed(arguments, device), update)
+        estimator = estimator if device == CPU else on_host(estimator)
     names = method.column_names(coordinates.shape[1])
     stopped = getattr(getattr(estimator, "report_", None), "ended", "") == "interrupted"
     seconds = time.perf_counter() - started
-    return FittedTable(method, why, estimator, table, second, coordinates, names, seconds, stopped)
+    return FittedTable(method, why, estimator, table, second, coordinates, names, seconds, stopped, device)
 
 
 def resume_fit(method: FitMethod, table: Table, model: str, most: int | None, console: Console) -> FittedTable:

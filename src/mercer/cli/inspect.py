@@ -9,7 +9,17 @@ from typing import Any
 
 import click
 
-from mercer.cli.console import Console, amount, print_json, print_pairs, print_table, print_text, spoken, terminal_width
+from mercer.cli.console import (
+    Console,
+    amount,
+    figures,
+    print_json,
+    print_pairs,
+    print_table,
+    print_text,
+    spoken,
+    terminal_width,
+)
 from mercer.cli.errors import unsuitable
 from mercer.cli.methods import HIDDEN
 from mercer.cli.options import json_option, reading_choice, reading_options, run_options, verb
@@ -119,9 +129,9 @@ def _column_line(name: str, facts: dict[str, Any]) -> list[str]:
     elif "least" not in facts:
         told = "-"
     elif facts["distinct"] == 1:
-        told = f"always {facts['least']:.6g}"
+        told = f"always {figures(facts['least'])}"
     else:
-        told = f"{facts['least']:.4g} … {facts['median']:.4g} … {facts['most']:.4g}"
+        told = " … ".join(figures(facts[name]) for name in ("least", "median", "most"))
     if facts.get("infinite"):
         told += f"; {facts['infinite']:,} infinite"
     return [_short(name, 30), facts["kind"], f"{facts['missing']:,}", f"{facts['distinct']:,}", told]

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from mercer.cli.completion import install_completion
-from mercer.cli.console import one_line_warnings, printable
+from mercer.cli.console import one_line_warnings, tell
 from mercer.cli.errors import EXIT_CODES, Failure, explain
 from mercer.cli.options import unknown
 
@@ -77,7 +77,7 @@ class Verbs(click.Group):
 def leave(failure: Failure) -> None:
     """Print the message of a failure on one line and exit with its status."""
     if failure.message:
-        click.echo(printable(f"mercer: {' '.join(failure.message.split())}"), err=True)
+        tell("mercer:", " ".join(failure.message.split()))
     try:
         sys.stdout.flush()
     except (OSError, ValueError):
@@ -130,7 +130,7 @@ def main(context: click.Context) -> None:
       mercer demo digits
 
     Turn a table into coordinates, with scores of their quality and a page to look at: PCA, kernel PCA, kernel
-    discriminants, kernel CCA, Isomap, SNE and t-SNE, exact to a stated tolerance, without the n × n matrix.
+    discriminants, kernel CCA, Isomap, MDS, SNE and t-SNE, exact to a stated tolerance, without the n × n matrix.
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())

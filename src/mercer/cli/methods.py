@@ -58,6 +58,9 @@ class FitMethod(ABC):
     replaces : {"radius": "n_neighbors"} if a given radius switches the number of neighbours off
     progress : what a fit reports as it goes on, if it does
     resumable : whether the estimator can take more steps after a fit, by `optimize`
+    takes_tensors : whether the estimator computes on a card
+    streams_with : the parameters without which the method does not read a table in parts, each with a value to try;
+        None if it never does
     """
 
     name: str
@@ -74,6 +77,8 @@ class FitMethod(ABC):
     progress: str = "KL"
     resumable: bool = False
     work_of: dict[str, str] = field(default_factory=dict)
+    takes_tensors: bool = True
+    streams_with: dict[str, int] | None = None
 
     def load(self) -> Any:
         """The estimator's class."""
@@ -116,9 +121,9 @@ class FitMethod(ABC):
 
     def fit(self, estimator: Any, arguments: tuple[Any, ...], update: Callable[..., None]) -> np.ndarray:
         """Fit the estimator; the coordinates (n, k)."""
-        import numpy as np
+        from mercer.backends import to_numpy
 
-        return np.asarray(estimator.fit_transform(*arguments))
+        return to_numpy(estimator.fit_transform(*arguments))
 
     def steps(self, estimator: Any) -> int | None:
         """How many steps a fit takes, if it counts them."""
@@ -186,8 +191,10 @@ class TwoTables(FitMethod):
     def fit(self, estimator: Any, arguments: tuple[Any, ...], update: Callable[..., None]) -> np.ndarray:
         import numpy as np
 
+        from mercer.backends import to_numpy
+
         estimator.fit(*arguments)
-        return np.hstack([estimator.x_scores_, estimator.y_scores_])
+        return np.hstack([to_numpy(estimator.x_scores_), to_numpy(estimator.y_scores_)])
 
     def column_names(self, count: int) -> list[str]:
         return [f"{self.name}_{view}{i}" for view in "xy" for i in range(1, count // 2 + 1)]
@@ -204,10 +211,10 @@ class NeighborMap(FitMethod):
         return (table.X,)
 
     def fit(self, estimator: Any, arguments: tuple[Any, ...], update: Callable[..., None]) -> np.ndarray:
-        import numpy as np
+        from mercer.backends import to_numpy
 
         estimator.callbacks = self.reporter(update)
-        coordinates = np.asarray(estimator.fit_transform(*arguments))
+        coordinates = to_numpy(estimator.fit_transform(*arguments))
         estimator.callbacks = None
         return coordinates
 
@@ -241,6 +248,7 @@ def as_classes(labels: Any) -> np.ndarray:
 
 
 _TWO = {"n_components": 2}
+_RANK, _LANDMARKS = {"rank": 500}, {"landmarks": 10_000}  # what lets a method read a table in parts
 _PASSES = "usually 4 to 20 passes over {pairs} pairs of rows"  # as measured on curved, clustered and noisy data
 _STORED = {  # solvers that keep the whole matrix, or some of its columns, compute what they keep once
     **dict.fromkeys(("dense", "lanczos", "eigenvalues", "cholesky"), "one matrix of {pairs} pairs of rows, kept whole"),
@@ -261,6 +269,7 @@ METHODS: dict[str, FitMethod] = {
             work="one pass over {rows} × {columns} numbers",
             defaults=_TWO,
             limited_by_shape=True,
+            streams_with={},
         ),
         OneTable(
             "kpca",
@@ -272,6 +281,7 @@ METHODS: dict[str, FitMethod] = {
             work=_PASSES,
             work_of=_STORED,
             defaults=_TWO | _MEDIAN_WIDTH,
+            streams_with=_RANK,
         ),
         LabelledTable(
             "kda",
@@ -282,6 +292,7 @@ METHODS: dict[str, FitMethod] = {
             describe=(fitted_kernel, solver, left_out),
             work=_PASSES,
             work_of=_STORED,
+            streams_with=_RANK,
         ),
         TwoTables(
             "kcca",
@@ -302,6 +313,7 @@ METHODS: dict[str, FitMethod] = {
             describe=(fitted_kernel, solver, unexplained, residual),
             work="shortest paths from all rows, or from the landmarks, to {rows} rows",
             replaces={"radius": "n_neighbors"},
+            streams_with=_LANDMARKS,
         ),
         NeighborMap(
             "mds",
@@ -312,6 +324,7 @@ METHODS: dict[str, FitMethod] = {
             describe=(solver, map_stress),
             work="up to {steps} steps, each of which visits {pairs} pairs of rows",
             progress="stress",
+            takes_tensors=False,
         ),
         NeighborMap(
             "sne",
@@ -323,6 +336,7 @@ METHODS: dict[str, FitMethod] = {
             work="up to {steps} steps, each of which moves {rows} points",
             documented_by="TSNE",
             resumable=True,
+            streams_with=_LANDMARKS,
         ),
         NeighborMap(
             "tsne",
@@ -333,6 +347,7 @@ METHODS: dict[str, FitMethod] = {
             describe=(map_divergence, map_repulsion, map_neighbors),
             work="up to {steps} steps, each of which moves {rows} points",
             resumable=True,
+            streams_with=_LANDMARKS,
         ),
     )
 }

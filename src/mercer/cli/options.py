@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterable
+from itertools import accumulate
 from typing import Any, ClassVar
 
 import click
@@ -81,6 +82,17 @@ def did_you_mean(given: str, known: Iterable[str], most: int = 1) -> str:
     return f"Did you mean {' or '.join(near)}?" if near else ""
 
 
+def enumerated(names: Iterable[str], room: int = 64) -> str:
+    """Names with commas. Those that do not fit into so many letters are counted: a message has two lines.
+
+    >>> enumerated(["isomap", "kpca", "pca"], 12), enumerated(["pca", "kpca"])
+    ('isomap, kpca and 1 more', 'pca, kpca')
+    """
+    names = list(names)
+    fit = sum(end <= room for end in accumulate(len(name) + 2 for name in names))
+    return ", ".join(names[:fit]) + (f" and {len(names) - fit} more" if fit < len(names) else "")
+
+
 def unknown(kind: str, given: str, known: Iterable[str]) -> str:
     """The message for a name that is not among the known ones.
 
@@ -88,7 +100,7 @@ def unknown(kind: str, given: str, known: Iterable[str]) -> str:
     "Unknown method 'foo'. Choose one of: pca, kpca."
     """
     names = list(known)
-    hint = did_you_mean(given, names) or f"Choose one of: {', '.join(names)}."
+    hint = did_you_mean(given, names) or f"Choose one of: {enumerated(names)}."
     return f"Unknown {kind} {given!r}. {hint}"
 
 
@@ -251,6 +263,14 @@ run_options = _together(
     option("--debug", is_flag=True, expose_value=False, callback=_set_debug, help="Show where an error came from."),
 )
 jobs_option = option("--jobs", "-j", type=WholeNumber(1), metavar="INT", help="Threads; all cores by default.")
+device_option = option(
+    "--device",
+    type=click.Choice(["auto", "cuda", "cpu"]),
+    default="cpu",
+    show_default=True,
+    metavar="NAME",
+    help="Where to compute: cuda on an NVIDIA GPU, auto there if there is one and the method can, else cpu.",
+)
 json_option = option("--json", "as_json", is_flag=True, section=OUTPUT, help="Print one JSON document on stdout.")
 
 

@@ -43,6 +43,7 @@ class FitRequest:
     choice: dict[str, Any] = field(default_factory=dict)
     seed: int = 0
     jobs: int | None = None
+    device: str = "cpu"
     output: str | None = None
     save: str | None = None
     report: str | None = None
@@ -72,7 +73,7 @@ def request_from(context: click.Context, options: dict[str, Any], parameters: di
     """
     given = {
         name: options[name]
-        for name in ("table", "second", "method", "seed", "jobs", "output", "save", "report", "strict", *STREAMING)
+        for name in (*("table", "second", "method", "seed", "jobs", "device", "strict"), *OUTPUTS, *STREAMING)
         if context.get_parameter_source(name) == ParameterSource.COMMANDLINE
     }
     checkpoint = options["resume"] if options["resume"] and is_checkpoint(options["resume"]) else None
@@ -116,6 +117,7 @@ def _recorded(config: str, given: dict[str, Any]) -> dict[str, Any]:
         "method": record["method"],
         "seed": record.get("seed", 0),
         "jobs": record.get("jobs"),
+        "device": record.get("device", "cpu"),
         "choice": {
             name: tuple(value) if isinstance(value, list) else value for name, value in record["choice"].items()
         },

@@ -7,7 +7,7 @@ for it. The output has the ids and labels that it would have otherwise, and is w
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from mercer.cli.console import Console, amount, print_json, print_pairs, spoken
+from mercer.cli.devices import CPU, CUDA, STREAMED_ON_DEVICE, chosen_device
 from mercer.cli.errors import USAGE, Failure, unsuitable
 from mercer.cli.fitted import fit_notes, fit_record, shown_parameters
 from mercer.cli.methods import AUTO, METHODS, FitMethod, LabelledTable, as_classes, choose_method
@@ -31,14 +32,15 @@ from mercer.planning import Plan, limit_of
 from mercer.progress import counted
 from mercer.streams.checkpoint_file import checkpoints
 from mercer.streams.cluster_driver import cluster
+from mercer.streams.device_rows import DeviceRows
 from mercer.streams.local_driver import chunks
 from mercer.streams.mapped_rows import MappedRows
 from mercer.streams.row_source import bounded_rows, even_cuts
-from mercer.streams.table_rows import STREAMED, TableRows, can_stream, open_table_rows, table_shape
+from mercer.streams.table_rows import STREAMED, TableRows, TextRows, can_stream, open_table_rows, table_shape
 from mercer.tables.source import digest_of
 from mercer.tables.writing import table_writer
 
-_WRITES = 60.0  # seconds between two states in the checkpoint: little is lost, and writing one takes no notice
+CHECKPOINT_SECONDS = 60.0  # between two states in the checkpoint: little is lost, and writing them takes little
 
 
 @dataclass(frozen=True)
@@ -103,10 +105,30 @@ def how_to_stream(request: FitRequest) -> Streaming | None:
             return None  # the table can be read: the method itself says what it lacks
         size = f"{rows:,} rows of {amount(features, 'column')} take {format_bytes(table_bytes)}"
         limit = f"{wanted} was given" if wanted else f"{format_bytes(allowed)} are allowed"
-        because = in_options(f"{size}, and {limit}. {error}")
+        because = f"{size}, and {limit}. {_way_out(request, method, error)}"
         raise unsuitable(f"{request.table} has to be read part by part: {because}") from error
     reason = f"with {wanted}" if wanted else f"{format_bytes(needed)} in memory, of {format_bytes(allowed)} allowed"
     return Streaming(method, why, reason, rows, features)
+
+
+def _device(request: FitRequest, method: FitMethod) -> str:
+    """Where chunks are computed. A failure if a card is asked for that the fit has no use for."""
+    if request.device == CPU or (method.name in STREAMED_ON_DEVICE and request.cluster is None):
+        return chosen_device(request.device, method)
+    if request.device == CUDA:
+        many = " and ".join(STREAMED_ON_DEVICE)
+        raise unsuitable(f"--device cuda: tables that are read in parts are computed on a card for {many} alone.")
+    return CPU
+
+
+def _way_out(request: FitRequest, method: FitMethod, error: Exception) -> str:
+    """What to do about a method that cannot stream as it was asked for."""
+    needed = method.streams_with
+    if needed is None:
+        others = ", ".join(name for name, other in METHODS.items() if other.streams_with is not None)
+        return f"{method.title} needs all rows in memory. Fit some of them with --rows, or take one of {others}."
+    missing = [f"--{name} {value}" for name, value in needed.items() if request.parameters.get(name) is None]
+    return f"Add {missing[0]}, so that {method.title} can be streamed." if missing else in_options(str(error))
 
 
 def _what_asks(request: FitRequest) -> str | None:
@@ -182,6 +204,8 @@ def fit_streamed(
     for note in table.notes:
         console.note(note)
     refuse_unwritable_table(request.output or STDOUT, table.beside(0))
+    device = _device(request, method)
+    rows = table if device == CPU else DeviceRows(table, device)
     parts = amount(len(table.lengths), "part")
     console.note(f"{request.table} is streamed in {parts}: {streaming.reason}.")
     seconds = {"read": time.perf_counter() - started}
@@ -190,9 +214,9 @@ def fit_streamed(
         shape = table.rows, table.n_features
         estimator = method.build(request.parameters, seed=request.seed, jobs=request.jobs, shape=shape)
         with console.working(f"{method.title} of {table.rows:,} rows"):
-            estimator.fit(table, *_targets(method, table))
+            estimator.fit(rows, *_targets(method, table))
         seconds["fit"] = time.perf_counter() - begun
-        placed = estimator.transform(table)
+        placed = estimator.transform(rows)
         names = method.column_names(placed.n_features)
         record = fit_record(
             request,
@@ -207,6 +231,7 @@ def fit_streamed(
             coordinates=names,
             stopped=False,
             stream=True,
+            device=device,
             parts=len(table.lengths),
         )
         _write(request, method, estimator, table, placed, names, record, record_at, console)
@@ -244,7 +269,7 @@ def _kept_checkpoint(path: Path | None, console: Console) -> Iterator[None]:
         yield
         return
     try:
-        with checkpoints(path, every=_WRITES):
+        with checkpoints(path, every=CHECKPOINT_SECONDS):
             yield
     except BaseException:
         if path.exists():
@@ -297,16 +322,9 @@ def write_placed(
     path: str | Path, table: TableRows, placed: MappedRows, names: list[str], *, inert: bool = False
 ) -> None:
     """Write ids, labels and coordinates of all rows, part by part."""
-    try:
-        with table_writer(path, inert=inert) as out:
-            for i, values in enumerate(counted("rows written", chunks(placed), len(placed.lengths))):
-                columns = table.beside(i)
-                for name, column in zip(names, values.T, strict=True):
-                    columns[name if name not in columns else f"{name}_"] = np.ascontiguousarray(column)
-                out.add(columns)
-    except BrokenPipeError:
-        if path != STDOUT:
-            raise
+    with _unread_pipe(path), table_writer(path, inert=inert) as out:
+        for i, values in enumerate(counted("rows written", chunks(placed), len(placed.lengths))):
+            out.add(_beside(table.beside(i), names, values))
 
 
 def _summarize(
@@ -367,8 +385,39 @@ def _tell_plan(request: FitRequest, streaming: Streaming, written: list[str], as
 # --- placing new rows --------------------------------------------------------------------------------------------
 
 
-def placed_in_parts(estimator: Any, table: TableRows) -> MappedRows:
-    """The rows of a table as a model places them, part by part."""
-    first = next(i for i, length in enumerate(table.lengths) if length)
-    tried = np.asarray(estimator.transform(table.chunk(first)[:1]))
-    return MappedRows(table, estimator.transform, tried.shape[1], dtype=tried.dtype)
+def write_in_parts(
+    path: str | Path,
+    estimator: Any,
+    table: TableRows | TextRows,
+    names_of: Callable[[int], list[str]],
+    *,
+    inert: bool = False,
+) -> list[str]:
+    """Place the rows of a table and write them with their ids and labels, part by part. The names of the coordinates.
+
+    names_of : how many coordinates there are → their names
+    """
+    names: list[str] = []
+    with _unread_pipe(path), table_writer(path, inert=inert) as out:
+        for columns, rows in table.placed_from():
+            values = np.asarray(estimator.transform(rows))
+            names = names or names_of(values.shape[1])
+            out.add(_beside(columns, names, values))
+    return names
+
+
+def _beside(columns: dict[str, np.ndarray], names: list[str], values: np.ndarray) -> dict[str, np.ndarray]:
+    """Ids and labels, and the coordinates after them."""
+    for name, column in zip(names, values.T, strict=True):
+        columns[name if name not in columns else f"{name}_"] = np.ascontiguousarray(column)
+    return columns
+
+
+@contextmanager
+def _unread_pipe(path: str | Path) -> Iterator[None]:
+    """A closed pipe behind stdout is not a failure: no one is left to read."""
+    try:
+        yield
+    except BrokenPipeError:
+        if path != STDOUT:
+            raise

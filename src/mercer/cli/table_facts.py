@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer.tables.preparation import Choice
 from mercer.tables.prepare import MOST_CATEGORIES
-from mercer.tables.row_names import all_different, names_rows
+from mercer.tables.row_names import all_different, by_name_first, names_rows
 from mercer.tables.screening import copies
 from mercer.tables.table import open_source, read_columns
 
@@ -32,7 +32,7 @@ def table_facts(path: str, choice: Choice | None = None) -> dict[str, Any]:
         "rows": n,
         "columns": described,
         "duplicate_rows": duplicate_rows(columns),
-        "suggestions": suggestions(described, n, [name for name in columns if _is_id(name, columns[name])]),
+        "suggestions": suggestions(described, n, _ids(columns)),
     }
 
 
@@ -92,8 +92,11 @@ def _codes(values: np.ndarray) -> np.ndarray:
     return np.unique(values.astype(str), return_inverse=True)[1].astype(np.float64)
 
 
-def _is_id(name: str, values: np.ndarray) -> bool:
-    return names_rows(name, values) or (values.dtype.kind not in "iufb" and all_different(values))
+def _ids(columns: dict[str, np.ndarray]) -> list[str]:
+    """The columns that may name the rows, the best first: those that `fit` takes for ids, then other texts."""
+    likely = by_name_first(name for name, values in columns.items() if names_rows(name, values))
+    different = [name for name, values in columns.items() if values.dtype.kind in "OUT" and all_different(values)]
+    return list(dict.fromkeys([*likely, *different]))
 
 
 def suggestions(columns: dict[str, dict[str, Any]], n: int, ids: list[str]) -> list[str]:

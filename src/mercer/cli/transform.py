@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,7 @@ from mercer.cli.record import input_entry, json_value, new_record, record_path, 
 if TYPE_CHECKING:
     import numpy as np
 
-    from mercer.streams.table_rows import TableRows
+    from mercer.streams.table_rows import TableRows, TextRows
     from mercer.tables.table import Preparation, Table
 
 
@@ -84,7 +84,7 @@ def command(
     refuse_unwritable_table(output)
 
     from mercer.cli.fitted import carried_names, map_columns
-    from mercer.cli.streamed import placed_in_parts, write_placed
+    from mercer.cli.streamed import write_in_parts
     from mercer.cli.table_input import source_name
     from mercer.tables.source import digest_of
     from mercer.tables.table import write_table
@@ -93,45 +93,46 @@ def command(
     estimator, notes = open_model(model)
     reading = reading_choice(options)
     asked = {"label": label, "id": id} | reading
-    parts = _in_parts(table, notes, asked, second, console)
+    parts = _in_parts(table, notes, asked, second)
     if parts is None:
         rows = _read_new(table, notes, asked, console)
         rows, values = _placed(estimator, notes, rows, second, (table, second or ""), id, console)
-        entry, count, width = input_entry(table, rows), len(values), values.shape[1]
     else:
-        entry, count = parts.entry(), parts.rows
         _refuse_no_transform(estimator)
-        placed = placed_in_parts(estimator, parts)
-        width = placed.n_features
-    names = _column_names(notes, width)
     fitted = {name: value for name, value in notes.get("choice", {}).items() if name not in ("rows", *TEXT_OPTIONS)}
     choice = fitted | {k: v for k, v in (("label", label), ("id", id)) if v} | reading
-    if parts is None:
-        columns = map_columns(rows, names, values, choice)
-        write: Callable[[Any], None] = lambda path: write_table(path, columns, inert=inert and path != STDOUT)  # noqa: E731
-        id_, label_ = carried_names(rows, choice)
-    else:
-        write = lambda path: write_placed(path, parts, placed, names, inert=inert and path != STDOUT)  # noqa: E731
-        id_, label_ = parts.id, parts.label
+    names: list[str] = []
+
+    def write(path: str | Path) -> None:
+        safe = inert and path != STDOUT
+        if parts is not None:
+            names.extend(write_in_parts(path, estimator, parts, partial(_column_names, notes), inert=safe))
+            return
+        names.extend(_column_names(notes, values.shape[1]))
+        write_table(path, map_columns(rows, names, values, choice), inert=safe)
+
     if output == STDOUT:
         write(STDOUT)
         _tell_notes(parts, console)
         return
-    record = new_record(
-        "transform",
-        method=str(notes.get("method", type(estimator).__name__.lower())),
-        parameters=json_value(estimator.get_params(deep=False)),
-        model={"path": model, "sha256": digest_of(Path(model))},
-        input=entry,
-        choice=json_value(choice),
-        id=id_,
-        label=label_,
-        coordinates=names,
-        seconds={"all": time.perf_counter() - started},
-    )
-    with OutputFiles() as files, console.working(f"placing {amount(count, 'row')}"):
+    with OutputFiles() as files, console.working(f"placing the rows of {source_name(table)}"):
         part = files.add(output, write)
         _tell_notes(parts, console)
+        id_, label_ = carried_names(rows, choice) if parts is None else (parts.id, parts.label)
+        entry = input_entry(table, rows) if parts is None else parts.entry()
+        count = len(values) if parts is None else parts.rows
+        record = new_record(
+            "transform",
+            method=str(notes.get("method", type(estimator).__name__.lower())),
+            parameters=json_value(estimator.get_params(deep=False)),
+            model={"path": model, "sha256": digest_of(Path(model))},
+            input=entry,
+            choice=json_value(choice),
+            id=id_,
+            label=label_,
+            coordinates=names,
+            seconds={"all": time.perf_counter() - started},
+        )
         record["outputs"] = [{"what": "coordinates", "path": output, "sha256": digest_of(part)}]
         files.add(at, lambda path: write_record(record, path))
     console.field("table", f"{source_name(table)}: {amount(count, 'row')}")
@@ -168,22 +169,18 @@ def _read_new(path: str, notes: dict[str, Any], asked: dict[str, Any], console: 
 
 
 def _in_parts(
-    path: str, notes: dict[str, Any], asked: dict[str, Any], second: str | None, console: Console
-) -> TableRows | None:
+    path: str, notes: dict[str, Any], asked: dict[str, Any], second: str | None
+) -> TableRows | TextRows | None:
     """The new rows, read part by part if their format allows it. Two tables are matched row by row, in memory."""
-    from mercer.streams.table_rows import WholeTableError, can_stream, open_table_rows
+    from mercer.streams.table_rows import open_new_rows
     from mercer.tables.table import Choice
 
-    if second is not None or not can_stream(path) or not Path(path).is_file():
+    if second is not None or not Path(path).is_file():
         return None
-    try:
-        found = open_table_rows(path, Choice(**{"keep": ()} | asked), preparation=preparation_in(notes, "preparation"))
-    except WholeTableError:
-        return None
-    return found
+    return open_new_rows(path, Choice(**{"keep": ()} | asked), preparation_in(notes, "preparation"))
 
 
-def _tell_notes(parts: TableRows | None, console: Console) -> None:
+def _tell_notes(parts: TableRows | TextRows | None, console: Console) -> None:
     """What was noticed while the parts of a table were read."""
     for note in [] if parts is None else parts.notes:
         console.note(note)

@@ -76,18 +76,19 @@ def _typed(value: str) -> str:
 
 def _constraint(found: re.Match[str]) -> str:
     """scikit-learn's message for a parameter out of range."""
-    from mercer.cli.options import did_you_mean
+    from mercer.cli.options import did_you_mean, enumerated
 
     option = _options().get(found[1], found[1])
     choices = [word for listed in re.findall(r"a str among \{([^}]*)\}", found[2]) for word in _words(listed)]
-    if hint := did_you_mean(_typed(found[3]), choices):  # the list of all kernels is longer than two lines
+    if hint := did_you_mean(_typed(found[3]), choices):
         return f"{option} {_typed(found[3])} is unknown. {hint}"
     outside = r"(?![^{\[(]*[}\])])"  # of a set or a range
     kinds = [kind for kind in re.split(rf"(?:, | or ){outside}", found[2]) if not kind.startswith(_OBJECTS)]
     wanted = ", or ".join(filter(None, [", ".join(kinds[:-1]), kinds[-1] if kinds else "something else"]))
-    wanted = re.sub(r"a str among \{([^}]*)\}", lambda m: "one of " + ", ".join(sorted(_words(m[1]))), wanted)
+    wanted = re.sub(r"a str among \{([^}]*)\}", lambda m: "one of " + enumerated(sorted(_words(m[1]))), wanted)
     wanted = wanted.replace("a float in", "a number in").replace("an int in", "a whole number in")
-    return f"{option} must be {wanted.replace('None', 'none')}, not {_typed(found[3])}."
+    more = " --help lists them." if re.search(r" and \d+ more", wanted) else ""
+    return f"{option} must be {wanted.replace('None', 'none')}, not {_typed(found[3])}.{more}"
 
 
 def _words(text: str) -> list[str]:

@@ -13,6 +13,11 @@ A map Y of SNE or t-SNE minimises KL(P ‖ Q). Read the modules in this order:
     descent          steps with momentum and gains;  z_order keeps near points near in memory
     placement        new rows in a finished map
 
+For maps that are tensors, on their device:
+
+    tensor_grid_field    the field of such a map, and plans of it for many steps
+    tensor_descent       these steps, without a word to the host
+
 A map X of MDS minimises stress, Σ (δ − d(X))²:
 
     dissimilarities      δ of all pairs, kept, in place or computed in every pass

@@ -82,8 +82,10 @@ class DescentState:
 
     def on_host(self) -> DescentState:
         """The same state in NumPy arrays."""
+        if not is_torch(self.Y):
+            return self
         order = None if self.order is None else to_numpy(self.order)
-        return DescentState(*(to_numpy(part) for part in (self.Y, self.update, self.gains)), self.steps, order)
+        return DescentState(to_numpy(self.Y), to_numpy(self.update), to_numpy(self.gains), self.steps, order)
 
     def reorder(self) -> None:
         """Sort the points along a Z-curve through the map."""

@@ -23,7 +23,6 @@ _FEW_PAIRS = 2**12  # up to this many pairs, summing them takes less time than s
 _TINY = 1e-300  # keeps Z positive when every weight has underflowed
 _SINGLE = 1e-4  # the accuracy that float32 transforms keep with room to spare
 _ROOM = 0.25  # of the width of a frozen map, added on each side of its grid for the points to be placed
-_CARD_GRID = 2**28  # the same on a card: ten milliseconds per call and four gigabytes
 _NARROW = 0.1  # of the width of a map, which each axis of a plan has at least in addition
 _LEAST_ROOM = 1e-30  # of a plan for points that coincide
 _NOISE = 1e-4  # of the strongest field: a Gaussian's field below this is rounding of the transforms
@@ -43,7 +42,7 @@ class GridRepulsion:
     similarity, n_components, n_jobs : as in `make_repulsion`; the similarity must state its length
     accuracy : the relative error of G to stay below
     reason : why this method was chosen
-    largest : numbers in the padded grid above which the spacing widens; None is 2^25, and 2^28 on a card
+    largest : numbers in the padded grid above which the spacing widens; None is 2^25, and up to 2^28 on a card
     most_pairs : pairs up to which all are summed before the spacing widens
 
     Attributes
@@ -113,7 +112,7 @@ class GridRepulsion:
     def _most_nodes(self, Y: Any) -> int:
         if self._largest is not None:
             return self._largest
-        return _CARD_GRID if is_torch(Y) and Y.device.type != "cpu" else LARGEST_GRID
+        return on_tensors().most_nodes(Y, LARGEST_GRID) if is_torch(Y) else LARGEST_GRID
 
     def frozen(self, Y: Any) -> Callable[[Any], tuple[Any, Any]]:
         """What a map Y that does not move does to other points: points (m, c) -> G (m, c), contributions to Z (m,).
@@ -232,7 +231,7 @@ class GridRepulsion:
             rows[near_new] += far[1]
         if not near_new.all():
             G[~near_new], rows[~near_new] = self._pairs(new[~near_new], fixed, same=False)
-            rows[~near_new] -= same  # a far point was among the fixed ones
+            rows[~near_new] -= int(same)  # a far point was among the fixed ones
         return G, rows
 
     def _widened(self, new: Any, fixed: Any, spacing: float) -> NodeGrid:

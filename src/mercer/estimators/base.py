@@ -61,6 +61,9 @@ _OF_ROWS = {  # methods that may take and give sources of rows
     "predict_log_proba",
     "decision_function",
     "score_samples",
+    "squared_distance",
+    "correlations",
+    "score",
 }
 
 
@@ -71,13 +74,13 @@ class Planned:
     """
 
     def __init_subclass__(cls, **settings: Any) -> None:
-        for name in _OF_ROWS & set(vars(cls)):
-            method = vars(cls)[name]
-            if hasattr(method, "fn"):  # scikit-learn's descriptor of a method that only some instances have
-                method.fn = accepts_dask(method.fn)
-            else:
-                setattr(cls, name, accepts_dask(method))
+        streamed = {name: vars(cls)[name] for name in _OF_ROWS & set(vars(cls))}
         super().__init_subclass__(**settings)
+        for name, method in streamed.items():
+            if hasattr(method, "fn"):  # scikit-learn's descriptor of a method that only some instances have
+                method.fn = accepts_dask(method.fn, method.fn)
+            else:
+                setattr(cls, name, accepts_dask(vars(cls)[name], method))
 
     def plan(self, X: Any, y: Any = None) -> Plan:
         """What `fit` would do with this data: the method and why, its memory, and what to change if that is too much.
@@ -138,6 +141,11 @@ def stand_in(X: Any) -> Any:
 
 def no_streaming(estimator: Any) -> str:
     """Why an estimator does not take a source of rows, and what does."""
+    if type(estimator)._source_plan is not Planned._source_plan:
+        return (
+            f"This method of {type(estimator).__name__} needs all rows in memory, and X is a source of rows. Read some "
+            "of them, such as X.chunk(0)."
+        )
     return (
         f"{type(estimator).__name__} needs all rows in memory, and X is a source of rows. Read some of them, such as "
         "X.chunk(0), or take an estimator that streams: PCA; KernelPCA, KernelMap, KernelDiscriminantAnalysis, "
@@ -145,13 +153,26 @@ def no_streaming(estimator: Any) -> str:
     )
 
 
+def without_names(model: Any) -> Any:
+    """A fitted model that takes arrays without a warning that they lack the names of the fitted columns."""
+    made = copy(model)
+    made.__dict__.pop("feature_names_in_", None)
+    return made
+
+
 def fitted_columns(estimator: Any, source: RowSource) -> RowSource:
-    """The columns of a source that an estimator was fitted to: all of them, or those with the names of the fit."""
+    """The columns of a source that an estimator was fitted to, by their names if both have names."""
+    names, known = list(getattr(estimator, "feature_names_in_", ())), source.feature_names
+    if names and known is not None and list(known) != names:
+        missing = sorted(set(names) - set(known))
+        if not missing:
+            return columns_named(source, names)
+        raise ValueError(  # in scikit-learn's words, which programs may look for
+            "The feature names should match those that were passed during fit. The source has no column "
+            f"{missing[0]!r}, which {type(estimator).__name__} was fitted to."
+        )
     if source.n_features == estimator.n_features_in_:
         return source
-    names = list(getattr(estimator, "feature_names_in_", ()))
-    if names and set(names) <= set(source.feature_names or ()):
-        return columns_named(source, names)
     raise ValueError(
         f"X has {source.n_features} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} "
         "features as input."
@@ -225,14 +246,18 @@ class Estimator(Planned, Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         names: list[str] | None = None,
         dtype: Any = None,
         of_tensors: bool = False,
+        vector: bool = False,
     ) -> MappedRows:
         """The rows of a source as `function` maps them, computed when they are asked for.
 
         names : of the columns; by default those that `transform` gives
         of_tensors : whether `function` takes rows on a device as they are
+        vector : whether `function` gives one number per row
         """
         names = [str(name) for name in self.get_feature_names_out()] if names is None else names
-        return MappedRows(fitted_columns(self, source), function, columns, names, dtype, of_tensors)
+        if getattr(function, "__self__", None) is self:
+            function = getattr(without_names(self), function.__name__)
+        return MappedRows(fitted_columns(self, source), function, columns, names, dtype, of_tensors, vector)
 
     def _fit_landmarks(self, source: RowSource) -> None:
         """Fit to the landmarks of a source alone, whose numbers become `source_rows_`; all other rows are placed."""

@@ -521,15 +521,24 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
         z = self._directions.columns(slice(0, self._n_out))(X)
         return z * beside(self._scale[: self._n_out], z)
 
-    def _judged(
-        self, X: Any, verdict: Callable[[np.ndarray], np.ndarray], names: list[str], dtype: Any = np.float64
-    ) -> Any:
-        """What `verdict` makes of the decisions on rows; for a source of rows a source with columns of these names."""
+    def _judged(self, X: Any, verdict: Callable[[np.ndarray], np.ndarray], names: list[str], dtype: Any = None) -> Any:
+        """What `verdict` makes of the decisions on rows; for a source of rows a source with columns of these names.
+
+        dtype : of names of classes, which are a NumPy array whatever X is; numbers have the type of X
+        """
         if is_row_source(X):
+            kind = np.float64 if dtype is None else dtype
             return self._mapped(
-                X, len(names), lambda rows: verdict(self._decisions(self._in_fit_dtype(rows))), names, dtype
+                X,
+                len(names),
+                lambda rows: verdict(self._decisions(self._in_fit_dtype(rows))),
+                names,
+                kind,
+                vector=len(names) == 1,
             )
-        return verdict(self._decisions(self._new_samples(X)[0]))
+        X, restore = self._new_samples(X)
+        found = verdict(self._decisions(X))
+        return restore(beside(found, X)) if is_foreign(X) and dtype is None else found
 
     def _decisions(self, X: Any) -> np.ndarray:
         return self._rule.decide(to_numpy(self._directions(X)).astype(np.float64))
@@ -562,7 +571,7 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of rows whose class is predicted. X and y may be as in `fit`."""
         if not is_row_source(X):
-            return super().score(X, y, sample_weight)
+            return super().score(X, to_numpy(y), sample_weight)
         rows, y = with_target(X, y)
         return share_of_hits(self.predict(rows), y)
 

@@ -561,7 +561,7 @@ class KernelPCA(KernelEstimator):
         """
         if is_row_source(X):
             check_is_fitted(self)
-            return self._mapped(X, 1, self.squared_distance, ["squared distance"])
+            return self._mapped(X, 1, self.squared_distance, ["squared distance"], vector=True)
         _, distances, restore = self._norms_and_distances(X, "squared_distance")
         return restore(self._like(distances))
 
@@ -684,7 +684,7 @@ def _refuse_other_rows(parts: Any) -> None:
         and np.any((parts.landmarks_ < 0) | (parts.landmarks_ >= len(rows)))
     ):
         raise Mismatch("landmarks_ names rows that were not fitted")
-    count = len(parts._with_mean.coefs)
+    count = parts._with_mean.coefs.shape[0]
     if parts.landmarks_ is None and count != parts.X_fit_.shape[0]:
         raise Mismatch("the expansion has other rows than the fit")
     if given and count != parts.n_features_in_:

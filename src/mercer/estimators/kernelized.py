@@ -306,7 +306,7 @@ class Kernelized(Planned, Saved, MetaEstimatorMixin, BaseEstimator):
         names = None
         if columns == len(getattr(self.estimator_, "classes_", ())):
             names = [str(name) for name in self.classes_]
-        return MappedRows(features, call, columns, names, probe.dtype)
+        return MappedRows(features, call, columns, names, probe.dtype, vector=probe.ndim == 1)
 
     def _fitted_by(self, method: str, X: Any, y: Any, params: dict[str, Any]) -> Any:
         self.map_ = self._new_map()

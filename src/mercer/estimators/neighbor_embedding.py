@@ -38,7 +38,7 @@ from mercer.embedding.placement import RATE, STEPS, TOGETHER, place
 from mercer.embedding.repulsion import GRID_ABOVE, Repulsion, make_repulsion
 from mercer.embedding.similarity import Similarity
 from mercer.embedding.weighting import Perplexity, Weighting, weighting_of
-from mercer.estimators.base import Estimator
+from mercer.estimators.base import Estimator, without_names
 from mercer.estimators.kernel_pca import KernelPCA
 from mercer.estimators.pca import PCA
 from mercer.exceptions import MercerWarning, NotConvergedWarning, warn
@@ -625,7 +625,7 @@ class NeighborEmbedding(Estimator):
             if not isinstance(init, str):
                 raise ValueError("init names a position per row, which is an array. Take 'median' or 'mean'.")
             place_rows = partial(
-                self.transform,
+                without_names(self).transform,
                 perplexity=perplexity,
                 init=init,
                 n_iter=n_iter,

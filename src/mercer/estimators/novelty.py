@@ -187,21 +187,21 @@ class NoveltyDetector(Planned, Saved, OutlierMixin, MetaEstimatorMixin, BaseEsti
         """
         check_is_fitted(self)
         if is_row_source(X):
-            return MappedRows(fitted_columns(self, X), self.score_samples, 1, ["score"])
+            return MappedRows(fitted_columns(self, X), self.score_samples, 1, ["score"], vector=True)
         return -self.estimator_.squared_distance(X)
 
     def decision_function(self, X: Any) -> Any:
         """score_samples(X) − offset_, (m,): below zero for rows that are new."""
         if is_row_source(X):
             check_is_fitted(self)
-            return MappedRows(fitted_columns(self, X), self.decision_function, 1, ["decision"])
+            return MappedRows(fitted_columns(self, X), self.decision_function, 1, ["decision"], vector=True)
         return self.score_samples(X) - self.offset_
 
     def predict(self, X: Any) -> Any:
         """−1 for rows that are new, 1 for the others, (m,)."""
         if is_row_source(X):
             check_is_fitted(self)
-            return MappedRows(fitted_columns(self, X), self.predict, 1, ["class"], np.int64)
+            return MappedRows(fitted_columns(self, X), self.predict, 1, ["class"], np.int64, vector=True)
         return _signs(self.decision_function(X))
 
     def fit_predict(self, X: Any, y: Any = None) -> Any:

@@ -15,7 +15,7 @@ from sklearn.utils import assert_all_finite, check_array
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.backends import Array, adopt, backend_of, cpu, device_of, is_foreign, namespace, to_numpy
+from mercer.backends import Array, adopt, backend_of, cpu, device_of, is_cupy, is_foreign, namespace, to_numpy
 from mercer.estimators.base import Estimator, fitted_columns
 from mercer.exceptions import DegenerateDataWarning, NotConvergedWarning, warn
 from mercer.fit_report import Report
@@ -243,7 +243,7 @@ class PCA(Estimator):
         """‖x − x̂‖² of each row, (n,), x̂ its projection on the components: the squared distance from the subspace."""
         if is_row_source(X):
             check_is_fitted(self)
-            return self._mapped(X, 1, self.squared_distance, ["squared distance"])
+            return self._mapped(X, 1, self.squared_distance, ["squared distance"], vector=True)
         distances, dtype, restore = self._squared_distances(X, "squared_distance")
         return restore(namespace(distances).astype(distances, dtype, copy=False))
 
@@ -338,7 +338,7 @@ class PCA(Estimator):
             reset=reset,
             dtype="numeric",
             accept_sparse=("csr", "csc"),
-            ensure_all_finite=False,
+            ensure_all_finite=is_foreign(X) or is_cupy(X),
             ensure_min_samples=2 if reset else 1,
         )
         if sp.issparse(X):

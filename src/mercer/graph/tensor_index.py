@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mercer.backends import backend_of, namespace, to_numpy
-from mercer.graph.approximate_index import AIM, ApproximateIndex
+from mercer.graph.approximate_index import ApproximateIndex
 from mercer.graph.neighbor_index import NeighborIndex, Neighbors
 from mercer.graph.tensor_blocks import TensorBlockIndex, closest_of_each_tensor, hide, tensors
 from mercer.graph.tile_index import TileIndex
@@ -22,6 +22,7 @@ from mercer.random_state import generator_from
 
 _TRIED = 256  # rows on which the precision of the tiles is tried
 _UNDECIDED = 0.25  # the share of these that float32 may leave undecided: more, and float64 takes less time
+_AIM = 0.985  # share of the true neighbours that the searched cells should hold: more cells cost a device little
 _CELL = 512  # rows of a cell: a few blocks of a card's products
 _SAMPLE = 32  # rows per cell from which the centres are found
 _ROUNDS = 6  # of Lloyd's algorithm: cells must be compact, not optimal
@@ -163,7 +164,7 @@ class ApproximateTensorIndex(TensorIndex):
     """An index of tensors that looks for neighbours in near cells only (final). All but `neighbors`, `query` is exact.
 
     k-means divides the rows into cells. The rows of a cell are compared with the rows of the cells whose centres are
-    nearest to its own: as many as hold `AIM` of the true neighbours of some rows. Other rows measure the recall.
+    nearest to its own: as many as hold 0.985 of the true neighbours of some rows. Other rows measure the recall.
     """
 
     method = "approximate"
@@ -234,7 +235,7 @@ class ApproximateTensorIndex(TensorIndex):
         order = tensors().cell_ranking(self.centres, self.of_row[self._trial], count)
         rank = order.argsort(1)
         seen = to_numpy(rank.gather(1, self.of_row[true]).reshape(-1).bincount(minlength=count))
-        return int(np.searchsorted(np.cumsum(seen) / true.numel(), AIM)) + 1
+        return int(np.searchsorted(np.cumsum(seen) / true.numel(), _AIM)) + 1
 
     def _search_cells(self, left: Any, coarse: Any, labels: Any, own: Any, k: int, probes: int) -> tuple[Any, Any, Any]:
         """Numbers and squared distances of the k nearest in the `probes` nearest cells; the rows that found fewer."""

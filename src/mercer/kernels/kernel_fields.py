@@ -54,7 +54,7 @@ def _parts(kernel: Any) -> Iterator[Any]:
     if is_dataclass(kernel):
         for field in fields(kernel):
             part = getattr(kernel, field.name)
-            if hasattr(part, "tile"):
+            if hasattr(part, "tile") and hasattr(part, "accepts"):  # tensors have `tile` too
                 yield from _parts(part)
 
 

@@ -59,13 +59,13 @@ def direct_cost(n: int, k: int) -> float:
     """How many steps of Lanczos on a stored matrix take the time of LAPACK's top k pairs.
 
     Both are counted in numbers read, which fits what one core was measured to take for n from 200 to 2500 and k from 2
-    to 80. LAPACK reduces the matrix, n³/10 in products that reuse what they read and 170 n² in others, and 2000 n per
+    to 80. LAPACK reduces the matrix, n³/5 in products that reuse what they read and 110 n² in others, and 2000 n per
     vector. A step reads half of the matrix, the basis twice, and takes as long as 55,000 numbers in calls alone; a full
     basis of m vectors is solved once in 0.6 (m − k) steps, 2.7 m³. A fifth is taken off, since LAPACK's time is known
     and the products that are left are not.
     """
     m = largest_basis(n, k)
-    lapack = 0.1 * n**3 + 170.0 * n**2 + 2000.0 * n * k
+    lapack = 0.2 * n**3 + 110.0 * n**2 + 2000.0 * n * k
     step = 0.5 * n**2 + 2.0 * n * m + 55_000 + 2.7 * m**3 / (0.6 * (m - k))
     return 0.8 * lapack / step
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from mercer.backends import beside, is_foreign, namespace, to_numpy
 from mercer.kernels.distances import RBF
 from mercer.kernels.kernel import Points
 from mercer.kernels.vector import VectorKernel
@@ -35,13 +36,13 @@ class AnchorFrame:
     def of(cls, fitted: FittedComponents) -> AnchorFrame:
         kernel = fitted.expansion.kernel
         assert isinstance(kernel, VectorKernel)
-        points = kernel.points(fitted.expansion.anchors, np.float64)
+        points = kernel.points(fitted.expansion.anchors, namespace(fitted.expansion.anchors).float64)
         shift = points.context.shift if kernel.reads != "dot" else getattr(kernel, "shift", None)
-        return cls(kernel, points, None if shift is None else np.asarray(shift, np.float64), _spread(points))
+        return cls(kernel, points, None if shift is None else to_numpy(shift).astype(np.float64), _spread(points))
 
     def inward(self, X: Any) -> np.ndarray:
         """Dense rows in the frame, from rows in the user's coordinates."""
-        X = np.asarray(X.toarray() if sp.issparse(X) else X, np.float64)
+        X = to_numpy(X.toarray() if sp.issparse(X) else X).astype(np.float64, copy=False)
         return X if self.shift is None else X - self.shift
 
     def outward(self, U: np.ndarray) -> np.ndarray:
@@ -49,38 +50,42 @@ class AnchorFrame:
         return U if self.shift is None else U + self.shift
 
     def at(self, U: np.ndarray) -> Points:
-        """Points for rows in the frame, which the kernel can compare with the anchors."""
-        return Points(U, np.einsum("ij,ij->i", U, U), context=self.points.context)
+        """Points for rows in the frame, beside the anchors, which the kernel can compare with them."""
+        norms = np.einsum("ij,ij->i", U, U)
+        if is_foreign(self.points.rows):
+            U, norms = beside(U, self.points.rows), beside(norms, self.points.rows)
+        return Points(U, norms, context=self.points.context)
 
-    def values_and_slopes(self, new: Points) -> tuple[np.ndarray, np.ndarray]:
+    def values_and_slopes(self, new: Points) -> tuple[Any, Any]:
         """k(x, a) and its derivative with respect to ‖x − a‖² or ⟨x, a⟩, both (m, anchors)."""
         kernel = self.kernel
         if isinstance(kernel, RBF):  # one exponential serves both
             K = kernel.tile(new, self.points)
             return K, -kernel.gamma * K
         t = kernel.reading(new, self.points)
-        return kernel.profile(t, np), self._slopes(t)
+        return kernel.profile(t, namespace(t)), self._slopes(t)
 
-    def own_slopes(self, new: Points) -> np.ndarray:
+    def own_slopes(self, new: Points) -> Any:
         """The derivative of the profile at ⟨x, x⟩, (m,)."""
         return self._slopes(new.norms)
 
-    def _slopes(self, t: np.ndarray) -> np.ndarray:
-        kernel, euclidean = self.kernel, self.kernel.reads == "euclidean"
+    def _slopes(self, t: Any) -> Any:
+        kernel, euclidean, xp = self.kernel, self.kernel.reads == "euclidean", namespace(t)
         if kernel.smooth:
-            return 0.5 * kernel.slope(t, np) if euclidean else kernel.slope(t, np)  # d/d(t²) is d/dt over 2t
+            return 0.5 * kernel.slope(t, xp) if euclidean else kernel.slope(t, xp)  # d/d(t²) is d/dt over 2t
         slopes = differences(kernel, t)
-        return slopes / (2 * np.maximum(t, max(_CLOSE * self.spread, 1e-300))) if euclidean else slopes
+        return slopes / (2 * xp.clip(t, max(_CLOSE * self.spread, 1e-300), None)) if euclidean else slopes
 
 
-def differences(kernel: VectorKernel, t: np.ndarray) -> np.ndarray:
+def differences(kernel: VectorKernel, t: Any) -> Any:
     """The derivative of a profile by central differences, for kernels without a `slope`."""
     # About ∛ε of t: there the rounding of a central difference and its truncation are equally large.
-    step = 6e-6 * np.maximum(np.abs(t), np.abs(t).mean() + 1e-300)
-    low = t - step if kernel.reads == "dot" else np.maximum(t - step, 0.0)
-    return (kernel.profile(t + step, np) - kernel.profile(low, np)) / (t + step - low)
+    xp = namespace(t)
+    step = 6e-6 * xp.clip(xp.abs(t), float(xp.mean(xp.abs(t))) + 1e-300, None)
+    low = t - step if kernel.reads == "dot" else xp.clip(t - step, 0.0, None)
+    return (kernel.profile(t + step, xp) - kernel.profile(low, xp)) / (t + step - low)
 
 
 def _spread(points: Points) -> float:
-    mean = np.asarray(points.rows.mean(axis=0)).reshape(-1)
-    return float(np.sqrt(max(points.norms.mean() - mean @ mean, 0.0)))
+    mean = to_numpy(points.rows.mean(axis=0)).reshape(-1)
+    return float(np.sqrt(max(float(points.norms.mean()) - mean @ mean, 0.0)))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.backends import backend_of
+from mercer.backends import backend_of, is_foreign, namespace, to_numpy
 from mercer.exceptions import NotConvergedWarning, warn
 from mercer.kernels.kernel import Kernel
 from mercer.models.fields import THREADS, SavedEstimator, SavedRecord, finite, instance_of, optional, whole
@@ -23,7 +23,7 @@ from mercer.preimage.inverse_method import (
 )
 from mercer.preimage.ridge import Ridge
 from mercer.preimage.secant_pairs import MEMORY, SecantPairs
-from mercer.preimage.target import TILE_ENTRIES, FeatureNeighbors, FittedComponents, runs_of
+from mercer.preimage.target import FeatureNeighbors, FittedComponents, precision_of, runs_of
 
 # If Σu_l is below this share of Σ|u_l|, the search divides by Σ|u_l| instead: dividing by almost nothing would throw
 # the weighted mean far from the data.
@@ -133,8 +133,9 @@ class FixedPointMap(PreImage):
     tol: float
     n_jobs: int | None
 
-    def __call__(self, Z: np.ndarray, *, tile_entries: int = TILE_ENTRIES) -> np.ndarray:
-        rows, _, _, converged = self._search(np.asarray(Z, np.float64), tile_entries)
+    def __call__(self, Z: Any, *, tile_entries: int | None = None) -> Any:
+        wide = to_numpy(Z).astype(np.float64, copy=False)
+        rows, _, _, converged = self._search(wide, tile_entries or self.fitted.tile_entries)
         missed = int(np.sum(~converged))
         if missed:
             warn(
@@ -142,18 +143,16 @@ class FixedPointMap(PreImage):
                 "returns are no worse than the training rows it started from. Raise max_iter or tol of FixedPoint.",
                 NotConvergedWarning,
             )
-        return rows
+        return self.fitted.like_rows(rows)
 
-    def solve(self, Z: np.ndarray) -> FixedPointAnswer:
-        """Pre-images of rows of scores, with the number of steps and the error of each."""
-        wide = np.asarray(Z, np.float64)
-        rows, starts, n_iter, converged = self._search(wide)
+    def solve(self, Z: Any) -> FixedPointAnswer:
+        """Pre-images of rows of scores, with the number of steps and the error of each, in NumPy arrays."""
+        wide = to_numpy(Z).astype(np.float64, copy=False)
+        rows, starts, n_iter, converged = self._search(wide, self.fitted.tile_entries)
         error, start_error = (self.fitted.error(wide, X) for X in (rows, starts))
         return FixedPointAnswer(rows, n_iter, converged, error, start_error)
 
-    def _search(
-        self, wide: np.ndarray, tile_entries: int = TILE_ENTRIES
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    def _search(self, wide: np.ndarray, tile_entries: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """For each row of scores: the pre-image, its starting point, the number of steps, and whether it converged."""
         m, d = len(wide), self.fitted.X.shape[1]
         frame = AnchorFrame.of(self.fitted)
@@ -165,8 +164,10 @@ class FixedPointMap(PreImage):
             found.run(self.max_iter, self.tol * frame.spread)
             U[run], n_iter[run], converged[run] = found.U, found.n_iter, found.converged
 
-        backend_of(wide).for_each(runs_of(m, max(len(frame.points), 2 * MEMORY * d), tile_entries), work, self.n_jobs)
-        rows, starts = (frame.outward(part).astype(self.fitted.Z.dtype, copy=False) for part in (U, starts))
+        runs = runs_of(m, max(len(frame.points), 2 * MEMORY * d), tile_entries)
+        backend_of(frame.points.rows).for_each(runs, work, self.n_jobs)
+        dtype = precision_of(self.fitted.Z)
+        rows, starts = (frame.outward(part).astype(dtype, copy=False) for part in (U, starts))
         return rows, starts, n_iter, converged
 
     def _starts(self, frame: AnchorFrame, Z: np.ndarray) -> np.ndarray:
@@ -175,8 +176,8 @@ class FixedPointMap(PreImage):
         U = frame.inward(self.fitted.X[places])
         if self.ridge is None:
             return U
-        given = Z.astype(self.fitted.Z.dtype, copy=False)
-        other = self.ridge(given)
+        given = Z.astype(precision_of(self.fitted.Z), copy=False)
+        other = self.ridge(self.fitted.like_rows(given))
         nearest = self.fitted.error(Z, frame.outward(U).astype(given.dtype, copy=False))
         better = self.fitted.error(Z, other) < nearest
         return np.where(better[:, None], frame.inward(other), U)
@@ -185,12 +186,14 @@ class FixedPointMap(PreImage):
 class _Search:
     """A search that moves many rows at once, each to its own minimum. Rows that are done cost nothing more.
 
+    Kernel values and sums over the anchors are computed where the anchors live; the rest, m × d numbers, on the host.
+
     The value of a row is ½k(x, x) − Σ c_l k(x, a_l), which is ½‖φ(x) − P‖² less a constant; k(x, x) is left out if the
     kernel makes it constant. Each row moves along H · (−gradient), where H is a limited-memory BFGS matrix. H starts
     from the fixed point's own scale, so that the first direction is the step of the fixed point.
     """
 
-    def __init__(self, frame: AnchorFrame, C: np.ndarray, U: np.ndarray) -> None:
+    def __init__(self, frame: AnchorFrame, C: Any, U: np.ndarray) -> None:
         m = len(U)
         self.frame, self.C, self.U = frame, C, U.copy()
         self.n_iter = np.zeros(m, np.int64)
@@ -198,8 +201,8 @@ class _Search:
         self.finished = np.zeros(m, bool)  # rows whose value no step can lower by more than rounding
         self.length = np.ones(m)  # of the next step, in units of the direction
         self.longest = np.full(m, frame.spread)  # a step may not be longer than this, or the fixed point's own step
-        self.weight = np.abs(C).sum(axis=1) * float(np.max(frame.kernel.diagonal(frame.points)))
-        self.farthest = float(np.sqrt(np.max(frame.points.norms, initial=0.0)))
+        self.weight = to_numpy(abs(C).sum(axis=1)) * float(frame.kernel.diagonal(frame.points).max())
+        self.farthest = float(frame.points.norms.max()) ** 0.5
         self.pairs = SecantPairs(m, U.shape[1])
         self.here = self._look(self.U, np.arange(m))
         self.direction = self.here.step.copy()
@@ -260,26 +263,26 @@ class _Search:
     def _look(self, U: np.ndarray, rows: np.ndarray) -> _Place:
         """The value at U, its downward gradient, and the step to the weighted mean."""
         frame, C = self.frame, self.C if len(rows) == len(self.C) else self.C[rows]
-        new = frame.at(U)
+        new, xp = frame.at(U), namespace(C)
         with np.errstate(over="ignore", invalid="ignore"):  # a step that overflows is not accepted, so it is halved
-            K, slopes = frame.values_and_slopes(new)
-            value = -np.einsum("ij,ij->i", C, K)
-            weights = np.multiply(C, slopes, out=slopes)
+            K, weights = frame.values_and_slopes(new)
+            value = -to_numpy(xp.sum(C * K, axis=1) if is_foreign(C) else np.einsum("ij,ij->i", C, K))
+            weights *= C
             magnitude = self.weight[rows]
             if frame.kernel.reads == "dot":
-                own_value = 0.5 * frame.kernel.diagonal(new)
+                own_value = 0.5 * to_numpy(frame.kernel.diagonal(new))
                 value += own_value
                 magnitude = magnitude + np.abs(own_value)
-                own, factor = frame.own_slopes(new), 1.0
+                own, factor = to_numpy(frame.own_slopes(new)), 1.0
             else:
                 weights *= -1
-                own, factor = weights.sum(axis=1), 2.0
-            pull = weights @ frame.points.rows - own[:, None] * U
-            size = np.abs(weights).sum(axis=1)
+                own, factor = to_numpy(weights.sum(axis=1)), 2.0
+            pull = to_numpy(weights @ frame.points.rows) - own[:, None] * U
+            size = to_numpy(abs(weights).sum(axis=1))
             by = factor * np.where(own > _POSITIVE * size, own, size)
             scale = np.divide(1.0, by, out=np.zeros_like(by), where=by > 0)
             # The rounding of the value: that of each term, and that of the distance or product inside each term.
-            noise = _ROUNDING * (magnitude + size * (np.sqrt(new.norms) + self.farthest) ** 2)
+            noise = _ROUNDING * (magnitude + size * (np.sqrt(to_numpy(new.norms)) + self.farthest) ** 2)
             return _Place(value, factor * pull, scale, noise)
 
 

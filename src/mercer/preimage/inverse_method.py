@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from mercer.backends import is_foreign, namespace
+from mercer.backends import is_foreign, is_torch, namespace
 from mercer.kernels.discrete import Precomputed
 from mercer.kernels.kernel import Kernel
 from mercer.kernels.vector import VectorKernel
@@ -80,12 +80,12 @@ def refuse_without_rows(kernel: Kernel) -> None:
 
 
 def refuse_without_profile(name: str, kernel: Kernel, X: Any) -> None:
-    """Raise an error unless k is a function of ‖x − y‖ or of ⟨x, y⟩, and the rows are NumPy or CSR."""
-    if is_foreign(X):
+    """Raise an error unless k is a function of ‖x − y‖ or of ⟨x, y⟩, and the rows are NumPy, CSR or tensors."""
+    if is_foreign(X) and not is_torch(X):
         kind = type(X).__module__.partition(".")[0]
         raise TypeError(
-            f"inverse_method={name!r} works on NumPy and CSR data, not on {kind} arrays. Convert them, or use "
-            "inverse_method='ridge', which accepts every array type."
+            f"inverse_method={name!r} works on NumPy and CSR data and on tensors, not on {kind} arrays. Convert them, "
+            "or use inverse_method='ridge', which accepts every array type."
         )
     if not isinstance(kernel, VectorKernel) or kernel.reads not in PROFILED:
         raise TypeError(

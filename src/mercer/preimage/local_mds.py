@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.backends import backend_of
+from mercer.backends import backend_of, is_foreign, namespace, to_numpy
 from mercer.kernels.kernel import Kernel, Points
 from mercer.kernels.kernel_fields import bound_kernel
 from mercer.kernels.vector import VectorKernel
@@ -23,7 +23,7 @@ from mercer.preimage.inverse_method import (
     refuse_without_profile,
     refuse_without_rows,
 )
-from mercer.preimage.target import TILE_ENTRIES, FeatureNeighbors, FittedComponents, runs_of
+from mercer.preimage.target import FeatureNeighbors, FittedComponents, precision_of, runs_of
 
 # A direction whose eigenvalue is below this share of the largest eigenvalue of G is left out: the neighbours hardly
 # spread along it, so dividing by the eigenvalue would amplify the errors of the distances.
@@ -69,7 +69,7 @@ class LocalMDS(Method):
         if not isinstance(self.n_neighbors, Integral) or self.n_neighbors < 2:
             raise ValueError(f"n_neighbors={self.n_neighbors!r} must be a whole number ≥ 2.")
         assert isinstance(kernel, VectorKernel)
-        if not inverse_profile(kernel, kernel.points(X, np.float64)).is_monotone():
+        if not inverse_profile(kernel, kernel.points(X, namespace(X).float64)).is_monotone():
             raise TypeError(
                 f"inverse_method='mds' must invert the profile of {kernel!r}, but on this data two different inner "
                 "products can give the same kernel value. Use an odd degree, data without negative entries, or another "
@@ -80,10 +80,10 @@ class LocalMDS(Method):
         frame = AnchorFrame.of(fitted)
         neighbors = FeatureNeighbors.of(fitted, request.n_jobs)
         q = min(self.n_neighbors, fitted.X.shape[0])
-        own = frame.kernel.points(fitted.X, np.float64)
-        lengths = np.asarray(own.norms if frame.kernel.reads == "dot" else np.zeros(len(own)))
+        own = frame.kernel.points(fitted.X, namespace(fitted.X).float64)
+        lengths = to_numpy(own.norms if frame.kernel.reads == "dot" else np.zeros(len(own)))
         inverse = inverse_profile(frame.kernel, own)
-        floor = float(np.finfo(fitted.Z.dtype).eps) * _squared_spread(fitted.X)
+        floor = float(np.finfo(precision_of(fitted.Z)).eps) * _squared_spread(fitted.X)
         return LocalMDSMap(fitted, neighbors, inverse, lengths, floor, q, request.n_jobs)
 
 
@@ -113,20 +113,21 @@ class LocalMDSMap(PreImage):
     q: int
     n_jobs: int | None
 
-    def __call__(self, Z: np.ndarray, *, tile_entries: int = TILE_ENTRIES) -> np.ndarray:
-        wide = np.asarray(Z, np.float64)
+    def __call__(self, Z: Any, *, tile_entries: int | None = None) -> Any:
+        """The neighbours are found where the samples live; the points between few of them, on the host."""
+        wide, tile_entries = to_numpy(Z).astype(np.float64, copy=False), tile_entries or self.fitted.tile_entries
         places, squares = self.neighbors(wide, self.q, tile_entries=tile_entries)
         distances = self.input_distances(wide, places, squares)
         X, d = self.fitted.X, self.fitted.X.shape[1]
-        out = np.empty((len(wide), d), self.fitted.Z.dtype)
+        out = np.empty((len(wide), d), precision_of(self.fitted.Z))
 
         def work(run: slice, slot: int) -> None:
             rows = X[places[run].reshape(-1)]
-            rows = np.asarray(rows.toarray() if sp.issparse(rows) else rows, np.float64)
+            rows = to_numpy(rows.toarray() if sp.issparse(rows) else rows).astype(np.float64, copy=False)
             out[run] = point_at_distances(rows.reshape(-1, self.q, d), distances[run], self.floor)
 
         backend_of(out).for_each(runs_of(len(wide), self.q * d, tile_entries), work, self.n_jobs)
-        return out
+        return self.fitted.like_rows(out)
 
     def input_distances(self, Z: np.ndarray, places: np.ndarray, squares: np.ndarray) -> np.ndarray:
         """‖x − xⱼ‖² from ‖P − φ(xⱼ)‖², (m, q)."""
@@ -145,6 +146,8 @@ class LocalMDSMap(PreImage):
 
 def _squared_spread(X: Any) -> float:
     """The mean of ‖x − x̄‖² over the rows."""
+    if is_foreign(X):
+        return float(((X - X.mean(axis=0)) ** 2).sum(axis=1).mean())
     mean = np.asarray(X.mean(axis=0), np.float64).reshape(-1)
     if sp.issparse(X):
         return max(float(X.multiply(X).sum() / X.shape[0] - mean @ mean), 0.0)
@@ -202,10 +205,10 @@ class InverseProfile:
 
 def inverse_profile(kernel: VectorKernel, points: Points) -> InverseProfile:
     """The inverse profile over all distances or inner products that rows no longer than these can have."""
-    largest = float(np.max(points.norms, initial=0.0))
+    largest = float(points.norms.max())
     if kernel.reads == "dot":
         entries = points.rows.data if sp.issparse(points.rows) else points.rows
-        return InverseProfile(kernel, 0.0 if np.all(entries >= 0) else -largest, largest)
+        return InverseProfile(kernel, 0.0 if bool((entries >= 0).all()) else -largest, largest)
     return InverseProfile(kernel, 0.0, 4 * largest if kernel.reads == "sqeuclidean" else 2 * largest**0.5)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.backends import backend_of, namespace
+from mercer.backends import backend_of, beside, is_foreign, namespace, to_numpy
 from mercer.expansion import KernelExpansion
 from mercer.kernels.kernel import Kernel
 from mercer.kernels.kernel_fields import bound_kernel
@@ -69,28 +69,38 @@ class FittedComponents:
         expansion = KernelExpansion(old.kernel, old.anchors, coefs, offset, old.n_jobs)
         return replace(self, Z=self.Z[:, :k], expansion=expansion)
 
-    def coefficients(self, Z: np.ndarray) -> np.ndarray:
-        """The coefficients c of P(z) = Σ c_l φ(a_l): one row for each row of Z, (m, anchors)."""
-        coefs = np.asarray(self.expansion.coefs, np.float64)
-        return Z @ coefs[:, : self.k].T + coefs[:, self.k]
+    def coefficients(self, Z: np.ndarray) -> Any:
+        """The coefficients c of P(z) = Σ c_l φ(a_l): one row for each row of Z, (m, anchors), beside the anchors."""
+        xp = namespace(self.expansion.coefs)
+        coefs = xp.astype(self.expansion.coefs, xp.float64, copy=False)
+        return beside(Z, coefs) @ coefs[:, : self.k].T + coefs[:, self.k]
 
     def squared_norms(self, Z: np.ndarray) -> np.ndarray:
         """‖P(z)‖² = ‖μ‖² + 2 Σⱼ zⱼ ⟨wⱼ, μ⟩ + ‖z‖²; the offset of the expansion is ⟨wⱼ, μ⟩."""
-        offset = np.asarray(self.expansion.offset, np.float64)[: self.k]
+        offset = to_numpy(self.expansion.offset).astype(np.float64)[: self.k]
         return np.maximum(self.mean_norm + 2 * Z @ offset + np.einsum("ij,ij->i", Z, Z), 0.0)
 
     def scores_and_excess(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """The scores t of rows, (m, k), and ‖φ(x) − μ‖² − ‖t‖², (m,): the part that the components leave out."""
-        new = self.expansion.new_points(X)
-        both = np.asarray(self.expansion.on_points(new), np.float64)
+        new = self.expansion.new_points(self.like_rows(X))
+        both = to_numpy(self.expansion.on_points(new)).astype(np.float64, copy=False)
         t, mean = both[:, :-1], both[:, -1]
-        lengths = np.asarray(self.expansion.kernel.diagonal(new), np.float64) - 2 * mean + self.mean_norm
+        lengths = to_numpy(self.expansion.kernel.diagonal(new)).astype(np.float64) - 2 * mean + self.mean_norm
         return t, np.maximum(lengths - np.einsum("ij,ij->i", t, t), 0.0)
 
     def error(self, Z: Any, X: Any) -> np.ndarray:
         """‖φ(x) − P(z)‖² for each pair of rows, (m,): the quantity that a pre-image should make small."""
         t, excess = self.scores_and_excess(X)
-        return ((t - np.asarray(Z, np.float64)) ** 2).sum(axis=1) + excess
+        return ((t - to_numpy(Z).astype(np.float64)) ** 2).sum(axis=1) + excess
+
+    def like_rows(self, X: Any) -> Any:
+        """Rows that were computed on the host, beside the samples and in the precision of the scores."""
+        return beside(X, self.Z) if isinstance(X, np.ndarray) and is_foreign(self.Z) else X
+
+    @property
+    def tile_entries(self) -> int:
+        """Entries of the largest block computed at a time: what a cache holds, or what keeps a GPU busy."""
+        return 2**26 if is_foreign(self.Z) else TILE_ENTRIES
 
 
 @dataclass(frozen=True)
@@ -104,17 +114,21 @@ class FeatureNeighbors:
 
     _saved = SavedRecord("FeatureNeighbors", {"Z": floats("n", "k"), "excess": floats("n"), "n_jobs": THREADS})
 
-    Z: np.ndarray  # (n, k)
-    excess: np.ndarray  # (n,)
+    Z: Any  # (n, k)
+    excess: Any  # (n,)
     n_jobs: int | None
 
     @classmethod
     def of(cls, fitted: FittedComponents, n_jobs: int | None) -> FeatureNeighbors:
         """Prepare the search with one pass over the training samples: n kernel entries for each anchor."""
-        return cls(np.asarray(fitted.Z, np.float64), fitted.scores_and_excess(fitted.X)[1], n_jobs)
+        xp, excess = namespace(fitted.Z), fitted.scores_and_excess(fitted.X)[1]
+        Z = xp.astype(fitted.Z, xp.float64, copy=False)
+        return cls(Z, beside(excess, Z), n_jobs)
 
     def __call__(self, Z: np.ndarray, q: int, *, tile_entries: int = TILE_ENTRIES) -> tuple[np.ndarray, np.ndarray]:
         """The places of the q nearest samples and the squared distances to them, nearest first, (m, q) both."""
+        if is_foreign(self.Z):
+            return self._on_device(Z, q, tile_entries)
         n, m = len(self.Z), len(Z)
         places, squares = np.empty((m, q), np.int64), np.empty((m, q))
         own = np.einsum("ij,ij->i", self.Z, self.Z) + self.excess
@@ -130,6 +144,21 @@ class FeatureNeighbors:
 
         backend_of(self.Z).for_each(runs_of(m, max(n, q * self.Z.shape[1]), tile_entries), work, self.n_jobs)
         return places, squares
+
+    def _on_device(self, Z: np.ndarray, q: int, tile_entries: int) -> tuple[np.ndarray, np.ndarray]:
+        xp, there = namespace(self.Z), beside(Z, self.Z)
+        own, parts = xp.sum(self.Z**2, axis=1) + self.excess, []
+        for run in runs_of(len(Z), len(self.Z), tile_entries):
+            found = xp.argsort(own - 2 * there[run, :] @ self.Z.T, axis=1)[:, :q]
+            apart = self.Z[found, :] - there[run, :][:, None, :]
+            parts.append((to_numpy(found), to_numpy(xp.sum(apart**2, axis=2) + self.excess[found])))
+        places, squares = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return places, squares
+
+
+def precision_of(Z: Any) -> Any:
+    """The precision of an array, as NumPy names it."""
+    return np.dtype(f"float{namespace(Z).finfo(Z.dtype).bits}")
 
 
 def runs_of(m: int, width: int, tile_entries: int = TILE_ENTRIES) -> list[slice]:

@@ -58,7 +58,8 @@ class ChunkWork:
         runs = [slice(start, min(start + size, sums.n)) for start in range(0, sums.n, size)]
         backend = backend_of(like)
         with backend.one_thread():
-            backend.for_each(list(enumerate(runs)), lambda job, slot: sums.add(*job, views, slot), self.n_jobs)
+            jobs = list(enumerate(runs))
+            backend.for_each(jobs, lambda job, slot: sums.add(job[0], job[1], views, slot), self.n_jobs)
         sums.come_home()
         sums.refuse_infinite(number, first)
         drawn = tuple(

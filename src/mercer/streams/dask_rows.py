@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from mercer.backends import cpu
+from mercer.streams.local_driver import is_row_source
 from mercer.streams.mapped_rows import MappedRows, RowFunction
 from mercer.streams.row_source import Rows, checked_chunk, float_type, places_of
 
@@ -105,7 +106,7 @@ class DaskRows:
         return {name: value for name, value in self.__dict__.items() if name != "_blocks"}
 
     def mapped(self, function: RowFunction) -> Any:
-        """The rows as a function maps them, as a dask array: nothing is computed yet, and chunks stay as they are."""
+        """The rows as a function maps them, a matrix of dask: nothing is computed yet, and chunks stay as they are."""
         from mercer.backends.dask_workers import in_graph  # loaded late: it imports dask
 
         return self.array.map_blocks(
@@ -137,22 +138,26 @@ def _mapped_block(rows: Any, function: _BlockMap, block_id: Any = None) -> np.nd
         return function(rows, block_id[0])
 
 
-def accepts_dask(method: _F) -> _F:
-    """A decorator for methods that take and give sources of rows: dask arrays become sources, and results dask arrays.
+def accepts_dask(method: _F, streamed: Callable[..., Any]) -> _F:
+    """A method that takes and gives sources of rows. Dask arrays become sources, and their results dask arrays.
 
     The first dask argument is X. Others, such as labels, are cut where X is cut; a vector becomes a column.
+
+    streamed : the method without scikit-learn's `set_output`, whose data frames hold all rows. Sources go to this one.
     """
 
     @wraps(method)
     def accepting(self: Any, *args: Any, **named: Any) -> Any:
-        X = next((each for each in (*args, *named.values()) if is_dask(each)), None)
+        given = (*args, *named.values())
+        X = next((each for each in given if is_dask(each)), None)
         if X is None:
-            return method(self, *args, **named)
+            chosen = streamed if any(is_row_source(each) for each in given) else method
+            return chosen(self, *args, **named)
         rows = DaskRows(X)
         read: Callable[[Any], Any] = lambda each: (  # noqa: E731
             rows if each is X else _beside(each, rows) if is_dask(each) else each
         )
-        return _as_dask(method(self, *map(read, args), **{name: read(each) for name, each in named.items()}))
+        return _as_dask(streamed(self, *map(read, args), **{name: read(each) for name, each in named.items()}))
 
     return accepting  # type: ignore[return-value]
 
@@ -172,9 +177,18 @@ def _as_dask(result: Any) -> Any:
     """Mapped rows of a dask array as a dask array; anything else as it is."""
     if isinstance(result, tuple):
         return tuple(_as_dask(each) for each in result)
-    if not isinstance(result, MappedRows):
+    found = _dask_rows(result)
+    if found is None:
         return result
-    source = result.source
-    if isinstance(source, MappedRows):
-        source = DaskRows(_as_dask(source))
-    return source.mapped(result.mapped) if isinstance(source, DaskRows) else result
+    return found[:, 0] if result.vector else found
+
+
+def _dask_rows(source: Any) -> Any:
+    """The matrix of dask that mapped rows of a dask array are; None for any other source."""
+    if not isinstance(source, MappedRows):
+        return None
+    rows = source.source
+    if isinstance(rows, MappedRows):
+        matrix = _dask_rows(rows)
+        rows = rows if matrix is None else DaskRows(matrix)
+    return rows.mapped(source.mapped) if isinstance(rows, DaskRows) else None

@@ -36,6 +36,8 @@ class MappedRows:
     function : rows (m, d) to scores (m, k), row by row
     n_features : k
     dtype : of the scores; by default that of the rows. Classes may be text, which other arrays hold and files do not.
+    vector : whether `function` gives one number per row, (m,), as a prediction does. Then all of them are a vector,
+        too. A chunk is a matrix of one column, as in every source.
     """
 
     def __init__(
@@ -46,8 +48,9 @@ class MappedRows:
         feature_names: list[str] | None = None,
         dtype: Any = None,
         of_tensors: bool = False,
+        vector: bool = False,
     ) -> None:
-        self.source, self.function = source, function
+        self.source, self.function, self.vector = source, function, vector
         self.n_features, self.feature_names = n_features, feature_names
         self.dtype = np.dtype(source.dtype if dtype is None else dtype)
         self.mapped = RowFunction(function, n_features, self.dtype, of_tensors)  # what is sent to where the rows are
@@ -67,9 +70,11 @@ class MappedRows:
         return self.mapped(self.source.chunk(i))
 
     def to_array(self, out: np.ndarray | None = None) -> np.ndarray:
-        """All rows, (n, k), in a new array, or written to `out`, such as a memory map."""
+        """All rows, (n, k), or (n,) for a vector, in a new array, or written to `out`, such as a memory map."""
         starts = row_starts(self)
-        out = np.empty((int(starts[-1]), self.n_features), self.dtype) if out is None else out
+        shape = (int(starts[-1]),) if self.vector else (int(starts[-1]), self.n_features)
+        out = np.empty(shape, self.dtype) if out is None else out
         for i, rows in enumerate(chunks(self)):
-            out[starts[i] : starts[i + 1]] = rows
+            part = out[starts[i] : starts[i + 1]]
+            part[:] = rows.reshape(part.shape)
         return out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,7 +43,8 @@ def placement_quality(
     A landmark's own nearest landmarks leave it out. If the two scores agree, placing a row is as good as fitting it.
     Cost: `sample` searches among the landmarks, in the data and in the map.
     """
-    chosen = model.source_rows_
+    chosen, model = model.source_rows_, copy(model)
+    model.__dict__.pop("feature_names_in_", None)  # samples are arrays, which have no names to compare
     m, k = len(chosen), int(n_neighbors)
     if not 1 <= k < m:
         raise ValueError(f"n_neighbors={n_neighbors!r} must be at least 1 and less than the {m} landmarks.")

@@ -7,7 +7,7 @@ with ids and labels beside it. A table of a single part is prepared by the very 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from mercer.streams.arrow_rows import ArrowRows, IpcRows, ParquetRows
 from mercer.streams.column_survey import survey
+from mercer.streams.local_driver import read_ahead
 from mercer.streams.npy_rows import open_npy_rows
 from mercer.streams.row_source import Rows, bounded_rows, row_starts
 from mercer.tables import prepare
@@ -28,8 +29,10 @@ from mercer.tables.roles import roles_again, roles_of, vectors_asked
 from mercer.tables.row_names import likely_ids
 from mercer.tables.source import Raw, Role, Source, TableError, listed
 from mercer.tables.table import open_source
+from mercer.tables.text import TextSource
 
 STREAMED = (".parquet", ".arrow", ".feather", ".npy")  # formats that can be read from any row on
+_TEXTS = (".csv", ".tsv", ".txt")
 _READERS: dict[str, Any] = {".parquet": ParquetRows, ".arrow": IpcRows, ".feather": IpcRows}
 
 
@@ -107,6 +110,11 @@ class TableRows:
         found = [self.parts.raw(i, {self.label: self.roles[self.label]}, "float64") for i in range(len(self.lengths))]
         return np.concatenate([self._as_all_parts(self.label, raw.carried[self.label]) for raw in found])
 
+    def placed_from(self) -> Iterator[tuple[dict[str, np.ndarray], Rows]]:
+        """What stands beside X, and X, part by part; the next part is read meanwhile."""
+        for i, (rows,) in read_ahead([self], range(len(self.lengths))):
+            yield self.beside(i), rows
+
     def _as_all_parts(self, name: str, values: np.ndarray) -> np.ndarray:
         """Whole numbers as floats if some part lacks a value, as `read_table` has them."""
         if values.dtype.kind not in "iuf":
@@ -114,6 +122,57 @@ class TableRows:
         if name not in self._kinds:
             self._kinds[name] = self.parts.column_type(name, self.roles[name], values.dtype)
         return values.astype(self._kinds[name], copy=False)
+
+
+class TextRows:
+    """New rows of a text file, prepared as a fitted table was, one part after the other (final).
+
+    Types of a text file hold for all of its rows, so one pass finds them. Ids and labels are read at once and kept.
+
+    rows : how many there are; known when all parts were read
+    """
+
+    def __init__(self, opened: TextSource, choice: Choice, preparation: Preparation) -> None:
+        self.opened, self.preparation = opened, preparation
+        self.path, self.digest, self.notes, self.rows = opened.path, opened.digest, list(opened.notes), 0
+        roles, self.label, self.id, places = roles_again(opened, choice, preparation)
+        self.roles, self._names = _features(roles), {there: name for name, there in places.items()}
+        self._beside = {name: roles[name] for name in (self.id, self.label) if name is not None}
+
+    def entry(self) -> dict[str, Any]:
+        """The table as a record names it."""
+        columns = len(self.preparation.features)
+        return {"path": self.path, "sha256": self.digest, "rows": self.rows, "columns": columns}
+
+    def placed_from(self) -> Iterator[tuple[dict[str, np.ndarray], Rows]]:
+        """What stands beside X, and X, part by part."""
+        carried = self.opened.read(self._beside, "float64").carried if self._beside else {}
+        size = bounded_rows(8 * max(1, len(self.roles)))
+        self.rows = 0
+        for raw in self.opened.parts(self.roles, reading_type(self.preparation), size):
+            start, self.rows = self.rows, self.rows + raw.rows
+            raw.numbers = [self._names[name] for name in raw.numbers]
+            raw.texts = {self._names[name]: values for name, values in raw.texts.items()}
+            notes: list[str] = []
+            X, _ = prepare.replay(raw, self.preparation, self.path, notes)
+            self.notes.extend(note for note in notes if note not in self.notes)
+            yield {name: values[start : self.rows] for name, values in carried.items()}, X
+
+
+def open_new_rows(path: str | Path, choice: Choice, preparation: Preparation | None) -> TableRows | TextRows | None:
+    """New rows of a file, to be read in parts; None if its format or its preparation needs all rows at once."""
+    path = Path(path)
+    try:
+        if can_stream(path):
+            return open_table_rows(path, choice, preparation=preparation)
+    except WholeTableError:
+        return None
+    is_text = path.name.lower().removesuffix(".gz").endswith(_TEXTS) and path.is_file() and not is_pipe(path)
+    if not is_text or preparation is None or preparation.impute == "drop" or choice.rows is not None:
+        return None
+    opened = open_source(path, preparation, choice)
+    assert isinstance(opened, TextSource)
+    return TextRows(opened, choice, preparation)
 
 
 def _features(roles: dict[str, Role]) -> dict[str, Role]:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyarrow import ipc, parquet
 
 from mercer.tables.arrow_columns import as_text, carried_values, float_values, is_number
-from mercer.tables.dates import is_date_type
+from mercer.tables.dates import dates_among, is_date_type
 from mercer.tables.list_columns import list_block, lists_numbers, width_of
 from mercer.tables.source import (
     Raw,
@@ -163,16 +163,14 @@ class ArrowSource(Source):
         check_room(self.path, rows, len(others))  # each value takes at least a pointer
         with readable(self.path, self.kind):
             matrix = np.empty((rows, len(numbers)), dtype)
-            raw = Raw(
-                matrix,
-                numbers,
-                dated={name for name in others if name in self.types and is_date_type(self.types[name])},
-            )
+            raw = Raw(matrix, numbers)
             chunks = self._fill(matrix, numbers, others)
             for name in others:
                 column = pa.chunked_array(chunks.pop(name))
                 if roles[name] in (Role.FEATURE, Role.CATEGORY):
                     raw.texts[name] = as_text(column)
+                    if is_date_type(column.type) or dates_among(raw.texts[name]) is not None:
+                        raw.dated.add(name)
                 else:
                     raw.carried[name] = carried_values(column, floats=roles[name] is not Role.ID)
         return raw

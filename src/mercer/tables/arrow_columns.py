@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mercer.tables.dates import date_values, dates_in_text, is_date_type
+from mercer.tables.dates import date_values, dates_among, dates_in_text, is_date_type
 from mercer.tables.dialect import INERT, MISSING, ZERO_PADDED
 from mercer.tables.source import TableError
 
@@ -131,7 +131,9 @@ def carried_values(column: Column, floats: bool = True) -> np.ndarray:
         return _whole(column)
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return float_values(column) if floats else as_text(column)
-    return as_text(column)
+    texts = as_text(column)
+    dates = dates_among(texts) if floats else None
+    return texts if dates is None else dates
 
 
 def floats_in_text(column: Column, decimal: str = ".") -> Column:

@@ -47,6 +47,17 @@ def date_values(column: Column) -> np.ndarray:
     return _coarsest(_as_units(pc.cast(column, pa.int64()), kind.unit))
 
 
+def as_days(column: Column) -> Column:
+    """The same column, as days if it holds times without a zone that are all midnight.
+
+    Spreadsheets, and Arrow's reader of JSON, give every date a time of day.
+    """
+    if not pa.types.is_timestamp(column.type) or column.type.tz is not None:
+        return column
+    days = pc.cast(column, pa.date32(), safe=False)
+    return days if pc.all(pc.equal(pc.cast(days, column.type), column)).as_py() in (True, None) else column
+
+
 def dates_in_text(column: Column) -> np.ndarray | None:
     """A column of text as datetime64 if every text in it is a date that exists; otherwise None."""
     if column.null_count == len(column) or not pc.all(pc.match_substring_regex(column, ISO_DATE)).as_py():

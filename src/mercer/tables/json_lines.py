@@ -18,6 +18,7 @@ from pyarrow import json as arrow_json
 from mercer import memory
 from mercer.tables.arrow import ArrowSource, from_columns
 from mercer.tables.arrow_columns import python_column
+from mercer.tables.dates import as_days
 from mercer.tables.dialect import open_bytes
 from mercer.tables.source import TableError, digest_of, readable, shortened
 
@@ -115,5 +116,5 @@ def _flat(columns: dict[str, Any]) -> dict[str, Any]:
             parts = pa.table({name: column}).flatten()
             found |= _flat({part: parts.column(part) for part in parts.column_names})
         else:
-            found[name] = column
+            found[name] = as_days(column)
     return found

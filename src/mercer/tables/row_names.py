@@ -6,7 +6,7 @@ An id that is fitted adds the order of the file to every distance, so `read_tabl
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from scipy import sparse
@@ -19,6 +19,7 @@ _TELLING = re.compile(
     r"|.*(?i:[_\-. ](id|idx|index|key|nr|no))|.*[a-z](Id|ID)"
 )
 _PLACE = re.compile(r"x\d+")  # the name of a column without one; pandas writes its index so
+_UNNAMED = re.compile(r"x\d+|(?i:unnamed.*)")
 _DIGITS = re.compile(r"\s*\d+\s*")
 _HEAD = 64  # rows that rule out nearly all columns before all rows are looked at
 
@@ -36,6 +37,15 @@ def names_rows(name: str, values: np.ndarray) -> bool:
     low, high, n = float(values.min()), float(values.max()), len(values)
     running = high - low == n - 1
     return bool(_TELLING.fullmatch(name)) or (running and (n >= FEWEST_ROWS or bool(_PLACE.fullmatch(name))))
+
+
+def by_name_first(ids: Iterable[str]) -> list[str]:
+    """Columns that look like ids, those with a name of their own first: an index that pandas wrote has none.
+
+    >>> by_name_first(["x1", "customer_id"])
+    ['customer_id', 'x1']
+    """
+    return sorted(ids, key=lambda name: _UNNAMED.fullmatch(name) is not None)
 
 
 def all_different(values: np.ndarray) -> bool:

@@ -138,19 +138,25 @@ def unique_names(names: list[str]) -> tuple[list[str], list[str]]:
     taken = set(names)
     seen: set[str] = set()
     counts: dict[str, int] = {}  # copies of each name so far: without it, n copies would take n² steps
-    made, empty, copies = [], 0, []
+    made: list[str] = []
+    unnamed: list[str] = []
+    copies: list[str] = []
     for place, given in enumerate(names, 1):
         stem = given or f"x{place}"
         name = stem
         while name in seen or (name != given and name in taken):
             counts[stem] = counts.get(stem, 1) + 1
             name = f"{stem}_{counts[stem]}"
-        empty += not given
+        if not given:
+            unnamed.append(name)
         if given and name != given:
             copies.append(given)
         seen.add(name)
         made.append(name)
-    notes = [f"{counted(empty, 'unnamed column')} got a name from the place: x1, x2, …"] if empty else []
+    notes = []
+    if unnamed:
+        are = "column has no name and is" if len(unnamed) == 1 else "columns have no names and are"
+        notes.append(f"{len(unnamed):,} {are} called {', '.join(unnamed[:2])}{', …' if len(unnamed) > 2 else ''}.")
     if copies:
         notes.append(f"Repeated column names were told apart with _2, _3, …: {listed(dict.fromkeys(copies))}.")
     return made, notes

@@ -16,6 +16,7 @@ import pyarrow as pa
 from mercer import memory
 from mercer.tables.arrow import ArrowSource, from_columns
 from mercer.tables.arrow_columns import python_column
+from mercer.tables.dates import as_days
 from mercer.tables.dialect import MISSING
 from mercer.tables.source import TableError, closest, digest_of, listed, place_names, readable, unique_names
 
@@ -36,8 +37,8 @@ def open_spreadsheet(path: Path, sheet: str | None = None) -> ArrowSource:
     with readable(path, "a spreadsheet"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # openpyxl warns about styles and extensions that hold no values
         _refuse_large(path)
-        book = openpyxl.load_workbook(path, read_only=True, data_only=True, keep_links=False)
-        try:
+        with path.open("rb") as file:  # of a path, openpyxl wants the suffix, which the copy of a pipe does not have
+            book = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
             sheets = {each.title: each for each in book.worksheets}
             if not sheets:
                 raise TableError(f"{path} holds no sheet with cells.")
@@ -45,8 +46,6 @@ def open_spreadsheet(path: Path, sheet: str | None = None) -> ArrowSource:
                 raise TableError(f"sheet: {path} has no sheet {sheet!r}. {closest(sheet, sheets, 'sheets')}")
             name = sheet or next(iter(sheets))
             rows = [list(row) for row in sheets[name].iter_rows(values_only=True)]
-        finally:
-            book.close()
     if sheet is None and len(sheets) > 1:
         notes.append(f"Sheet {name!r} was read; the others are {listed(list(sheets)[1:])}. `sheet` chooses another.")
     source = from_columns(path, digest, _columns(path, name, rows, notes))
@@ -94,11 +93,7 @@ def _value(cell: Any) -> Any:
 
 
 def _column(values: list[Any]) -> pa.Array:
-    found = python_column(values, _text)
-    # Excel stores every date with a time of day.
-    if pa.types.is_timestamp(found.type) and all(value is None or value.time() == datetime.time() for value in values):
-        return found.cast(pa.date32())
-    return found
+    return as_days(python_column(values, _text))  # Excel stores every date with a time of day
 
 
 def _text(value: Any) -> str:

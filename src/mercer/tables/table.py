@@ -25,7 +25,7 @@ from mercer.tables import prepare
 from mercer.tables.pipes import content_suffix, is_pipe, local_copy, pipe_name
 from mercer.tables.preparation import Choice, Preparation
 from mercer.tables.roles import roles_again, roles_of, vectors_asked
-from mercer.tables.row_names import likely_ids, take_out
+from mercer.tables.row_names import by_name_first, likely_ids, take_out
 from mercer.tables.screening import notes_on
 from mercer.tables.source import Matrix, Raw, Role, Source, TableError, counted, listed
 from mercer.tables.writing import table_writer, write_table
@@ -172,6 +172,7 @@ def _without_ids(
     """Take columns that look like ids out of the features, in place. Returns the name of the id, perhaps a new one."""
     found, doubtful = likely_ids(raw, texts_stay=choice.encode != "drop")
     if found:
+        found = by_name_first(name for name in roles if name in found)
         taken = take_out(raw, found)
         for name in found:
             del roles[name]

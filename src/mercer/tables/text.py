@@ -91,6 +91,46 @@ class TextSource(Source):
                 except _LongRowError:  # a cell may hold line breaks, so only parsing tells how long rows are
                     self.block *= 8
 
+    def parts(self, roles: dict[str, Role], dtype: str, rows: int) -> Iterator[Raw]:
+        """The features among some roles, `rows` rows at a time or a few more. One pass before finds their types."""
+        with readable(self.path, "a table of text"):
+            while True:
+                try:
+                    types, quoted = self._exact_types([name for name in roles if roles[name] is Role.FEATURE])
+                    break
+                except _LongRowError:
+                    self.block *= 8
+            types |= {name: pa.string() for name in roles if name not in types}
+            waiting: list[pa.RecordBatch] = []
+            done = 0
+            for batch in self._batches(types, list(roles), quoted):
+                waiting.append(batch)
+                if sum(part.num_rows for part in waiting) >= rows:
+                    yield self._part(waiting, roles, types, dtype, done)
+                    done, waiting = done + sum(part.num_rows for part in waiting), []
+            if waiting or not done:
+                yield self._part(waiting, roles, types, dtype, done)
+
+    def _part(
+        self,
+        batches: list[pa.RecordBatch],
+        roles: dict[str, Role],
+        types: dict[str, pa.DataType],
+        dtype: str,
+        first: int,
+    ) -> Raw:
+        if not sum(batch.num_rows for batch in batches):
+            raise TableError(f"{self.path} has a header but no rows.")
+        rows = pa.Table.from_batches(batches)
+        numbers = [name for name in roles if not pa.types.is_string(types[name])]
+        matrix = np.empty((rows.num_rows, len(numbers)), dtype)
+        for j, name in enumerate(numbers):
+            with np.errstate(over="ignore"):  # a value too large for float32 becomes infinite: refused later
+                matrix[:, j] = float_values(rows[name])
+        raw = self._raw(matrix, numbers, roles, {name: rows[name] for name in roles if name not in set(numbers)})
+        raw.first = first
+        return raw
+
     def _read(self, roles: dict[str, Role], dtype: str) -> Raw:
         features = [name for name in roles if roles[name] is Role.FEATURE]
         try:

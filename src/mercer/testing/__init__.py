@@ -31,8 +31,17 @@ from mercer.linalg.eigen import Eigenpairs, top_eigenpairs
 from mercer.linalg.eigen_bounds import column_norms
 from mercer.linalg.operators import Operator
 from mercer.testing import spectra
+from mercer.testing.array_libraries import check_arrays
 
-__all__ = ["check_backend", "check_expansion", "check_kernel", "check_operator", "check_solver", "spectra"]
+__all__ = [
+    "check_arrays",
+    "check_backend",
+    "check_expansion",
+    "check_kernel",
+    "check_operator",
+    "check_solver",
+    "spectra",
+]
 
 
 def __dir__() -> list[str]:
