@@ -42,6 +42,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "backends/torch_neighbors.py": "graph/test_tensor_index.py",
     "backends/compiled_stress.py": "embedding/test_stress.py",
     "backends/compiled_shortcuts.py": "graph/test_shortcut_edges.py",
+    "backends/triton_paths.py": "backends/test_torch_paths.py",  # which compares it with the way over every edge
     # What the next three compute shows only in what their callers promise.
     "footprints.py": "test_planning.py",
     "spectral/discriminant.py": "estimators/test_kernel_discriminant.py",

@@ -26,8 +26,8 @@ def way(request, monkeypatch):
     monkeypatch.setattr(torch_paths, "fuses", lambda D: request.param == "cells")
     if not CARD:
         monkeypatch.setattr(torch_paths, "CELL", 32)  # several cells, and little for the interpreter to do
-        monkeypatch.setattr(triton_paths, "_BURST", 1)
-        monkeypatch.setattr(triton_paths, "_LANES", 4)
+        monkeypatch.setattr(triton_paths, "BURST", 1)
+        monkeypatch.setattr(triton_paths, "LANES", 4)
 
 
 def tensor(values, dtype=torch.float64):

@@ -20,7 +20,7 @@ def test_the_contract(dtype):
 def test_products_are_exact_in_runs_of_any_length(monkeypatch):
     rounded = A.astype(np.float32)
     V = RNG.standard_normal((40, 3))
-    monkeypatch.setattr(RoundedMatrix, "_RUN", 7 * 40)
+    monkeypatch.setattr(RoundedMatrix, "RUN", 7 * 40)
     np.testing.assert_allclose(RoundedMatrix(rounded).matmat(V), rounded.astype(np.float64) @ V, rtol=1e-13)
 
 

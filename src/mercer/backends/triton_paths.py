@@ -16,21 +16,21 @@ import triton.language as tl
 from mercer.backends import torch_paths
 from mercer.backends.torch_paths import Edges
 
-_LANES = 16  # sources of a program at most
+LANES = 16  # sources of a program at most
 _ROUNDS = 16  # over a cell per launch: it is about ten edges across
-_BURST = 8  # launches before the host looks whether any flag is up
+BURST = 8  # launches before the host looks whether any flag is up
 
 
 def relax(edges: Edges, D: torch.Tensor, changed: torch.Tensor) -> None:
     """As `torch_paths.relax`."""
     cells, m = len(edges.cells) - 1, D.shape[1]
-    lanes = min(_LANES, triton.next_power_of_2(m))
+    lanes = min(LANES, triton.next_power_of_2(m))
     groups = -(-m // lanes)
     flags, others = (torch.zeros((cells, groups), dtype=torch.int32, device=D.device) for _ in range(2))
     _raise_around(edges, changed, m, lanes, flags)
     parts = edges.ptr, edges.nodes, edges.weights, edges.cells, edges.beside_ptr, edges.beside
     while True:
-        for _ in range(_BURST):
+        for _ in range(BURST):
             _relax_cells[cells * groups,](
                 D, *parts, flags, others, m, groups, _ROUNDS, ROWS=torch_paths.CELL, LANES=lanes, num_warps=4
             )

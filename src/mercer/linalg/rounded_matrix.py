@@ -16,7 +16,7 @@ class RoundedMatrix(Operator):
     The ladder starts with products in the precision of the matrix.
     """
 
-    _RUN = 2**25  # entries that are made wider at a time: 256 MB, enough to keep a GPU busy
+    RUN = 2**25  # entries that are made wider at a time: 256 MB, enough to keep a GPU busy
 
     def __init__(self, A: Array) -> None:
         self.A, self.n, self.xp = A, A.shape[0], namespace(A)
@@ -34,7 +34,7 @@ class RoundedMatrix(Operator):
                 def work(run: slice, slot: int) -> None:
                     out[run, :] = xp.astype(self.A[run, :], self.dtype) @ wide
 
-                backend_of(self.A).for_each(slices(self.n, max(1, self._RUN // self.n)), work, self.n_jobs)
+                backend_of(self.A).for_each(slices(self.n, max(1, self.RUN // self.n)), work, self.n_jobs)
         self.count(V)
         return out
 
