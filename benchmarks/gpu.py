@@ -287,7 +287,7 @@ def discriminated(n: int, device: torch.device, repeats: int) -> dict[str, Any]:
         wrong = float(np.mean(on_host(model.predict(T)) != truth))
         peak = torch.cuda.max_memory_allocated(device) if device.type == "cuda" else 0
         told = f"gamma {model.gamma_:.4g}; {model.report_}"
-        return {**times(seconds[1:]), "residual": 0.0, "wrong": wrong, "peak_bytes": peak, "reason": told}
+        return {**times(seconds[1:]), "wrong": wrong, "peak_bytes": peak, "reason": told}
 
     words = f"MNIST, n = {n:,}, 784 pixels, float32, width and penalty by leave-one-out"
     return case(words, n, "float32", 0.0, [tried("Mercer, torch tensors", fit)]) | {"d": 784, "k": 9}

@@ -122,7 +122,20 @@ def _within(
     return verdict
 
 
-def _right(most: float, seconds: float, gigabytes: float) -> Callable[[dict[str, Figures]], Verdict | None]:
+def _same_map(most: float, seconds: float) -> Callable[[dict[str, Figures]], Verdict | None]:
+    """A map as near to the CPU's as that, relative to its largest coordinate, in so much time."""
+
+    def verdict(cases: dict[str, Figures]) -> Verdict | None:
+        found = _within(seconds, None, False)(cases)
+        row = mercer_row(next(iter(cases.values()))) if cases else None
+        if found is None or row is None or "score_difference" not in row:
+            return found
+        return f"{row['score_difference']:.1e} from the CPU's, {found[0]}", found[1] and row["score_difference"] <= most
+
+    return verdict
+
+
+def _right(most: float, seconds: float, gigabytes: float | None) -> Callable[[dict[str, Figures]], Verdict | None]:
     """The share of new rows in the wrong class, in so much time and memory."""
 
     def verdict(cases: dict[str, Figures]) -> Verdict | None:
@@ -366,6 +379,10 @@ TARGETS = [
     Target(
         "gpu", "90 neighbours of a million rows in less than 5 s", _one("gpu-neighbors-1m", _within(5, None, False))
     ),
+    Target("gpu", "Isomap of 20,000 in less than 3 s, the CPU's map", _one("gpu-isomap-20k", _same_map(1e-4, 3))),
+    Target("gpu", "Isomap of a million in less than 20 s, the CPU's map", _one("gpu-isomap-1m", _same_map(1e-4, 20))),
+    Target("gpu", "all scores of a million points in less than 3 s", _one("gpu-scores-1m", _within(3, None, False))),
+    Target("gpu", "MNIST: at most 1.35 % wrong in 20 s", _one("gpu-kda-mnist", _right(0.0135, 20, None))),
     Target("gpu", "t-SNE of MNIST in less than 2 s", _one("gpu-tsne-mnist", _within(2, None, False))),
     Target("gpu", "t-SNE of a million rows in less than 15 s", _one("gpu-tsne-1m", _within(15, None, False))),
     Target("gpu", "t-SNE of ten million rows in less than 5 min", _one("gpu-tsne-10m", _within(300, None, False))),

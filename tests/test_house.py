@@ -1,6 +1,7 @@
 """The house rules that a machine can check: names once, privates at home, a test for every module."""
 
 import ast
+import re
 from collections import defaultdict
 from pathlib import Path
 
@@ -41,6 +42,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "backends/torch_neighbors.py": "graph/test_tensor_index.py",
     "backends/compiled_stress.py": "embedding/test_stress.py",
     "backends/compiled_shortcuts.py": "graph/test_shortcut_edges.py",
+    "backends/triton_paths.py": "backends/test_torch_paths.py",  # which compares it with the way over every edge
     # What the next three compute shows only in what their callers promise.
     "footprints.py": "test_planning.py",
     "spectral/discriminant.py": "estimators/test_kernel_discriminant.py",
@@ -148,3 +150,19 @@ def test_no_test_patches_a_private():
         for line in patched_privates(ast.parse(path.read_text(encoding="utf-8")))
     ]
     assert not found, "\n".join(found)
+
+
+def test_the_design_page_draws_every_package_and_module_at_the_top():
+    page = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+    layout = page.partition("## 2. The layout")[2].partition("## 3.")[0]
+    tops = [path for path in PACKAGE.iterdir() if path.is_dir() or path.suffix == ".py"]
+    names = {f"{path.name}/" if path.is_dir() else path.name for path in tops if not path.name.startswith("__")}
+    tree = layout.partition("src/mercer/")[2].partition("\n\n")[0]
+    drawn = set(re.findall(r"\w+/(?=  )|\w+\.py(?=  |,|$)", tree, re.MULTILINE))
+    assert drawn == names
+
+
+def test_the_glossary_is_in_order():
+    page = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+    words = re.findall(r"^\| (.+?) \|", page.partition("## 7. Glossary")[2], re.MULTILINE)[1:]
+    assert words == sorted(words, key=str.lower)

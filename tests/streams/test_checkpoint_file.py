@@ -4,12 +4,14 @@ import os
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import mercer
 from mercer.streams import ArraySource, checkpoints
+from mercer.streams.checkpoint_file import open_checkpoint
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((240, 3)).astype(np.float32)
@@ -173,3 +175,9 @@ def test_a_killed_process_and_a_full_disk_leave_a_whole_checkpoint(how, tmp_path
         again = mercer.PCA().fit(Counted())
     assert len(reads) < 3 + 1 + 6  # what was done is not read again
     assert np.array_equal(again.components_, mercer.PCA().fit(Rows()).components_)
+
+
+def test_a_fit_of_another_thread_has_no_part_in_a_checkpoint(tmp_path):
+    with checkpoints(tmp_path / "part"), ThreadPoolExecutor(1) as other:
+        assert open_checkpoint() is not None and other.submit(open_checkpoint).result() is None
+    assert open_checkpoint() is None

@@ -80,7 +80,7 @@ def _relax_cells(
         lanes = group * LANES + tl.arange(0, LANES)
         inside = lanes < m
         first = tl.load(ptr + rows, mask=here, other=0)
-        degree = tl.load(ptr + rows + 1, mask=here, other=0) - first
+        degree = (tl.load(ptr + rows + 1, mask=here, other=0) - first).to(tl.int32)
         most = tl.max(degree, 0)
         at = D + rows.to(tl.int64)[:, None] * m + lanes[None, :]
         both = here[:, None] & inside[None, :]

@@ -121,7 +121,10 @@ class ClassicalMDS(Estimator):
         self.memory_limit = memory_limit
 
     def fit(self, X: Any, y: Any = None) -> ClassicalMDS:
-        """Find coordinates of the rows of X, (n, d), or of distances (n, n) for metric="precomputed"."""
+        """Find coordinates of the rows of X, (n, d), or of distances (n, n) for metric="precomputed".
+
+        A tensor is mapped where it lives. Its metric is a Minkowski distance, a kernel, or distances that are given.
+        """
         self.fit_transform(X)
         return self
 

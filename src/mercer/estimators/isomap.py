@@ -257,6 +257,9 @@ class Isomap(Estimator):
     def fit(self, X: Any, y: Any = None) -> Isomap:
         """Map the rows of X, (n, d), dense or CSR; distances or a graph of them for metric="precomputed".
 
+        A tensor is mapped where it lives. Its metric is a Minkowski distance, cosine, correlation, a kernel, or
+        distances that are given.
+
         X may also be a source of rows (`mercer.streams`) with `landmarks`. The map is then that of the landmarks and of
         the graph among them, and `transform` places the rows of a source chunk by chunk.
         """

@@ -167,7 +167,8 @@ class Kernelized(Planned, Saved, MetaEstimatorMixin, BaseEstimator):
     Every method of `estimator` among predict, predict_proba, predict_log_proba, decision_function, score,
     score_samples, transform, inverse_transform, fit_transform, fit_predict and get_feature_names_out is here too, and
     takes rows of the input where it took rows of F. `inverse_transform` gives rows of F: from there no exact way leads
-    back.
+    back. For tensors the features of the kernel are computed on their device; the estimator gets them as NumPy arrays,
+    and its answers are NumPy arrays.
 
     Cost: that of `KernelMap` with m columns, and that of the estimator on n × m numbers.
     For a source of rows, Ridge and RidgeClassifier cost one pass and 9 m³ flops. An estimator with `partial_fit` costs

@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +24,14 @@ from mercer.models.container import read_container, write_container
 from mercer.streams.sufficient_statistics import SufficientStatistics
 
 _KIND = "checkpoint of a pass over rows, version 1"
-_open: list[CheckpointFile] = []  # the innermost context is last
+_innermost: ContextVar[CheckpointFile | None] = ContextVar("checkpoint", default=None)  # other threads: none
 
 
 @contextmanager
 def checkpoints(path: str | os.PathLike[str], *, every: float = 60.0) -> Iterator[None]:
     """Fits on sources of rows within this context write their state to `path`, and resume from it if it is there.
+
+    Fits that other threads run meanwhile are not affected.
 
     every : seconds between two writes, at least. A state of rank m takes 8 m² bytes.
 
@@ -38,17 +41,17 @@ def checkpoints(path: str | os.PathLike[str], *, every: float = 60.0) -> Iterato
     if not every >= 0:
         raise ValueError(f"every={every!r} must be a number of seconds ≥ 0.")
     file = CheckpointFile(Path(path), float(every))
-    _open.append(file)
+    before = _innermost.set(file)
     try:
         yield
     finally:
-        _open.remove(file)
+        _innermost.reset(before)
     file.path.unlink(missing_ok=True)
 
 
 def open_checkpoint() -> CheckpointFile | None:
     """The file of the innermost context, if there is one."""
-    return _open[-1] if _open else None
+    return _innermost.get()
 
 
 class CheckpointFile:

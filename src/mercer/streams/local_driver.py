@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -60,22 +61,22 @@ class Workers(Protocol):
         ...
 
 
-_open_workers: list[Workers] = []  # the innermost context is last
+_innermost: ContextVar[Workers | None] = ContextVar("workers", default=None)  # other threads: none
 
 
 @contextmanager
 def computed_by(workers: Workers) -> Iterator[None]:
-    """A context in which these workers compute the chunks of every pass."""
-    _open_workers.append(workers)
+    """A context in which these workers compute the chunks of every pass of this thread."""
+    before = _innermost.set(workers)
     try:
         yield
     finally:
-        _open_workers.remove(workers)
+        _innermost.reset(before)
 
 
 def open_workers() -> Workers | None:
     """Those of the innermost context, if one is open."""
-    return _open_workers[-1] if _open_workers else None
+    return _innermost.get()
 
 
 def workers_of(sources: Sequence[RowSource]) -> Workers | None:
