@@ -28,7 +28,7 @@ from mercer.linalg.tridiagonal import selected_pairs
 
 _EPS, _TINY = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).tiny)
 # Products from which on a negative eigenvalue of a hundredth of the largest is seen: of 1,500 starts on five spectra of
-# 150 to 1,000 values, of which one was −0.0105, 1 missed it; 4 of 500 did when 15 were enough if the pairs needed no more.
+# 150 to 1,000 values, one of them −0.0105, 1 missed it; 4 of 500 did while 15 products could be all.
 _LOOKED = 24
 Allowed = Callable[[np.ndarray], np.ndarray]  # Ritz values, descending, to the residuals that are small enough
 
