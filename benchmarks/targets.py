@@ -307,6 +307,9 @@ TARGETS = [
     Target("transform", "100,000 rows at least 2× as fast", _transform_speed),
     Target("transform", "memory flat in the number of rows", _transform_memory),
     Target("kda-mnist", "at most 1.8 % wrong, in less than 240 s and 8 GB", _one("kda-mnist", _right(0.018, 240, 8))),
+    Target(
+        "kda-mnist", "plainly at most 1.5 % wrong, in 240 s and 8 GB", _one("kda-mnist-plain", _right(0.015, 240, 8))
+    ),
     Target("kda-direct", "at least 20× as fast as the direct eigenproblem, the same span", _grid(20.0, 20.0)),
     Target(
         "kcca", "50,000 samples, rank 2,000: less than 120 s and 8 GB", _one("kcca-float64", _within(120, 8, False))

@@ -11,6 +11,8 @@ from scipy.spatial.distance import cdist
 from mercer.graph.nearest_neighbors import build_index
 from mercer.graph.tile_index import TileIndex
 
+EPS = float(np.finfo(np.float64).eps)
+
 
 @pytest.mark.parametrize("scale", [1e-150, 1e-12, 1.0, 1e150])
 @pytest.mark.parametrize("shift", [0.0, 1e6, -3e9])
@@ -95,3 +97,21 @@ def test_sparse_rows(metric, density):
     np.testing.assert_allclose(built.between([1, 2], [3]).ravel(), np.diag(built.between([1, 2], [3, 3])))
     near = np.sum((D := built.between(np.arange(150), np.arange(150))) <= distances[:, 2].mean()) - 150
     assert built.within(distances[:, 2].mean()).nnz == near + np.sum(np.diag(D) > distances[:, 2].mean())
+
+
+def test_sparse_rows_near_and_far_keep_all_digits():
+    """Copies a rounding apart, whose distance is no part of their norms, rows that share no column, an empty row.
+
+    Near rows are compared number by number. For far ones the columns that b lacks are ‖a‖² less a part of it, which is
+    right to a few eps of ‖a‖² per term, at most ten times ‖a − b‖² here.
+    """
+    rng = np.random.default_rng(0)
+    base = sp.random(40, 300, 0.1, format="csr", random_state=rng, dtype=np.float64).toarray()
+    near = base * (1 + 1e-9 * rng.standard_normal(base.shape))
+    dense = np.vstack([base, near, np.zeros((1, 300)), np.repeat(base[:1], 400, axis=0)])
+    index = TileIndex(sp.csr_array(dense))
+    places, distances = index.search(None, rows := np.arange(81), rows, np.arange(len(dense)), 60)
+    D = cdist(dense[:81], dense)
+    D[rows, rows] = np.inf
+    np.testing.assert_allclose(distances, np.sort(D, axis=1)[:, :60], rtol=300 * 10 * EPS, atol=0)
+    np.testing.assert_allclose(np.take_along_axis(D, places.astype(np.int64), axis=1), distances, rtol=300 * 10 * EPS)

@@ -70,6 +70,104 @@ def _sparse_square(A, i, B, j, inverse):
     return total
 
 
+_NEAR = 0.1  # ‖a − b‖² relative to ‖a‖² above which ‖a‖² less a part of it keeps all digits but one or two
+
+
+def spread(A: Any, i: int, inverse: float, table: Any) -> float:
+    """Write a CSR row to the places of its columns in `table`, for `square_to`. Returns its squared norm."""
+    raise NotImplementedError
+
+
+@overload(spread, jit_options=options())
+def _spread_by_type(A, i, inverse, table):
+    return _sparse_spread if isinstance(A, types.BaseTuple) else _nothing_to_spread
+
+
+def _nothing_to_spread(A, i, inverse, table):
+    return 0.0
+
+
+def _sparse_spread(A, i, inverse, table):
+    values, columns, starts = A
+    norm = 0.0
+    for p in range(starts[i], starts[i + 1]):
+        value = np.float64(values[p]) * inverse
+        table[columns[p]] = value
+        norm += value * value
+    return norm
+
+
+def square_to(A: Any, i: int, table: Any, norm: float, B: Any, j: int, inverse: float) -> float:
+    """‖Aᵢ − Bⱼ‖² · inverse² as `square` gives it, for a row i that was spread: CSR rows in a third of the time.
+
+    What a has in columns where b has nothing is ‖a‖² less the rest of a. That loses digits for near rows, which
+    `square` compares number by number.
+    """
+    raise NotImplementedError
+
+
+@overload(square_to, jit_options=options())
+def _square_to_by_type(A, i, table, norm, B, j, inverse):
+    return _sparse_square_to if isinstance(A, types.BaseTuple) else _dense_square_to
+
+
+def _dense_square_to(A, i, table, norm, B, j, inverse):
+    return square(A, i, B, j, inverse)
+
+
+def _sparse_square_to(A, i, table, norm, B, j, inverse):
+    others, places, begins = B
+    total, common, width = 0.0, 0.0, table.shape[0]
+    for q in range(begins[j], begins[j + 1]):
+        value = table[places[q]] if places[q] < width else 0.0
+        difference = value - np.float64(others[q]) * inverse
+        total += difference * difference
+        common += value * value
+    total += max(norm - common, 0.0)
+    return total if total > _NEAR * norm else square(A, i, B, j, inverse)
+
+
+def unspread(A: Any, i: int, table: Any) -> None:
+    """Make the table zeros again."""
+    raise NotImplementedError
+
+
+@overload(unspread, jit_options=options())
+def _unspread_by_type(A, i, table):
+    return _sparse_unspread if isinstance(A, types.BaseTuple) else _nothing_to_unspread
+
+
+def _nothing_to_unspread(A, i, table):
+    return None
+
+
+def _sparse_unspread(A, i, table):
+    for p in range(A[2][i], A[2][i + 1]):
+        table[A[1][p]] = 0.0
+
+
+def columns_of(A: Any, rows: Any) -> int:
+    """How long a table the given rows need: one more than their last column; 0 for dense rows."""
+    raise NotImplementedError
+
+
+@overload(columns_of, jit_options=options())
+def _columns_by_type(A, rows):
+    return _sparse_columns if isinstance(A, types.BaseTuple) else _no_columns
+
+
+def _no_columns(A, rows):
+    return 0
+
+
+def _sparse_columns(A, rows):
+    most = 0
+    for i in rows:
+        if A[2][i] < A[2][i + 1]:
+            most = max(most, A[1][A[2][i + 1] - 1] + 1)  # sorted: the last is the largest
+    return most
+
+
 @compiled()
 def sparse_products(starts, columns, values, heads, places, weights, out):
     """⟨a, b⟩ for CSR rows a, and rows b sorted by column (CSC), (m, n): for each entry of a, its column of all b."""
@@ -136,13 +234,16 @@ def _sift(keys, index, root, n):
 
 
 @compiled()
-def _settle(low, high, index, n, k, row, A, extra, B, extras, inverse):
-    """Compute the number in every interval and sort the k smallest. Returns how many were computed, and kept."""
+def _settle(low, high, index, n, k, row, table, norm, A, extra, B, extras, inverse):
+    """Compute the number in every interval and sort the k smallest. Returns how many were computed, and kept.
+
+    The row was spread over `table`, which gave its norm.
+    """
     computed = 0
     for s in range(n):
         if high[s] > low[s]:
             j = index[s]
-            low[s] = high[s] = square(A, row, B, j, inverse) + extra + extras[j]
+            low[s] = high[s] = square_to(A, row, table, norm, B, j, inverse) + extra + extras[j]
             computed += 1
     _sort(low, index, n)
     kept = min(n, k)
@@ -171,10 +272,11 @@ def scan(dots, aa, bb, width, which, rows, columns, own, groups, k, state, A, ex
     """
     low, high, index, count, bound, computed = state
     capacity = low.shape[1]
-    scratch, hits = np.empty(capacity), np.empty(_RUN + 1, np.int64)
+    scratch, hits, table = np.empty(capacity), np.empty(_RUN + 1, np.int64), np.zeros(columns_of(A, rows))
     two = dots.dtype.type(2)
     for t in range(dots.shape[0]):
         i, entries, n = which[t], dots[t], dots.shape[1]
+        norm, is_spread = 0.0, False
         a = np.float64(aa[i])
         limit = dots.dtype.type(
             bound[i] - a + width / 12 * (a + bound[i]) + TINY
@@ -199,7 +301,10 @@ def scan(dots, aa, bb, width, which, rows, columns, own, groups, k, state, A, ex
                 at, highest = count[i], lowest + width * both + 2 * TINY
                 settled = computed[i] > 0  # the first k are sorted numbers: only entries before the last of them count
                 if settled:
-                    lowest = highest = square(A, rows[i], B, columns[j], inverse) + extra[i] + extras[columns[j]]
+                    if not is_spread:
+                        norm, is_spread = spread(A, rows[i], inverse, table), True
+                    exact = square_to(A, rows[i], table, norm, B, columns[j], inverse)
+                    lowest = highest = exact + extra[i] + extras[columns[j]]
                     computed[i] += 1
                     if lowest > bound[i] or (lowest == bound[i] and columns[j] > index[i, k - 1]):
                         continue
@@ -210,23 +315,28 @@ def scan(dots, aa, bb, width, which, rows, columns, own, groups, k, state, A, ex
                 if not settled:
                     count[i], bound[i] = _shrink(low[i], high[i], index[i], capacity, k, scratch)
                 if settled or count[i] > (capacity + k) // 2:
-                    number, count[i] = _settle(
-                        low[i], high[i], index[i], count[i], k, rows[i], A, extra[i], B, extras, inverse
-                    )
+                    if not is_spread:
+                        norm, is_spread = spread(A, rows[i], inverse, table), True
+                    interval = low[i], high[i], index[i], count[i]
+                    number, count[i] = _settle(*interval, k, rows[i], table, norm, A, extra[i], B, extras, inverse)
                     computed[i] += number
                     bound[i] = low[i, count[i] - 1]
                 limit = dots.dtype.type(bound[i] - a + width / 12 * (a + bound[i]) + TINY)
+        if is_spread:
+            unspread(A, rows[i], table)
 
 
 @compiled()
 def finish(rows, k, state, A, extra, B, extras, inverse, places, squares):
     """The k nearest of each row in order; −1 and infinity if there are fewer."""
     low, high, index, count, bound, computed = state
-    scratch = np.empty(low.shape[1])
+    scratch, table = np.empty(low.shape[1]), np.zeros(columns_of(A, rows))
     for i in range(len(rows)):
         if count[i] > k:
             count[i], bound[i] = _shrink(low[i], high[i], index[i], count[i], k, scratch)
-        number, kept = _settle(low[i], high[i], index[i], count[i], k, rows[i], A, extra[i], B, extras, inverse)
+        norm, interval = spread(A, rows[i], inverse, table), (low[i], high[i], index[i], count[i])
+        number, kept = _settle(*interval, k, rows[i], table, norm, A, extra[i], B, extras, inverse)
+        unspread(A, rows[i], table)
         computed[i] += number
         places[i, :kept], squares[i, :kept] = index[i, :kept], low[i, :kept]
         places[i, kept:], squares[i, kept:] = -1, np.inf
