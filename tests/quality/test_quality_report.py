@@ -187,3 +187,19 @@ def test_quality_is_loaded_when_it_is_asked_for():
         "sys.exit(early or mercer.quality is not quality or not callable(quality.report))"
     )
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("sample", [None, 60])
+def test_the_scores_of_tensors_are_those_of_arrays(sample):
+    torch = pytest.importorskip("torch")
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    there = [torch.as_tensor(part, device=device) for part in (X, Y)]
+    settings = {"labels": LABELS, "n_neighbors": 7, "perplexity": 10, "sample": sample}
+    found, expected = quality.report(*there, **settings), quality.report(X, Y, **settings)
+    assert [score.name for score in found.scores] == [score.name for score in expected.scores]
+    for one, other in zip(found.scores, expected.scores, strict=True):
+        assert one.value == pytest.approx(other.value, abs=1e-6)  # weights of neighbours are in float32
+        assert one.error == pytest.approx(other.error, abs=1e-6)
+    mixed = quality.trustworthiness(there[0], Y, n_neighbors=7)
+    assert mixed.value == pytest.approx(quality.trustworthiness(X, Y, n_neighbors=7).value, abs=1e-12)

@@ -220,3 +220,16 @@ def test_progress_is_told_only_when_asked(roll, capsys):
 def test_many_components_need_sources_that_are_named(roll):
     with pytest.raises(ValueError, match="sources=1000"):
         diagnose_neighbors(roll[0], [6], n_components=100)
+
+
+@pytest.mark.torch
+def test_the_diagnosis_of_a_tensor_is_that_of_its_array(roll):
+    torch = pytest.importorskip("torch")
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    rows = roll[0][:200]
+    here, there = (
+        diagnose_neighbors(part, [6, 8], sources=40) for part in (rows, torch.as_tensor(rows, device=device))
+    )
+    same(here, there)
+    with pytest.raises(ValueError, match="NaN"):
+        diagnose_neighbors(torch.full((30, 2), torch.nan))
