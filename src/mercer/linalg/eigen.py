@@ -36,7 +36,7 @@ from mercer.random_state import generator_from
 SOLVERS = ("auto", "dense", "lanczos", "krylov", "arpack", "randomized", "power")
 SMALL = 2048  # n up to which the matrix is formed whole: it fits the cache, and one thread is as fast as two
 _RESTARTS = 300  # of ARPACK: clusters of eigenvalues that need more, the block method finds in a fraction of the time
-_SURE = 3  # steps of Lanczos per pair that most spectra need: LAPACK is asked at once if it takes less time than these
+_SURE = 2  # steps of Lanczos per pair that most kernels need: LAPACK is asked at once if it takes less time than these
 _BLOCK = 2**20  # entries that are worked on at a time where a whole matrix would only cost memory
 _PROBES = 48  # random vectors that bound the residuals of many pairs: see `_probed`
 MANY = 6 * _PROBES  # pairs from which on probes take at most half of the time of the product with every vector
