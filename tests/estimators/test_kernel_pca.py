@@ -640,7 +640,7 @@ def test_indefinite_kernels(solver):
 
 
 def test_an_indefinite_kernel_is_named():
-    with pytest.warns(IndefiniteKernelWarning, match="no inner product"):
+    with pytest.warns(IndefiniteKernelWarning, match="not an inner product"):
         KernelPCA(2, kernel=Sigmoid(gamma=1.0, coef0=-1.0), eigen_solver="krylov").fit(X)
 
 

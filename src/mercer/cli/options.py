@@ -83,13 +83,13 @@ def did_you_mean(given: str, known: Iterable[str], most: int = 1) -> str:
 
 
 def enumerated(names: Iterable[str], room: int = 64) -> str:
-    """Names with commas. Those that do not fit into so many letters are counted: a message has two lines.
+    """Names with commas, in up to `room` letters. Those beyond are counted, since a message has two lines.
 
     >>> enumerated(["isomap", "kpca", "pca"], 12), enumerated(["pca", "kpca"])
     ('isomap, kpca and 1 more', 'pca, kpca')
     """
     names = list(names)
-    fit = sum(end <= room for end in accumulate(len(name) + 2 for name in names))
+    fit = sum(end - 2 <= room for end in accumulate(len(name) + 2 for name in names))
     return ", ".join(names[:fit]) + (f" and {len(names) - fit} more" if fit < len(names) else "")
 
 

@@ -138,8 +138,8 @@ def connect(index: Any, graph: Any, how: str, *, measurable: bool = True) -> Con
     graph, added = join_components(index, graph, labels)
     longest = max(distance for _, _, distance in added)
     warn(
-        f"{said} They were joined by their {len(added)} shortest connections, up to {longest:.3g} long: how the parts "
-        "lie to each other is a guess. Raise n_neighbors or radius, or set disconnected='largest'.",
+        f"{said} The shortest connections, up to {longest:.3g} long, join them: how they lie to each other is a guess. "
+        "Raise n_neighbors or radius, or set disconnected='largest'.",
         DisconnectedGraphWarning,
     )
     return Connection(graph, everything, labels, count, added)

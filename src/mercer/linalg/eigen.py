@@ -56,8 +56,8 @@ def choose_solver(n: int, k: int, *, numpy: bool = True, stored: bool = False) -
     stored : whether the matrix is in memory whatever n is; otherwise it is up to SMALL rows
     """
     small = numpy and (stored or n <= SMALL)
-    many = 6 * k > n or (direct_cost(n, k) < _SURE * k if small else k > n // 8)
-    if many or n <= (100 if numpy else DENSE_BELOW):
+    few_rows = n <= (100 if numpy else DENSE_BELOW)
+    if few_rows or 6 * k > n or (direct_cost(n, k) < _SURE * k if small else k > n // 8):
         return "dense", f"{k} of {n} pairs: LAPACK on the whole matrix costs least"
     if small:
         return "lanczos", f"{k} of {n} pairs: a matrix in memory is quickly multiplied with single vectors"
