@@ -507,7 +507,7 @@ def corners(Y: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
 
 
 def inner_corners(Y: torch.Tensor, left_out: int) -> tuple[np.ndarray, np.ndarray]:
-    """The same without so many points at each end of an axis."""
+    """The corners of the points without the outermost `left_out` at each end of an axis."""
     count = min(left_out, len(Y) - 1) + 1
     low = Y.topk(count, dim=0, largest=False).values[-1]
     high = Y.topk(count, dim=0).values[-1]

@@ -21,9 +21,8 @@ from mercer.backends import slices
 
 # Numbers of a tile and its columns: a processor's tile stays in its cache, a card needs a large one to be busy.
 _ENTRIES = {"cpu": 2**20, "cuda": 2**28}
-_TILE_SHARE = (
-    256  # a tile has at most one number for so many bytes of a card, free or not, so that it is always the same
-)
+# Bytes of a card per number of a tile. All its memory counts, not only what is free, so that tiles are always the same.
+_TILE_SHARE = 256
 _COLUMNS = {"cpu": 2**12, "cuda": 2**15}
 _GROUP = 16  # columns whose least is found first: selecting among groups reads a sixteenth of the numbers
 _SLACK = 20  # roundings of a bound besides those of the dot product's own terms

@@ -18,7 +18,7 @@ STREAMED_ON_DEVICE = ("pca", "kpca", "kda")  # methods whose sums over chunks a 
 
 
 def chosen_device(asked: str, method: FitMethod, arguments: tuple[Any, ...] = ()) -> str:
-    """The device of a fit. A failure if a card is asked for, and there is none or the fit has no use for it.
+    """The device of a fit. Fails if a card is asked for that is missing, or that the fit has no use for.
 
     arguments : what the method is fitted to, in which all matrices must be dense
     """

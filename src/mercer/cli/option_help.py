@@ -65,8 +65,8 @@ _TEXTS = {
     },
 }
 _FOR_MAPS = {
-    "landmarks": "Make the map of so many rows only, drawn at random, and place every other row in it. For tables of "
-    "more rows than a descent can take.",
+    "landmarks": "Number of rows, drawn at random, that the map is made of; every other row is placed in it. For "
+    "tables of more rows than a descent can take.",
 }
 _TEXTS |= {"sne": _FOR_MAPS, "tsne": _FOR_MAPS}
 

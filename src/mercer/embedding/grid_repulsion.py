@@ -87,7 +87,7 @@ class GridRepulsion:
         return as_precise(G, new), float(rows.sum()), as_precise(rows, new)
 
     def planned(self, Y: Any, growth: float) -> GridPlan | None:
-        """The repulsion of a map of tensors for several steps, in which it may grow so many times as wide.
+        """The repulsion of a map of tensors for several steps, in which it may become `growth` times as wide.
 
         None if the map needs sums of pairs, which no grid plans.
         """

@@ -491,7 +491,7 @@ class NeighborEmbedding(Estimator):
         return beside_tensor(array, P) if is_torch(P) else array
 
     def _room_for(self, rows: int) -> Any:
-        """An array for the positions of so many rows, where the map lives."""
+        """An array for the positions of `rows` rows, where the map lives."""
         Y = self._map.Y
         return Y.new_empty((rows, Y.shape[1])) if is_torch(Y) else np.empty((rows, Y.shape[1]), Y.dtype)
 

@@ -34,7 +34,7 @@ __all__ = ["METHODS", "NeighborIndex", "Neighbors", "build_index", "choose_metho
 
 METHODS = ("auto", "tiles", "kd_tree", "ball_tree", "brute", "approximate")
 EXACT_FLOPS = 2.5e12  # n²d up to which all pairs are compared: about half a minute on one core
-_CARD = 50  # what a card computes in the time that a few cores take for one: it compares so many times as many pairs
+_CARD = 50  # a card compares this many times as many pairs as a few cores do in the same time
 _TREE_WIDTH_ELSE = 15  # columns up to which a tree beats all pairs for a metric without tiles
 _POWERS = {"euclidean": 2.0, "l2": 2.0, "manhattan": 1.0, "l1": 1.0, "cityblock": 1.0, "chebyshev": float("inf")}
 
