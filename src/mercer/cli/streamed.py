@@ -117,7 +117,7 @@ def _device(request: FitRequest, method: FitMethod) -> str:
     if request.device == CPU or (method.name in STREAMED_ON_DEVICE and request.cluster is None):
         return chosen_device(request.device, method)
     if request.device == CUDA:
-        many = " and ".join(STREAMED_ON_DEVICE)
+        many = ", ".join(STREAMED_ON_DEVICE)
         raise unsuitable(f"--device cuda: tables that are read in parts are computed on a card for {many} alone.")
     return CPU
 
