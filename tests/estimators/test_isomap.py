@@ -256,7 +256,7 @@ def test_landmarks_that_cannot_be(landmarks, message):
 
 def test_joining_adds_the_minimum_spanning_tree_and_says_so():
     X = apart()
-    with pytest.warns(DisconnectedGraphWarning, match="is 3, not 1: of 20, 12, 5 rows"):
+    with pytest.warns(DisconnectedGraphWarning, match="is 3: of 20, 12, 5 rows"):
         isomap = Isomap(n_neighbors=3).fit(X)
     assert isomap.n_connected_components_ == 3 and len(isomap.added_edges_) == 2
     labels = np.repeat([0, 1, 2], [20, 12, 5])
@@ -279,7 +279,7 @@ def test_the_largest_part_is_mapped_as_if_alone_and_the_others_are_placed():
 
 
 def test_refusing_names_the_sizes():
-    with pytest.raises(DisconnectedGraphError, match="is 3, not 1: of 20, 12, 5 rows"):
+    with pytest.raises(DisconnectedGraphError, match="is 3: of 20, 12, 5 rows"):
         Isomap(n_neighbors=3, disconnected="error").fit(apart())
 
 

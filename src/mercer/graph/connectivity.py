@@ -136,17 +136,14 @@ def connect(index: Any, graph: Any, how: str, *, measurable: bool = True) -> Con
             "disconnected='largest' to map the largest, store more neighbours, or give all distances as a dense matrix."
         )
     graph, added = join_components(index, graph, labels)
-    longest = max(distance for _, _, distance in added)
-    warn(
-        f"{said} The shortest connections, up to {longest:.3g} long, join them: how they lie to each other is a guess. "
-        "Raise n_neighbors or radius, or set disconnected='largest'.",
-        DisconnectedGraphWarning,
-    )
+    # `added_edges_` has the rest: with the names of its options the command has two lines of 80 columns for this.
+    warn(f"{said} They are joined by guess: raise n_neighbors.", DisconnectedGraphWarning)
     return Connection(graph, everything, labels, count, added)
 
 
 def _said(count: int, labels: np.ndarray) -> str:
     sizes = np.sort(np.bincount(labels))[::-1]
-    some = ", ".join(str(size) for size in sizes[:6])
-    more = f" and {count - 6} more" if count > 6 else ""
-    return f"The number of connected components of the neighbors graph is {count}, not 1: of {some} rows{more}."
+    told = 3 if count <= 3 else 2
+    some = ", ".join(str(size) for size in sizes[:told])
+    more = f" and {count - told} more" if count > told else ""
+    return f"The number of connected components of the neighbors graph is {count}: of {some} rows{more}."
