@@ -84,8 +84,11 @@ def test_a_map_that_does_not_move(similarity):
     here, there = repulsion.frozen(Y)(new), repulsion.frozen(tensor(Y, "cpu"))(tensor(new, "cpu"))
     for one, other in zip(there, here, strict=True):
         np.testing.assert_allclose(one.numpy(), other, rtol=2e-3, atol=2e-3 * np.abs(other).max())
-    rows = there[0][10:12], repulsion.frozen(tensor(Y, "cpu"))(tensor(new[10:12], "cpu"))[0]
-    assert torch.equal(*rows)  # what a point feels does not depend on the others
+    # What a point feels does not depend on the others, but torch rounds otherwise at the ends of its vector loops.
+    alone = repulsion.frozen(tensor(Y, "cpu"))(tensor(new[10:12], "cpu"))[0]
+    nodes = 36  # of the spline around a point
+    room = nodes * np.finfo(np.float64).eps * float(there[0].abs().max())
+    np.testing.assert_allclose(there[0][10:12].numpy(), alone.numpy(), rtol=0, atol=room)
 
 
 def test_points_far_from_the_rest():
