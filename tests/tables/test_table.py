@@ -72,7 +72,7 @@ def test_what_is_written_comes_back(tmp_path_factory, columns, suffix):
     floats, _, texts = columns.values()
     if suffix not in TYPED and _looks_like_numbers(texts):
         texts[0] = "no number"  # files without types cannot tell the text 1 from the number
-    if suffix == "npz" and any("/" in name or "\\" in name or name == "file" for name in columns):
+    if suffix == "npz" and any("/" in name or "\\" in name for name in columns):
         return
     path = tmp_path_factory.mktemp("tables") / f"t.{suffix}"
     write_table(path, columns)

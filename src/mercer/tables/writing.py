@@ -7,6 +7,7 @@ import gzip
 import os
 import re
 import sys
+import zipfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
@@ -303,7 +304,7 @@ class NpzColumns(ColumnFile):
     """One array per column. Text gets a fixed width, because objects would be pickled."""
 
     def start(self, columns: Columns) -> None:
-        bad = [name for name in columns if "/" in name or "\\" in name or name == "file" or "\0" in name or not name]
+        bad = [name for name in columns if "/" in name or "\\" in name or "\0" in name or not name]
         if bad:
             raise TableError(f"Columns of a .npz file cannot be named {listed(bad)}. Write .csv or .parquet.")
         self.parts: list[Columns] = []
@@ -313,8 +314,11 @@ class NpzColumns(ColumnFile):
 
     def close(self) -> None:
         whole = {name: np.concatenate([part[name] for part in self.parts]) for name in self.parts[0]}
-        fixed = {name: _fixed_width(values) for name, values in whole.items()}
-        np.savez_compressed(self.file, allow_pickle=False, **fixed)
+        # np.savez takes names of columns for options, and NumPy 2.0 takes its option allow_pickle for a column.
+        with zipfile.ZipFile(self.file, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, values in whole.items():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
+                    np.lib.format.write_array(entry, _fixed_width(values), allow_pickle=False)
 
 
 def _names_mislead(names: list[str]) -> bool:
