@@ -54,6 +54,10 @@ def test_a_comparison_that_fails_leaves_no_folder(shell):
     words = ["flowers.csv", "--methods", "pca,kpca"]
     shell("compare", *words, "--label", "nothing", "-o", "new/maps", status=3)
     assert not (shell.folder / "new").exists()
+    few = shell(
+        "compare", *FLOWERS, "--methods", "pca", "--rows", "2", "-o", "new/maps", status=3
+    ).stderr  # too few to score any map
+    assert "at least 4 rows" in few and not (shell.folder / "new").exists()
     (shell.folder / "file").write_text("")
     assert "Cannot write to file" in shell("compare", *words, "-o", "file/maps", status=1).stderr
 

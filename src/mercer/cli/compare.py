@@ -176,10 +176,11 @@ def _fitted_maps(
 ) -> tuple[Table, list[ScoredMap]]:
     """The table, and a map by each method. Ctrl-C ends with the maps that are done."""
     from mercer.cli.pages import MOST_VALUES
-    from mercer.cli.table_input import as_choice, read, refuse_no_rows
+    from mercer.cli.table_input import as_choice, read
+    from mercer.quality.quality_report import refuse_few_rows
 
     rows = read(request.table, as_choice(request.choice), console, originals=MOST_VALUES if request.report else 0)
-    refuse_no_rows(rows)
+    refuse_few_rows(rows.X.shape[0])  # before a map is fitted and written
     found: list[ScoredMap] = []
     for method in methods:
         place = None if output is None else str(Path(output) / f"{method}.csv")

@@ -104,6 +104,12 @@ class QualityReport:
         return f"<table>{caption}<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>{notes}"
 
 
+def refuse_few_rows(n: int) -> None:
+    """ValueError for fewer rows than scores need."""
+    if n < _LEAST:
+        raise ValueError(f"Scores of a map need at least {_LEAST} rows, and there {'is' if n == 1 else 'are'} {n}.")
+
+
 def report(
     X: Any,
     Y: Any,
@@ -143,10 +149,7 @@ def report(
     Y = checked_map(Y)
     data, points = data_index(X, metric), map_index(Y, X)
     refuse_other_length(data.n, points.n)
-    if data.n < _LEAST:
-        raise ValueError(
-            f"Scores of a map need at least {_LEAST} rows, and there {'is' if data.n == 1 else 'are'} {data.n}."
-        )
+    refuse_few_rows(data.n)
     notes: list[str] = []
     k = _lowered(n_neighbors, data.n, notes)
     perplexity = checked_perplexity(perplexity)
