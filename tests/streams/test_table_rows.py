@@ -114,6 +114,19 @@ def test_likely_ids_are_left_out(table):
     assert any("Left out as ids" in note for note in source.notes)
 
 
+def test_of_two_likely_ids_the_same_one_is_taken(tmp_path):
+    made = {
+        "x1": np.arange(N) + 5,
+        **columns(),
+        "customer_id": np.arange(N) * 7,
+    }  # "x1" is only a place
+    del made["name"]
+    write_table(tmp_path / "t.parquet", made)
+    choice = Choice(encode="onehot")
+    source = open_table_rows(tmp_path / "t.parquet", choice, chunk_rows=99)
+    assert source.id == read_table(tmp_path / "t.parquet", choice).preparation.id == "customer_id"
+
+
 def test_whole_numbers_beside_x_have_one_type_in_all_parts(tmp_path):
     pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     labels = pa.array([None if i == 450 else i % 5 for i in range(N)], pa.int64())

@@ -24,9 +24,9 @@ from mercer.tables import prepare
 from mercer.tables.arrays import MatrixSource
 from mercer.tables.arrow import ArrowSource
 from mercer.tables.pipes import is_pipe
-from mercer.tables.preparation import Choice, Preparation
+from mercer.tables.preparation import Choice, Preparation, unfitted
 from mercer.tables.roles import roles_again, roles_of, vectors_asked
-from mercer.tables.row_names import likely_ids
+from mercer.tables.row_names import by_name_first, likely_ids
 from mercer.tables.source import Raw, Role, Source, TableError, listed
 from mercer.tables.table import open_source
 from mercer.tables.text import TextSource
@@ -306,19 +306,7 @@ def _prepared(
     first = parts.raw(0, _features(roles), reading_type(choice))
     if choice.columns is None and not choice.vector and opened.named:
         id_ = _without_ids(first, roles, id_, choice, notes)
-    start = Preparation(
-        (),
-        opened.named,
-        tuple(opened.names),
-        label,
-        id_,
-        choice.drop,
-        choice.impute,
-        choice.encode,
-        choice.scale,
-        choice.dtype,
-        vectors=tuple(opened.vectors),
-    )
+    start = unfitted(opened, choice, label, id_)
     features = _features(roles)
     if len(parts.lengths) == 1:
         raw = parts.raw(0, features, reading_type(choice))
@@ -335,7 +323,8 @@ def _prepared(
 
 def _without_ids(raw: Raw, roles: dict[str, Role], id_: str | None, choice: Choice, notes: list[str]) -> str | None:
     """Take columns that look like ids out of the features, as the first part shows them. Returns the name of the id."""
-    found, doubtful = likely_ids(raw, texts_stay=choice.encode != "drop")
+    likely, doubtful = likely_ids(raw, texts_stay=choice.encode != "drop")
+    found = by_name_first(name for name in roles if name in likely)
     for name in found:
         roles.pop(name)
     if found and id_ is None:

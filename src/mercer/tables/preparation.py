@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from mercer.tables.dialect import TextFormat
-from mercer.tables.source import TableError
+from mercer.tables.source import Source, TableError
 
 IMPUTE = ("mean", "median", "zero", "drop")
 ENCODE = ("onehot", "ordinal", "drop")
@@ -221,3 +221,21 @@ def _check(found: Preparation) -> None:
         good = all(type(size) is int and 1 <= size <= _MOST_PIXELS for size in found.image)
         if not good or channels not in (1, 3):
             raise ValueError("image must be width, height and 1 or 3 channels")
+
+
+def unfitted(source: Source, choice: Choice, label: str | None, id_: str | None) -> Preparation:
+    """What is known of a preparation before its rules are fitted: the columns of the file, and what was chosen."""
+    return Preparation(
+        (),
+        source.named,
+        tuple(source.names),
+        label,
+        id_,
+        choice.drop,
+        choice.impute,
+        choice.encode,
+        choice.scale,
+        choice.dtype,
+        image=None if source.image is None else tuple(source.image),
+        vectors=tuple(source.vectors),
+    )

@@ -23,7 +23,7 @@ from scipy import sparse
 
 from mercer.tables import prepare
 from mercer.tables.pipes import content_suffix, is_pipe, local_copy, pipe_name
-from mercer.tables.preparation import Choice, Preparation
+from mercer.tables.preparation import Choice, Preparation, unfitted
 from mercer.tables.roles import roles_again, roles_of, vectors_asked
 from mercer.tables.row_names import by_name_first, likely_ids, take_out
 from mercer.tables.screening import notes_on
@@ -125,20 +125,7 @@ def read_table(
         raw = _read(source, roles, choice, choice)
         if choice.columns is None and not choice.vector and source.named:
             id_ = _without_ids(source, raw, roles, id_, choice, notes)
-        start = Preparation(
-            (),
-            source.named,
-            tuple(source.names),
-            label,
-            id_,
-            choice.drop,
-            choice.impute,
-            choice.encode,
-            choice.scale,
-            choice.dtype,
-            image=None if source.image is None else tuple(source.image),
-            vectors=tuple(source.vectors),
-        )
+        start = unfitted(source, choice, label, id_)
         order = [name for name, role in roles.items() if role is Role.FEATURE]
         as_given = _copies(source, raw, originals)
         X, keep, preparation = prepare.fit(raw, order, start, source.path, notes)
