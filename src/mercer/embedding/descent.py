@@ -207,7 +207,7 @@ def descend(
 
 
 def _next_look(watch: Watch, state: DescentState, reordering: Reordering) -> int:
-    """The number of steps before which nobody looks at the map: no loss, callback, snapshot or new order."""
+    """How many steps may pass until the map is looked at: for the loss, a callback, a snapshot or a new order."""
     steps = state.steps
     looks = [steps - steps % watch.every + watch.every - 1]  # the loss is that of the map before this step
     if watch.callbacks:

@@ -258,9 +258,9 @@ def _tiles(A: Any) -> list[tuple[slice, slice, np.ndarray]]:
 def solved(A: Centered, n: int, plan: Plan, settings: Settings) -> Components:
     """The components of a centred matrix of −½d² between n samples."""
     dtype = getattr(A.xp, settings.dtype.name)
-    nobody = A.xp.empty((n, 0), dtype=dtype, **A.placement())  # the samples are known by −½d² alone
+    no_columns = A.xp.empty((n, 0), dtype=dtype, **A.placement())  # the samples are known by −½d² alone
     with cpu.one_thread():
-        return components_of(A, Precomputed(), nobody, plan, settings)
+        return components_of(A, Precomputed(), no_columns, plan, settings)
 
 
 # --- how well the map keeps the distances ----------------------------------------------------------------
