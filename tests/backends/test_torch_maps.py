@@ -27,6 +27,9 @@ WEIGHTINGS = [Perplexity((20.0,)), Perplexity((5.0, 40.0)), FixedWidth(1.0, 30),
 class Heavy(Similarity):
     """1/(1 + d), without a compiled form and with a slope that is finite at 0."""
 
+    def __repr__(self):  # names its tests, which must be alike in all processes that run them
+        return "Heavy()"
+
     def weight(self, d2):
         return 1 / (1 + d2) ** 0.5
 
