@@ -16,6 +16,7 @@ import json
 import statistics
 import sys
 import time
+import traceback
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
@@ -67,7 +68,7 @@ def main() -> None:
         ("gpu-stream-100m", lambda: streamed(100_000_000 // scale**2, device)),
         ("gpu-kcca", lambda: canonical(10_000 // min(scale, 10), device, options.repeats)),
         ("gpu-isomap-20k", lambda: unrolled(20_000 // min(scale, 10), None, device, options.repeats)),
-        ("gpu-isomap-1m", lambda: unrolled(1_000_000 // (5 * scale), 500 // min(scale, 10), device, options.repeats)),
+        ("gpu-isomap-1m", lambda: unrolled(1_000_000 // scale, 500 // min(scale, 10), device, options.repeats)),
         ("gpu-scores-1m", lambda: scored(1_000_000 // scale, device, options.repeats)),
         ("gpu-kda-mnist", lambda: discriminated(60_000 // min(scale, 30), device, 1)),
         ("gpu-20k", lambda: against_cpu(20_000 // min(scale, 8), device, options.repeats)),
@@ -443,6 +444,7 @@ def tried(name: str, run: Callable[[], Row]) -> Row:
     try:
         return {"competitor": name, **run()}
     except Exception as error:
+        traceback.print_exc()
         return {"competitor": name, "error": f"failed: {type(error).__name__}: {error}"[:200]}
 
 
