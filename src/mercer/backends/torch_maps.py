@@ -181,7 +181,7 @@ def reordered_csr(P: torch.Tensor, order: torch.Tensor) -> torch.Tensor:
 
 def attract(P: torch.Tensor, A: torch.Tensor, Y: torch.Tensor, a: float, b: float, s: float) -> torch.Tensor:
     """Σⱼ pᵢⱼ a / (b + s d²ᵢⱼ) (aᵢ − yⱼ) for each row of a CSR tensor, (m, c)."""
-    if has_kernels(A) and P.values().dtype == torch.float32:
+    if has_kernels(A) and A.shape[1] <= 3 and P.values().dtype == torch.float32:  # the kernel names three coordinates
         return _kernels().attract(P, A, Y, a, b, s)
     pull = torch.empty_like(A)
     for run, starts, rows, columns, weights in _edges(P, A.shape[1]):

@@ -73,7 +73,10 @@ def _relax_cells(
 ):
     cell = tl.program_id(0) // groups
     group = tl.program_id(0) % groups
-    if tl.load(flags + cell * groups + group) != 0:
+    up = tl.load(flags + cell * groups + group)
+    # Every thread reads the flag, and one lowers it: a warp that came late would leave the others alone at a barrier.
+    tl.debug_barrier()
+    if up != 0:
         tl.store(flags + cell * groups + group, 0)
         rows = tl.load(cells + cell) + tl.arange(0, ROWS)
         here = rows < tl.load(cells + cell + 1)

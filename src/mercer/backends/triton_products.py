@@ -104,6 +104,8 @@ class FusedProduct:
         """Append the operands of a reading; the factor that undoes their scaling."""
         sides, scale = (reading.rows, reading.columns), 1.0
         if reading.by_product:
+            if _chunk(reading.rows.shape[1])[1] > 1:
+                self._operands.append(math.prod(_chunk(reading.rows.shape[1])))
             for rows in sides:
                 whole = _columns_padded(_padded(rows.to(self._real)))
                 if self.arithmetic == "double":
@@ -321,6 +323,9 @@ def _operands_of(key: _Key) -> tuple[list[str], list[str]]:
         product = name in ("dot", "sqeuclidean")
         size, chunks = _chunk(d)
         if product:
+            # An argument, not a number in the text: the compiler unrolls a loop whose end it knows, and then runs out of
+            # the registers that hold the addresses of matrix operands.
+            pointers += [f"L{r}"] * (chunks > 1)
             for side in "AB":
                 pointers += [f"{side}{r}{part}" for part in _parts(key.arithmetic)]
             before += [
@@ -413,7 +418,7 @@ def _products(key: _Key, r: int, d: int) -> list[str]:
             ]
         return lines
     length = size * chunks
-    lines = [f"    s{r} = tl.zeros((BM, BN), REAL)", f"    for c in range(0, {length}, {size}):"]
+    lines = [f"    s{r} = tl.zeros((BM, BN), REAL)", f"    for c in range(0, L{r}, {size}):"]
     for side, start in (("A", "top"), ("B", "start")):
         at = f"at_{side.lower()}{r}"
         lines += [
