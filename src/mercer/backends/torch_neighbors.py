@@ -161,18 +161,19 @@ def rounded_tensors(exact: ExactTensors, centre: Any, unit: float, dtype: torch.
 def least(keys: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor]:
     """The `count` least keys of each row and their places, in no particular order.
 
-    They lie in the `count` groups of columns whose own least keys are least, so most keys are read once.
+    They lie in the `count` groups of columns whose own least keys are least, so most keys are read once. The columns of
+    a group are far apart: neighbouring columns belong to neighbouring groups, so a GPU reads them together.
     """
     m, width = keys.shape
     if width < 4 * _GROUP * count:
         return keys.topk(min(count, width), dim=1, largest=False, sorted=False)
     if width % _GROUP:
         keys = torch.nn.functional.pad(keys, (0, -width % _GROUP), value=torch.inf)
-    groups = keys.view(m, -1, _GROUP)
-    chosen = groups.amin(dim=2).topk(count, dim=1, largest=False, sorted=False).indices
-    some = groups.gather(1, chosen[:, :, None].expand(-1, -1, _GROUP)).view(m, -1)
+    groups = keys.view(m, _GROUP, -1)
+    chosen = groups.amin(dim=1).topk(count, dim=1, largest=False, sorted=False).indices
+    some = groups.gather(2, chosen[:, None, :].expand(-1, _GROUP, -1)).view(m, -1)
     values, places = some.topk(count, dim=1, largest=False, sorted=False)
-    return values, chosen.gather(1, places // _GROUP) * _GROUP + places % _GROUP
+    return values, places // count * groups.shape[2] + chosen.gather(1, places % count)
 
 
 def candidates(
