@@ -16,6 +16,7 @@ __all__ = [
     "IndefiniteKernelWarning",
     "MemoryLimitError",
     "MercerWarning",
+    "MiscompiledWarning",
     "NotConvergedWarning",
 ]
 
@@ -54,6 +55,10 @@ class DegenerateDataWarning(MercerWarning):
 
 class UncertainScoresWarning(MercerWarning):
     """Rounding, or a residual, blurs the scores of some components: `transform_error_` says by how much."""
+
+
+class MiscompiledWarning(MercerWarning):
+    """The compiler of GPU code made a kernel that computes something else. It is not used."""
 
 
 class ForcedCorrelationWarning(MercerWarning):

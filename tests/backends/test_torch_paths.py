@@ -26,7 +26,7 @@ def way(request, monkeypatch):
     monkeypatch.setattr(torch_paths, "fuses", lambda D: request.param == "cells")
     if not CARD:
         monkeypatch.setattr(torch_paths, "CELL", 32)  # several cells, and little for the interpreter to do
-        monkeypatch.setattr(triton_paths, "BURST", 1)
+        monkeypatch.setattr(triton_paths, "ROUNDS", 2)  # several launches for each cell
         monkeypatch.setattr(triton_paths, "LANES_AT_MOST", 4)
 
 

@@ -72,7 +72,7 @@ def test_rows_may_differ_on_the_two_sides(kernel, arithmetic):
 
 @pytest.mark.parametrize("arithmetic", ERRORS)
 def test_any_number_of_coordinates_and_of_columns(arithmetic):
-    # More than 128 coordinates are read in chunks, and 70 columns take two launches. A card sees all shapes of its kernels.
+    # More than 128 coordinates are read in chunks, and 70 columns take two launches. A card runs all shapes of kernels.
     for d, b in product((1, 40, 129, 150, 300, 784), (1, 17, 33, 70)) if CARD else ((1, 1), (150, 70)):
         X, kernel = rows(40, d, d**-0.5), RBF(0.7)
         V = torch.as_tensor(RNG.standard_normal((40, b)), device=DEVICE)
@@ -119,7 +119,7 @@ def test_equal_rows_are_at_distance_zero():
 
 def test_a_new_gamma_takes_no_compilation():
     X = rows(20)
-    sources = [triton_products._source(symmetric(RBF(gamma), X, "half")._key(16)) for gamma in (0.3, 0.7)]
+    sources = [triton_products.code_of(symmetric(RBF(gamma), X, "half")._key(16)) for gamma in (0.3, 0.7)]
     assert sources[0] == sources[1]
 
 

@@ -16,6 +16,7 @@ from mercer import (
     KernelPCA,
     NoveltyDetector,
 )
+from mercer.exceptions import MemoryLimitError
 from mercer.testing import check_arrays
 
 torch = pytest.importorskip("torch")
@@ -125,3 +126,20 @@ def test_fits_leave_nothing_behind(estimator):
     first = left_by(clone(estimator))  # with what the libraries keep
     second = left_by(clone(estimator))  # not inside the assertion, which would keep the model
     assert second <= first
+
+
+@pytest.mark.skipif(not CARD, reason="the memory of a card")
+@pytest.mark.parametrize("estimator", [KernelPCA(2, **WIDTH), ClassicalMDS(2), Isomap(n_neighbors=8), MAP], ids=repr)
+def test_fits_keep_to_their_limit(estimator):
+    """What is planned is at least what is allocated, up to a tenth for what libraries round up."""
+    rows = tensor(make_swiss_roll(6000, random_state=0)[0])
+    clone(estimator).fit(rows)  # what libraries keep from their first use is nobody's fit
+    limit = estimator.plan(rows).needed_bytes
+    fresh = clone(estimator).set_params(memory_limit=limit)
+    torch.cuda.synchronize()
+    before = torch.cuda.memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    fresh.fit(rows)
+    assert torch.cuda.max_memory_allocated() - before <= 1.1 * limit
+    with pytest.raises(MemoryLimitError):
+        clone(estimator).set_params(memory_limit=limit // 20).fit(rows)

@@ -16,8 +16,9 @@ pytestmark = [pytest.mark.torch, *([pytest.mark.cuda] if CARD else [])]
 import mercer.backends.torch as torch_backend  # noqa: E402
 from mercer import KernelPCA  # noqa: E402
 from mercer.backends import to_numpy, triton_products  # noqa: E402
+from mercer.exceptions import MiscompiledWarning  # noqa: E402
 from mercer.expansion import KernelExpansion  # noqa: E402
-from mercer.kernels import RBF, Polynomial, VectorKernel, fused_products  # noqa: E402
+from mercer.kernels import RBF, Matern, Polynomial, VectorKernel, fused_products  # noqa: E402
 from mercer.linalg.gram import Gram  # noqa: E402
 from mercer.linalg.operators import Centered  # noqa: E402
 
@@ -134,6 +135,38 @@ def test_tiles_take_over_where_the_range_of_half_precision_ends(fused):
     exact = torch.as_tensor(SquaredDistance()(far).sum(axis=1), device=DEVICE)
     assert torch.allclose(found, exact, rtol=1e-4, atol=1e-6 * float(exact.max()))
     assert K.fused is None and K.passes == 1
+
+
+@pytest.mark.parametrize("arithmetic", ["half", "single", "double"])
+def test_code_that_computes_something_else_is_noticed_and_not_used(fused, arithmetic, monkeypatch):
+    """A kernel whose dot products lose their last operand, as a compiler once lost it."""
+    source = triton_products.code_of
+
+    def wrong(key):
+        lines = source(key).splitlines()
+        lost = {"half": "tl.trans(b0h * 0)", "single": "tl.trans(b0l * 0)", "double": "tl.trans(b0h * 0)"}[arithmetic]
+        return "\n".join(line.replace(f"tl.trans(b0{'l' if 'b0l' in lost else 'h'})", lost) for line in lines) + "\n"
+
+    monkeypatch.setattr(triton_products, "code_of", wrong)
+    precision = torch.float64 if arithmetic == "double" else torch.float32
+    K = Gram(RBF(0.1), rows(), precision=precision, arithmetic=arithmetic)
+    V = torch.as_tensor(RNG.standard_normal((N, 2)), device=DEVICE)
+    with pytest.warns(MiscompiledWarning, match="computed in tiles"):
+        found = K.matmat(V)
+    exact = torch.as_tensor(RBF(0.1)(X), device=DEVICE) @ V
+    assert K.fused is None and torch.allclose(found, exact, atol=1e-5 * float(abs(V).sum()))
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("kernel", [RBF(0.1), RBF(30.0), Polynomial(3, 0.1), Matern(1.5)], ids=repr)
+def test_right_code_passes_its_trial_whatever_the_data(fused, kernel, scale):
+    data, V = scale * rows(), torch.ones((N, 1), dtype=torch.float64, device=DEVICE)
+    for arithmetic in ("half", "single", "double"):
+        triton_products.PROVEN.clear()
+        precision = torch.float64 if arithmetic == "double" else torch.float32
+        K = Gram(kernel, data, precision=precision, arithmetic=arithmetic)
+        K.matmat(V)
+        assert all(triton_products.PROVEN.values())
 
 
 def test_small_matrices_and_other_arrays_have_tiles():

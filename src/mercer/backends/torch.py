@@ -127,16 +127,18 @@ def fuses(X: torch.Tensor) -> bool:
     return X.device.type == "cuda" and _triton() and torch.cuda.get_device_capability(X.device) >= _LEAST_GPU
 
 
-def fused_product(formula: Any, arithmetic: str, largest: float) -> Callable[[Any], Any] | None:
+def fused_product(
+    formula: Any, arithmetic: str, largest: float, trial: Callable[[], Any] | None = None
+) -> Callable[[Any], Any] | None:
     """V ↦ k(X, Y) V for a formula of k (see `symbolic`), or None if it cannot be fused.
 
-    The product answers None if entries exceed its range, or if the card cannot run it.
+    The product answers None if entries exceed its range, if the card cannot run it, or if its code fails the trial.
     """
     if not fuses(formula.readings[0].rows):
         return None
     products = import_module("mercer.backends.triton_products")
     wide = any(reading.by_product and reading.rows.shape[1] > DOUBLE_TO for reading in formula.readings)
-    return None if wide and arithmetic == "double" else products.FusedProduct(formula, arithmetic, largest)
+    return None if wide and arithmetic == "double" else products.FusedProduct(formula, arithmetic, largest, trial)
 
 
 @cache

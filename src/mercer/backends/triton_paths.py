@@ -1,10 +1,10 @@
 """Shortest paths on a GPU: a program relaxes one cell of vertices for a few sources, only where something may fall.
 
-Each pair of a cell and a group of sources has a due: the least distance that has changed in or beside the cell since the
-pair was last looked at, or infinity. A launch takes the pairs with the least dues, within a window. A program relaxes the
-edges of its cell until nothing in it falls, or for some rounds, and then lowers the dues of the cells beside it. So all
-sources grow their balls at one pace. Without that order, distances along detours would travel far ahead, and each of
-them would have to be corrected again and again: a million points on a sheet took thirty times as long.
+Each pair of a cell and a group of sources has a due: the least distance that has changed in or beside the cell since
+the pair was last looked at, or infinity. A launch takes the pairs with the least dues, within a window. A program
+relaxes the edges of its cell until nothing in it falls, or for some rounds, and then lowers the dues of the cells
+beside it. So all sources grow their balls at one pace. Without that order distances along detours travel far ahead, and
+have to be corrected again and again: 500 sources in a million points on a sheet took 17 s instead of 6 s.
 
 Programs read what others are writing. That is harmless: every distance is the length of some path, and a cell beside
 one that changed is looked at again in a later launch, when all that was written can be seen.

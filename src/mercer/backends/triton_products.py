@@ -16,12 +16,17 @@ the rows by their largest entry, columns of V by theirs, and k by the largest ma
 entry that exceeds the range all the same makes the sum infinite, and then the answer is None: tiles take over.
 
 All sums are taken in a fixed order, so the same card gives the same bits in every run.
+
+Code from a compiler is tried before it is trusted: its first use multiplies a few rows, and must find what their matrix
+gives. One version of NVIDIA's assembler was seen to lose the address of an operand, and every entry with it.
 """
 
 from __future__ import annotations
 
 import linecache
 import math
+import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from itertools import count
@@ -33,6 +38,7 @@ import triton.language as tl
 from triton.errors import TritonError
 
 from mercer.backends.symbolic import Formula, Reading
+from mercer.exceptions import MiscompiledWarning
 
 WIDEST = 64  # columns of V in one launch: more would not fit into registers beside the block of k
 PADDED = 128  # rows are padded to a multiple of this, which every block size divides
@@ -78,10 +84,17 @@ class FusedProduct:
 
     arithmetic : "half", "single" or "double"
     largest : the largest |k| that is expected; entries up to 16 times as large are within range
+    trial : the formula of some rows, their matrix, and how far an entry may be off, to try the compiled code with
     """
 
-    def __init__(self, formula: Formula, arithmetic: str, largest: float = 1.0) -> None:
-        self.formula, self.arithmetic = formula, arithmetic
+    def __init__(
+        self,
+        formula: Formula,
+        arithmetic: str,
+        largest: float = 1.0,
+        trial: Callable[[], tuple[Formula, torch.Tensor, float]] | None = None,
+    ) -> None:
+        self.formula, self.arithmetic, self._largest, self._trial = formula, arithmetic, largest, trial
         self.m, self.n = _lengths(formula)
         self._real = torch.float64 if arithmetic == "double" else torch.float32
         plain = len(formula.readings) == 1 and formula.readings[0].by_product
@@ -126,16 +139,42 @@ class FusedProduct:
 
     def __call__(self, V: torch.Tensor) -> torch.Tensor | None:
         """k(X, Y) V, (m, b) in float64; None if it leaves the range of half precision, or the card cannot run it."""
+        parts = []
         try:
-            parts = [self._narrow(V[:, start : start + WIDEST]) for start in range(0, V.shape[1], WIDEST)]
+            for start in range(0, V.shape[1], WIDEST):
+                part = V[:, start : start + WIDEST]
+                if not self._is_proven(part.shape[1]):
+                    return None
+                parts.append(self._narrow(part))
         except TritonError:  # a formula or a size that this card cannot run
             return None
         out = parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
         return out if self.arithmetic == "double" or bool(torch.isfinite(out).all()) else None
 
+    def _is_proven(self, b: int) -> bool:
+        """Whether the code for b columns gives what the matrix of a few rows gives."""
+        if self._trial is None:
+            return True
+        code = code_of(self._key(_width(b))), str(self.formula.readings[0].rows.device)
+        if code not in PROVEN:
+            formula, K, allowed = self._trial()
+            V = _few_rows(K.shape[1], b).to(K.device)
+            found = FusedProduct(formula, self.arithmetic, self._largest)._narrow(V)
+            if not bool(torch.isfinite(found).all()):
+                return True  # beyond the range of the arithmetic, which decides nothing about the code
+            PROVEN[code] = bool((abs(found - K @ V) <= allowed * abs(V).sum(dim=0)).all())
+            if not PROVEN[code]:
+                warnings.warn(
+                    f"Triton {triton.__version__} made wrong GPU code for a product in {self.arithmetic} precision, so "
+                    "matrices are computed in tiles, which takes longer. Another version of Triton may be right.",
+                    MiscompiledWarning,
+                    stacklevel=2,
+                )
+        return PROVEN[code]
+
     def _narrow(self, V: torch.Tensor) -> torch.Tensor:
         b, blocks = V.shape[1], self._blocks
-        width = max(16, 1 << (b - 1).bit_length())
+        width = _width(b)
         block = torch.zeros((_up(self.n), width), dtype=torch.float64, device=V.device)
         block[: self.n, :b] = V
         if self.arithmetic == "double":
@@ -151,12 +190,12 @@ class FusedProduct:
         splits = max(1, min(self._programs // row_blocks, column_blocks // 16))
         share = -(-column_blocks // splits)
         out = torch.empty((splits, M, width), dtype=torch.float64, device=V.device)
-        source = _source(self._key(width))
+        code = code_of(self._key(width))
         # A launch's settings for the compiler; the interpreter, which tests use, ignores them.
         # 64 sums of two halves' products need more registers than the threads of four warps have.
         warps = 8 if width == WIDEST and self.arithmetic == "single" else blocks.warps
         settings = {"num_warps": warps, "num_stages": blocks.stages}
-        _compiled(source)[(row_blocks, splits)](
+        _compiled(code)[(row_blocks, splits)](
             out, *weights, self._constants, column_blocks, share, M, N, *self._operands, **settings
         )
         total = out[0] if splits == 1 else out.sum(dim=0)
@@ -175,6 +214,21 @@ class FusedProduct:
         return _Key(
             self.arithmetic, readings, vectors, statements, formula.result, constants, formula.symmetric, width, blocks
         )
+
+
+PROVEN: dict[tuple[str, str], bool] = {}  # whether the code of a text gives the right sums on a device
+
+
+def _width(b: int) -> int:
+    """The columns that b columns are padded to."""
+    return max(16, 1 << (b - 1).bit_length())
+
+
+def _few_rows(n: int, b: int) -> torch.Tensor:
+    """(n, b), random numbers in four rows of each column: an entry that is wrong is not lost among many."""
+    places = torch.arange(4 * b).view(b, 4) * max(1, n // (4 * b)) % n
+    values = torch.randn((b, 4), generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    return torch.zeros((b, n), dtype=torch.float64).scatter_add_(1, places, values).T
 
 
 def _lengths(formula: Formula) -> tuple[int, int]:
@@ -235,7 +289,7 @@ class _Key:
     blocks: _Blocks
 
 
-def _source(key: _Key) -> str:
+def code_of(key: _Key) -> str:
     """The text of a Triton kernel."""
     real = "tl.float64" if key.arithmetic == "double" else "tl.float32"
     pointers, before = _operands_of(key)
@@ -323,8 +377,8 @@ def _operands_of(key: _Key) -> tuple[list[str], list[str]]:
         product = name in ("dot", "sqeuclidean")
         size, chunks = _chunk(d)
         if product:
-            # An argument, not a number in the text: the compiler unrolls a loop whose end it knows, and then runs out of
-            # the registers that hold the addresses of matrix operands.
+            # An argument, not a number in the text: the compiler unrolls a loop whose end it knows, and then has too
+            # few registers for the addresses of matrix operands.
             pointers += [f"L{r}"] * (chunks > 1)
             for side in "AB":
                 pointers += [f"{side}{r}{part}" for part in _parts(key.arithmetic)]

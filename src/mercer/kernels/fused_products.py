@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -62,7 +63,35 @@ def fused_product(kernel: Kernel, A: Points, B: Points | None, arithmetic: str) 
     if formula is None or not formula.readings:
         return None
     largest = _largest(kernel, A, Q)
-    return backend_for(A).fused_product(formula, arithmetic, largest) if np.isfinite(largest) else None
+    if not np.isfinite(largest):
+        return None
+    return backend_for(A).fused_product(formula, arithmetic, largest, partial(_trial, kernel, A, B, arithmetic))
+
+
+# By how much a right product of some rows may be off, relative to what rounding the rows to 11 bits makes of an entry,
+# and relative to the largest entry. Right code stays far below both; code that loses a half, or an operand, lies above.
+_ALLOWED = {"half": (8.0, 2.0**-7), "single": (2.0**-6, 2.0**-15), "double": (2.0**-20, 2.0**-36)}
+
+
+def _trial(kernel: Kernel, A: Points, B: Points | None, arithmetic: str) -> tuple[Any, Any, float]:
+    """The formula of some rows, their matrix in float64, and by how much entries may be off in the given arithmetic."""
+    some, others = _sampled(A), None if B is None else _sampled(B)
+    xp = namespace(_rows(A))
+    wide, across = some.astype(xp.float64), None if others is None else others.astype(xp.float64)
+    K = kernel.tile(wide, across)
+    moved = kernel.tile(_rounded(wide), None if across is None else _rounded(across))
+    of_rounding, of_largest = _ALLOWED[arithmetic]
+    allowed = of_rounding * float(xp.max(xp.abs(moved - K))) + of_largest * float(xp.max(xp.abs(K)))
+    return trace(kernel.tile, some, others), K, allowed if np.isfinite(allowed) else np.inf
+
+
+def _rounded(points: Points) -> Points:
+    """The points, in float64, with coordinates of 11 bits, as half precision has them, and the norms as they are."""
+    rows = points.rows
+    if rows is not None:
+        wide = rows * (2.0**42 + 1)  # Dekker's splitting: what is left of 53 bits
+        rows = wide - (wide - rows)
+    return replace(points, rows=rows, parts=tuple(_rounded(part) for part in points.parts))
 
 
 def _largest(kernel: Kernel, A: Points, Q: Points) -> float:

@@ -53,6 +53,10 @@ class Points:
 
         return self._select(pick)
 
+    def astype(self, dtype: Any) -> Points:
+        """The points in another precision."""
+        return replace(self._select(lambda a: namespace(a).astype(a, dtype)), cut_from=self.cut_from)
+
     @property
     def all_told(self) -> int:
         """The number of points before any were cut away: the size of the whole job."""
