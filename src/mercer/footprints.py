@@ -103,8 +103,8 @@ def dense_components(work: Workload, k: int) -> Footprint:
     n, many, square = work.n, 6 * k > work.n, 8 * work.n**2  # above a sixth of all pairs LAPACK finds all of them
     if many and k > MANY:  # in the memory of the matrix, with two more as workspace
         workspace, answer = 2 * square, 8 * n * k * (2 if work.itemsize == 8 else 4)
-    else:
-        workspace, answer = 3 * square if many else square + 8 * n * k, 11 * 4 * n * k
+    else:  # the reduced matrix, and one in which SciPy leaves room for every vector; a third to find them all
+        workspace, answer = (3 if 7 * k >= n else 2) * square + 8 * n * k, 11 * 4 * n * k
     return Footprint(
         {**_held(work), "kernel matrix": square},
         {
