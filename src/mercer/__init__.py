@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from mercer import graph as graph
     from mercer import kernels as kernels
     from mercer import linalg as linalg
+    from mercer import live as live
     from mercer import models as models
     from mercer import plots as plots
     from mercer import preimage as preimage
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from mercer.estimators.novelty import NoveltyDetector
     from mercer.estimators.pca import PCA
     from mercer.estimators.tsne import SNE, TSNE
+    from mercer.live.launch import explore
     from mercer.selection.neighbors_diagnosis import diagnose_neighbors
     from mercer.streams.opening import open_rows
     from mercer.streams.row_writer import write_rows
@@ -50,6 +52,7 @@ __all__ = [
     "Kernelized",
     "NoveltyDetector",
     "diagnose_neighbors",
+    "explore",
     "load",
     "open_rows",
     "smacof",
@@ -70,6 +73,7 @@ _HOMES = {
     "SNE": "mercer.estimators.tsne",
     "TSNE": "mercer.estimators.tsne",
     "diagnose_neighbors": "mercer.selection.neighbors_diagnosis",
+    "explore": "mercer.live.launch",
     "open_rows": "mercer.streams.opening",
     "smacof": "mercer.estimators.mds",
     "write_rows": "mercer.streams.row_writer",
@@ -81,6 +85,7 @@ _MODULES = (
     "graph",
     "kernels",
     "linalg",
+    "live",
     "models",
     "plots",
     "preimage",
