@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from mercer import graph as graph
     from mercer import kernels as kernels
     from mercer import linalg as linalg
+    from mercer import live as live
     from mercer import models as models
     from mercer import plots as plots
     from mercer import preimage as preimage
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from mercer.estimators.novelty import NoveltyDetector
     from mercer.estimators.pca import PCA
     from mercer.estimators.tsne import SNE, TSNE
+    from mercer.live.launch import explore
     from mercer.selection.neighbors_diagnosis import diagnose_neighbors
     from mercer.streams.opening import open_rows
     from mercer.streams.row_writer import write_rows
@@ -52,6 +54,7 @@ __all__ = [
     "Kernelized",
     "NoveltyDetector",
     "diagnose_neighbors",
+    "explore",
     "load",
     "open_rows",
     "smacof",
@@ -72,6 +75,7 @@ _HOMES = {
     "SNE": "estimators.tsne",
     "TSNE": "estimators.tsne",
     "diagnose_neighbors": "selection.neighbors_diagnosis",
+    "explore": "live.launch",
     "open_rows": "streams.opening",
     "smacof": "estimators.mds",
     "write_rows": "streams.row_writer",
@@ -81,6 +85,7 @@ _HOMES = {
     "graph": "graph",
     "kernels": "kernels",
     "linalg": "linalg",
+    "live": "live",
     "models": "models",
     "plots": "plots",
     "preimage": "preimage",

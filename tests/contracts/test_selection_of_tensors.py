@@ -1,4 +1,4 @@
-"""What chooses kernels, widths and numbers of components takes tensors, and chooses what it chooses for NumPy arrays."""
+"""Functions that choose kernels, widths and components take tensors, and choose what they choose for arrays."""
 
 import numpy as np
 import pytest
