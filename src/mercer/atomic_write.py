@@ -46,7 +46,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def to_disk(path: Path) -> None:
-    """Have the system put a file on the disk. Some disks say only now that they are full. Pipes and devices stay alone."""
-    if path.is_file():
+    """Have the system put a file on the disk. Some disks say only now that they are full."""
+    if path.is_file():  # not a pipe or a device
         with path.open("rb+") as file:
             os.fsync(file.fileno())
