@@ -5,6 +5,7 @@ import threading
 import numpy as np
 import pytest
 
+import mercer
 from mercer import KernelPCA
 from mercer.live.live_table import LiveTable
 
@@ -232,3 +233,58 @@ def test_names_from_data_stay_text(visited, serving, table):
     seen.page.locator(".code pre").first.wait_for()
     assert seen.page.evaluate("document.querySelectorAll('img[src=x]').length") == 0
     assert "KernelPCA(" in seen.page.locator(".code pre").first.inner_text()
+
+
+def test_the_map_is_taken_along(visited, serving, table, tmp_path):
+    seen = visited(serving(table).address)
+    choose(seen, "pca")
+    seen.until(SETTLED)
+    seen.page.locator("summary", has_text="Take it with you").click()
+    with seen.page.expect_download() as given:
+        seen.page.locator("#save-model").click()
+    given.value.save_as(tmp_path / "m.mercer")
+    found, shown = mercer.load(tmp_path / "m.mercer").transform(table.X)[:, :2], coordinates(seen)
+    assert np.allclose(found * np.sign((found * shown).sum(axis=0)), shown, atol=1e-4)
+    with seen.page.expect_download() as given:
+        seen.page.locator("#save-page").click()
+    given.value.save_as(tmp_path / "map.html")
+    seen.page.goto(f"file://{tmp_path}/map.html")
+    seen.until("document.documentElement.dataset.drawn")
+    assert seen.state("panels()")[0]["name"] == "PCA" and seen.state("live") is None
+
+
+def test_the_row_under_the_pointer_is_shown_with_its_distance(visited, serving):
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.random((60, 16)), 5 + rng.random((60, 16))])
+    seen = visited(serving(LiveTable.of(X, image_shape=(4, 4))).address)
+    choose(seen, "pca")
+    seen.until(SETTLED)
+    seen.page.mouse.move(*seen.place(3))
+    under = seen.page.locator(".under")
+    under.locator("canvas").wait_for()
+    assert "inverse of PCA" in under.inner_text() and "usual distance" in under.inner_text()
+    box = seen.box()
+    seen.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, steps=5)
+    under.get_by_text("empty space").wait_for()
+    assert under.locator("canvas.faded").count() == 1
+
+
+def test_two_selections_are_compared(visited, serving, table):
+    seen = visited(serving(table).address)
+    choose(seen, "tsne")
+    seen.page.locator("#stop").click()
+    seen.until(SETTLED)
+    seen.page.locator("#groups summary").click()
+    compare = seen.page.locator("#group-compare")
+    assert compare.is_disabled()
+    seen.page.get_by_label("Search ids and text").fill("")
+    places = np.array([seen.place(row) for row in range(400)])
+    (x0, y0), y1, middle = places.min(axis=0) - 5, places[:, 1].max() + 5, np.median(places[:, 0])
+    left = places[:, 0] < middle
+    seen.page.get_by_role("button", name="Rectangle (B)").first.click()
+    seen.drag([(x0, y0), (x0 + 20, y0 + 20), (middle, y1)])
+    assert len(seen.state("selected()")) == left.sum()
+    compare.click()
+    result = seen.page.locator(".groups")
+    result.get_by_text("A kernel discriminant of").wait_for()
+    assert "200 and 200 rows" in result.inner_text() and result.locator("tbody tr").count() == 5

@@ -190,6 +190,7 @@ class LiveServer:
             "notes": list(self.table.notes),
             "features": [str(name) for name in self.table.features],
             "image": self.table.image_shape,
+            "range": self.table.image_shape and [float(self.table.X.min()), float(self.table.X.max())],
         }
         return page_bytes(self.table.first_page(), live=live)
 

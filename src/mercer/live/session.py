@@ -59,7 +59,7 @@ class Session:
         self._told = 0.0
         self._stages = MapStages(table)
         self._current: Wanted | None = None
-        self._shown = Shown(table, {}, None, None)
+        self._shown = Shown(table, {}, None)
         self._asker = Asker()
         self._worker = threading.Thread(target=self._work, name="mercer-live", daemon=True)
         self._worker.start()
@@ -230,7 +230,7 @@ class Session:
             buffers["spectrum"] = frame.spectrum
         if frame.errors is not None:
             buffers["errors"] = frame.errors
-        self._shown = Shown(self.table, wanted.settings, frame, self._stages.last)
+        self._shown = Shown(self.table, wanted.settings, frame)
         self._send("map", header, buffers)
         if frame.stage == "steps":
             self._answer()
@@ -245,9 +245,9 @@ class Session:
                 found, buffers = self._asker.answer(message, self._shown)
                 header |= found
             except _EXPECTED as error:
-                header["error"] = " ".join(str(error).split())
+                header["trouble"] = " ".join(str(error).split())
             except Exception as error:
-                header["error"] = f"{type(error).__name__}: {error} (a defect of Mercer)"
+                header["trouble"] = f"{type(error).__name__}: {error} (a defect of Mercer)"
             self._send(f"answer {what}", header, buffers)
 
 
