@@ -288,3 +288,29 @@ def test_two_selections_are_compared(visited, serving, table):
     result = seen.page.locator(".groups")
     result.get_by_text("A kernel discriminant of").wait_for()
     assert "200 and 200 rows" in result.inner_text() and result.locator("tbody tr").count() == 5
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_in_the_settings(visited, serving, table, axe, axe_finds, scheme):
+    seen = visited(serving(table).address, color_scheme=scheme, prepare=axe)
+    seen.until(SETTLED)
+    for summary in seen.page.locator("summary").all():
+        summary.click()
+    seen.page.locator("#under-pointer").check()
+    seen.page.locator("#save-text").click()
+    seen.page.locator(".code pre").first.wait_for()
+    seen.page.locator(".surface").first.focus()
+    seen.page.keyboard.press("+")
+    seen.page.keyboard.press("s")
+    seen.page.locator("#group-compare").click()
+    seen.page.locator(".groups tbody tr, .groups .trouble").first.wait_for()
+    seen.page.select_option("[data-control=kernel]", "chi2")
+    seen.page.get_by_role("alert").wait_for()
+    found = []
+    for width in (390, 768, 1280):
+        seen.page.set_viewport_size({"width": width, "height": 900})
+        found += [(width, each) for each in axe_finds(seen)]
+    choose(seen, "tsne")
+    seen.until(SETTLED)
+    found += [("t-SNE", each) for each in axe_finds(seen)]
+    assert found == []
