@@ -4,6 +4,7 @@
     settled   from the same message to the exact answer
     frames    maps of t-SNE per second of its descent, and the seconds of a plain descent beside those with a page
 
+--soak sends random settings and selections, and tells how the memory of the process has grown. Linux only.
 --mnist names a .npy file of MNIST's training images, (n, 28, 28), for the descent of 70,000 rows; without it 20,000
 rows of clusters are taken.
 """
@@ -11,10 +12,14 @@ rows of clusters are taken.
 from __future__ import annotations
 
 import argparse
+import base64
+import gc
 import json
+import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -156,11 +161,50 @@ def cold_start() -> None:
         process.terminate()
 
 
+def soak(rounds: int) -> None:
+    """Random settings and selections, one after the other: memory at the end beside that after a tenth of them."""
+    rng = np.random.default_rng(0)
+    X = clusters(300, 6)
+    with LiveServer(LiveTable.of(X, rng.integers(0, 3, 300))) as server:
+        browser = Browser(server)
+        early = 0
+        for number in range(rounds):
+            method = str(rng.choice(["kpca", "pca", "isomap", "tsne"], p=[0.6, 0.2, 0.18, 0.02]))
+            settings: dict[str, object] = {"method": method, "n_components": int(rng.integers(2, 6))}
+            if method == "kpca":
+                gamma = server.controls.first()["gamma"] * 10 ** rng.uniform(-2, 2)
+                settings |= {"kernel": "rbf", "gamma": gamma}
+            if method == "tsne":
+                settings = {"method": method, "perplexity": float(rng.uniform(2, 50))}
+            browser.settings(**settings)
+            for _ in browser.maps():
+                pass
+            if number % 10 == 0:
+                selected = base64.b64encode(np.packbits(rng.random(300) < 0.3).tobytes()).decode()
+                browser.ask(what="groups", first=selected)
+            if number == rounds // 10:
+                early = _resident()
+        late = _resident()
+        browser.close()
+    memory = f"{early / 1e6:,.0f} MB after a tenth, {late / 1e6:,.0f} MB at the end"
+    print(f"{rounds:,} random settings, all answered: {memory}")
+
+
+def _resident() -> int:
+    gc.collect()
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--mnist")
     parser.add_argument("--steps", type=int, default=300)
+    parser.add_argument("--soak", type=int, metavar="N", help="send so many random settings, and nothing else")
     given = parser.parse_args()
+    if given.soak:
+        soak(given.soak)
+        return
     cold_start()
     sliders("1,797 digits", load_digits().data, 20)
     sliders("20,000 × 50", clusters(20_000, 50), 5)

@@ -5,6 +5,7 @@ import pytest
 from scipy.spatial.distance import pdist
 
 from mercer import TSNE, Isomap, KernelPCA
+from mercer.live.controls import Controls
 from mercer.live.live_table import LiveTable
 from mercer.live.map_stages import DescentWish, FramePace, MapStages, Superseded, estimator_for
 
@@ -112,8 +113,10 @@ def test_warnings_become_notes():
 
 def test_large_tables_have_approximate_estimators():
     kpca = estimator_for({"method": "kpca", "kernel": "rbf", "gamma": 1.0, "n_components": 2}, 100_000)
-    isomap = estimator_for({"method": "isomap", "n_neighbors": 5, "n_components": 2}, 100_000)
-    assert kpca.eigen_solver == "rpcholesky" and isomap.landmarks == 1000
+    assert kpca.eigen_solver == "rpcholesky"
+    settings = Controls(LiveTable.of(np.random.default_rng(0).normal(size=(7_000, 2)))).checked({"method": "isomap"})
+    assert estimator_for(settings, 7_000).landmarks == 1000
+    assert estimator_for(settings | {"landmarks": 0}, 7_000).landmarks is None
 
 
 def test_the_pace_finds_how_many_steps_lie_between_two_maps():

@@ -34,11 +34,11 @@ from mercer.live.live_table import LiveTable
 from mercer.live.map_alignment import mirrored_onto, turn_onto
 from mercer.progress import listening
 
-EXACT_KPCA, EXACT_ISOMAP = 30_000, 6_000  # rows up to which the exact answer comes within seconds
+EXACT_KPCA = 30_000  # rows up to which the exact answer comes within seconds
 _QUICK_KPCA, _QUICK_ISOMAP = 600, 1_500  # rows up to which it comes as soon as an approximate one
 _TOLERANCE = 1e-4  # of the residuals: a thousandth of what a screen can show; the residual that was reached is told
 _RANK = 500  # of kernel PCA where all pairs take too long
-_FEW_PATHS, _MANY_PATHS = 150, 1_000  # landmarks of Isomap for its first map, and for the last where rows are many
+_FEW_PATHS = 150  # landmarks of Isomap for its first map
 STEPS, MORE_STEPS, EARLY = 1000, 500, 250  # of a descent; of one that goes on; exaggerated ones
 _FRAME_SECONDS = 0.08  # between two maps of a descent: twelve per second
 _MANY_ROWS, _FEWEST_STEPS = 20_000, 4  # between two maps: the divergence of a map takes about as long as a step
@@ -245,7 +245,7 @@ class MapStages:
 
     def _isomap(self, settings: Settings) -> Iterator[MapFrame]:
         n = self.table.rows
-        if n > _QUICK_ISOMAP:
+        if n > _QUICK_ISOMAP and not 0 < settings.get("landmarks", 0) <= _FEW_PATHS:
             few = Isomap(**{name: settings[name] for name in ("n_neighbors", "n_components")}, landmarks=_FEW_PATHS)
             with self._uninterrupted():
                 first = self._isomap_frame(few, "quick")
@@ -337,7 +337,7 @@ def estimator_for(settings: Settings, rows: int) -> Any:
     if method == "pca":
         return PCA(**given)
     if method == "isomap":
-        return Isomap(**given, landmarks=None if rows <= EXACT_ISOMAP else _MANY_PATHS)
+        return Isomap(**given | {"landmarks": given.get("landmarks") or None})
     return (TSNE if method == "tsne" else SNE)(**given)
 
 

@@ -31,7 +31,7 @@ class Page {
   private readonly notice = h("p", { class: "notice", role: "status", hidden: true });
   private readonly stage = h("div", { class: "stage" });
   private readonly maps = h("div", { class: "maps" });
-  private readonly help = helpDialog();
+  private readonly help: HTMLDialogElement;
   private shown: Panel[] = []; // those on the page
   theme: "light" | "dark" | null = null;
   private readonly made: Panel[] = [];
@@ -39,6 +39,7 @@ class Page {
   private webgl = false;
 
   constructor(private readonly store: Store, live: LiveAbout | null) {
+    this.help = helpDialog(live !== null);
     const seen = matchMedia("(prefers-color-scheme: dark)");
     this.setDark(seen.matches, false);
     seen.addEventListener("change", () => {
