@@ -73,6 +73,19 @@ def test_held_rows_stay(table):
     assert not np.allclose(before[20:], after[20:], atol=1e-3)
 
 
+def test_pulled_rows_stay_where_they_were_pulled_to(table):
+    stages = MapStages(table)
+    before = frames(stages, TSNE_SETTINGS, descent=DescentWish(300))[-1].coordinates
+    pulled = np.arange(table.rows) < 12
+    far = float(3 * np.abs(before).max())
+    wish = DescentWish(20, held=pulled, moved=pulled, by=(far, -far))
+    after = frames(stages, TSNE_SETTINGS, descent=wish)[-1].coordinates
+    # A descent is centred as a whole now and then, so what is compared is where the pulled rows are beside the others.
+    others = lambda M: M[pulled] - np.median(M[~pulled], axis=0)  # noqa: E731
+    assert np.allclose(others(after) - others(before), [far, -far], atol=0.2 * far)
+    assert np.allclose(pdist(after[pulled]), pdist(before[pulled]), rtol=1e-4)
+
+
 def test_a_descent_ends_where_it_is_told_to(table):
     shown = []
     stages = MapStages(table)

@@ -132,6 +132,27 @@ def test_a_descent_is_seen_stopped_and_continued(visited, serving, table):
     assert seen.page.locator(".divergence polyline").count() == 1
 
 
+def test_pulled_points_stay_where_they_are_put(visited, serving, table):
+    seen = visited(serving(table).address)
+    seen.until(SETTLED)
+    assert seen.page.locator("[data-tool=drag]").first.is_hidden()
+    choose(seen, "tsne")
+    seen.page.locator("#stop").click()
+    seen.until(SETTLED)
+    seen.page.get_by_role("button", name="Pull points").first.click()
+    before, (x, y) = coordinates(seen), seen.place(7)
+    number = seen.state("live.number()")
+    seen.drag([(x, y), (x + 30, y), (x + 60, y + 20)])
+    seen.until(f"mercer.live.number() > {number} && {SETTLED}")
+    after = coordinates(seen)
+    assert "Release 1" in seen.page.locator("#hold").inner_text()
+    middle = np.median(after, axis=0) - np.median(before, axis=0)
+    assert np.linalg.norm(after[7] - before[7] - middle) > 0.02 * np.ptp(before)
+    seen.page.locator("#hold").click()
+    seen.until("mercer.live.map().number == mercer.live.number()")
+    assert "Hold selected" in seen.page.locator("#hold").inner_text()
+
+
 def test_a_component_becomes_an_axis(visited, serving, table):
     seen = visited(serving(table).address)
     seen.until(SETTLED)

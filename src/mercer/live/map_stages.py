@@ -78,6 +78,8 @@ class DescentWish:
     steps: int = STEPS
     exaggeration: float | None = None
     held: np.ndarray | None = None
+    moved: np.ndarray | None = None
+    by: tuple[float, float] = (0.0, 0.0)
 
 
 class FramePace:
@@ -276,6 +278,9 @@ class MapStages:
     ) -> Iterator[MapFrame]:
         n = self.table.rows
         warm = self.last_method in ("tsne", "sne") and self.last is not None and self.last.shape == (n, 2)
+        if warm and wish.moved is not None and self.last is not None:
+            self.last = self.last.copy()
+            self.last[wish.moved] += np.array(wish.by, self.last.dtype)
         early = 0 if warm else min(EARLY, STEPS)
         estimator = estimator_for(settings, n).set_params(
             max_iter=0,

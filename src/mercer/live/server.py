@@ -261,6 +261,7 @@ def _listening_socket(host: str, port: int) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
+        listening.listen(128)  # whoever reads the address may connect at once, and waits until the server is there
     except OSError as error:
         listening.close()
         raise OSError(f"Cannot listen on {host}, port {port}: {error.strerror}. Choose another --port.") from error

@@ -20,6 +20,7 @@ const WAYS: [string, string[]][] = [
 const LIVE_WAYS: [string, string[]][] = [
   ["Undo, redo a setting", ["Ctrl and Z", "Ctrl, Shift and Z"]],
   ["Fine steps of a slider", ["← →", "PageUp, PageDown: coarse"]],
+  ["Pull points of t-SNE and hold them", ["D, then drag a point or the selection"]],
   ["Choose an axis", ["click a bar of the spectrum", "Shift-click: vertical"]],
 ];
 

@@ -154,6 +154,21 @@ export class Live {
     this.host.announce(this.held ? `${this.held.length} rows are held` : "No row is held");
   }
 
+  /** Panels let points be pulled while a descent is shown. */
+  wire(panel: Panel): void {
+    panel.onGrab = () => this.connection.send({ type: "stop" }); // what is pulled must not move meanwhile
+    panel.onDrop = (rows, by) => {
+      this.held = Uint32Array.from(new Set([...(this.held ?? []), ...Array.from(rows)])).sort();
+      this.connection.send({ type: "go", number: ++this.number, held: packedRows(this.held, this.store.rows), moved: packedRows(rows, this.store.rows), by });
+      this.showDescent();
+    };
+  }
+
+  /** Whether points can be pulled about. */
+  get pulls(): boolean {
+    return DESCENTS.includes(String(this.shown["method"]));
+  }
+
   private get running(): boolean {
     return this.lastMap.stage === "steps" || this.lastMap.number < this.number;
   }
@@ -240,6 +255,8 @@ export class Live {
   }
 
   private showDescent(): void {
+    document.documentElement.dataset.descent = String(this.pulls);
+    if (!this.pulls) for (const panel of this.host.panels()) if (panel.tool === "drag") panel.setTool("pan");
     this.descent.hidden = !DESCENTS.includes(String(this.history.current["method"]));
     this.stopButton.textContent = this.running ? "Stop" : "Go on";
     this.holdButton.textContent = this.held ? `Release ${this.held.length.toLocaleString("en")}` : "Hold selected";
