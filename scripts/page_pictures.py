@@ -16,7 +16,10 @@ from pathlib import Path
 
 import numpy as np
 from PIL import Image
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
+from sklearn.datasets import load_digits
+
+import mercer
 
 ROOT = Path(__file__).resolve().parents[1]
 FLAGS = ["--no-sandbox", "--no-first-run", "--disable-background-networking", "--disable-gpu", "--disable-3d-apis"]
@@ -38,14 +41,30 @@ def main() -> None:
             act(tab)
             tab.wait_for_timeout(500)
             save(tab.screenshot(), folder / f"{name}.png")
+        live_page(browser, folder)
         browser.close()
 
 
-def point_at_one(tab: Page) -> None:
-    """The pointer rests on a point of the second map."""
-    box = tab.locator(".surface").last.bounding_box()
+def live_page(browser: Browser, folder: Path) -> None:
+    """The live page of the digits, with the pointer in the map."""
+    X, y = load_digits(return_X_y=True)
+    server = mercer.explore(X, y.astype(str), title="digits", image_shape=(8, 8), open_browser=False, wait=False)
+    tab = browser.new_page(viewport={"width": 1280, "height": 800}, device_scale_factor=1.5, reduced_motion="reduce")
+    tab.goto(server.address)
+    tab.locator("html[data-drawn]").wait_for(state="attached")
+    tab.locator(".stage-name", has_text="exact").wait_for()
+    point_at_one(tab, panel=0)
+    tab.locator(".under canvas").wait_for()
+    tab.wait_for_timeout(1500)
+    save(tab.screenshot(), folder / "explore.png")
+    server.stop()
+
+
+def point_at_one(tab: Page, panel: int = 1) -> None:
+    """The pointer rests on a point of a map."""
+    box = tab.locator(".surface").nth(panel).bounding_box()
     assert box is not None
-    x, y = tab.evaluate("mercer.screen(1, 14)")
+    x, y = tab.evaluate(f"mercer.screen({panel}, 14)")
     tab.mouse.move(box["x"] + x, box["y"] + y)
 
 

@@ -1,5 +1,11 @@
 """`mercer explore`: what it reads and refuses. The server itself is tested in tests/live."""
 
+import http.client
+import signal
+import subprocess
+import sys
+from urllib.parse import urlsplit
+
 import pytest
 
 from mercer import KernelPCA
@@ -55,6 +61,23 @@ def test_other_hosts_need_a_token(shell, served):
     arguments = ("--host", "0.0.0.0", "--token", "a long enough token", "--name", "maps.example", "--no-browser")
     assert "other machines" in shell("explore", "flowers.csv", "--drop", "species,name", *arguments).stderr
     assert served[0].is_open
+
+
+def test_the_command_serves_until_it_is_interrupted():
+    pytest.importorskip("uvicorn")
+    run = [sys.executable, "-c", "from mercer.cli.main import main; main()", "explore", "digits", "--no-browser"]
+    process = subprocess.Popen(run, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        address = urlsplit(process.stdout.readline().strip())
+        connection = http.client.HTTPConnection(address.hostname, address.port, timeout=120)
+        connection.request("GET", f"/?{address.query}")
+        assert connection.getresponse().status == 303
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=120)
+        assert process.returncode == 0 and "Traceback" not in said
+    finally:
+        process.kill()
+        process.communicate()
 
 
 def test_a_model_of_python_opens_too(shell, served):

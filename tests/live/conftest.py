@@ -37,12 +37,16 @@ class Listener:
         self.session.receive({"type": "settings", "number": number, "settings": settings})
 
     def take(self, answers=True):
-        """Whatever can be taken now."""
+        """Take whatever there is; the answers to questions among it."""
+        answered = []
         while (message := self.session.outgoing()) is not None:
             header, arrays = decode(message)
             self.heard.append((header, arrays))
+            if header["type"] == "answer":
+                answered.append(header)
             if header["type"] == "map" and answers:
                 self.session.receive({"type": "taken", "map": header["map"]})
+        return answered
 
     def until(self, wanted, seconds=120):
         """The first message, from now on, of which wanted(header) is true."""

@@ -1,5 +1,6 @@
 """One browser's session: the newest settings win, frames are dropped and not queued, and nothing ends the page."""
 
+import base64
 import threading
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 from mercer.live.live_table import LiveTable
 
+NOBODY = base64.b64encode(bytes(30)).decode()  # none of the 240 rows
 DESCENT = {"method": "tsne", "perplexity": 15.0}
 
 
@@ -123,6 +125,11 @@ def test_sessions_of_one_process_take_turns(listen, table):
         {"type": "go"},
         {"type": "go", "number": 1, "held": "!"},
         {"type": "go", "number": 1, "held": "AAAA"},
+        {"type": "go", "number": 1, "moved": "AAAA", "by": [0, 0]},
+        *(
+            {"type": "go", "number": 1, "moved": NOBODY, "by": by}
+            for by in (None, [1], "1,2", [1e9, 0], ["1", 2], [True, 0])
+        ),
         {"type": "go", "number": 1, "exaggeration": "4"},
         {"type": "go", "number": 1, "exaggeration": 0},
         {"type": "go", "number": 1, "exaggeration": 1e9},

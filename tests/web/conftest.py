@@ -3,11 +3,17 @@
 import os
 import shutil
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import mercer.web
 from mercer.web import Map, Page, write_page
+
+_AXE = Path(mercer.web.__file__).parent / "client" / "node_modules" / "axe-core" / "axe.min.js"
+_FOUND = """async () => (await axe.run(document, {resultTypes: ['violations']})).violations
+    .flatMap(rule => rule.nodes.map(node => `${rule.id}: ${node.html.slice(0, 160)} ${node.failureSummary}`))"""
 
 _QUIET = [
     "--no-sandbox",
@@ -135,12 +141,14 @@ def visited(browsers):
     """
     contexts, watched = [], []
 
-    def get(address, kind="canvas", *, allowed=(), **options):
+    def get(address, kind="canvas", *, allowed=(), prepare=None, **options):
         options = {"viewport": {"width": 1280, "height": 800}, "reduced_motion": "reduce"} | options
         context = browsers(kind).new_context(accept_downloads=True, **options)
         contexts.append(context)
         seen = Watched(context.new_page())
         watched.append((seen, allowed))
+        if prepare:
+            seen.page.add_init_script(prepare)
         seen.page.goto(address)
         seen.until("document.documentElement.dataset.drawn")
         return seen
@@ -187,3 +195,17 @@ def clusters():
         },
         label="kind",
     )
+
+
+@pytest.fixture
+def axe():
+    """The script of axe-core, which `make check-page` installs beside the tools that build the page's own."""
+    if not _AXE.exists():
+        pytest.skip("axe-core is not installed: make check-page")
+    return _AXE.read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def axe_finds():
+    """What axe-core finds wrong with a page that was opened with its script."""
+    return lambda seen: seen.page.evaluate(_FOUND)

@@ -5,6 +5,7 @@ import threading
 import numpy as np
 import pytest
 
+import mercer
 from mercer import KernelPCA
 from mercer.live.live_table import LiveTable
 
@@ -131,6 +132,27 @@ def test_a_descent_is_seen_stopped_and_continued(visited, serving, table):
     assert seen.page.locator(".divergence polyline").count() == 1
 
 
+def test_pulled_points_stay_where_they_are_put(visited, serving, table):
+    seen = visited(serving(table).address)
+    seen.until(SETTLED)
+    assert seen.page.locator("[data-tool=drag]").first.is_hidden()
+    choose(seen, "tsne")
+    seen.page.locator("#stop").click()
+    seen.until(SETTLED)
+    seen.page.get_by_role("button", name="Pull points").first.click()
+    before, (x, y) = coordinates(seen), seen.place(7)
+    number = seen.state("live.number()")
+    seen.drag([(x, y), (x + 30, y), (x + 60, y + 20)])
+    seen.until(f"mercer.live.number() > {number} && {SETTLED}")
+    after = coordinates(seen)
+    assert "Release 1" in seen.page.locator("#hold").inner_text()
+    middle = np.median(after, axis=0) - np.median(before, axis=0)
+    assert np.linalg.norm(after[7] - before[7] - middle) > 0.02 * np.ptp(before)
+    seen.page.locator("#hold").click()
+    seen.until("mercer.live.map().number == mercer.live.number()")
+    assert "Hold selected" in seen.page.locator("#hold").inner_text()
+
+
 def test_a_component_becomes_an_axis(visited, serving, table):
     seen = visited(serving(table).address)
     seen.until(SETTLED)
@@ -232,3 +254,84 @@ def test_names_from_data_stay_text(visited, serving, table):
     seen.page.locator(".code pre").first.wait_for()
     assert seen.page.evaluate("document.querySelectorAll('img[src=x]').length") == 0
     assert "KernelPCA(" in seen.page.locator(".code pre").first.inner_text()
+
+
+def test_the_map_is_taken_along(visited, serving, table, tmp_path):
+    seen = visited(serving(table).address)
+    choose(seen, "pca")
+    seen.until(SETTLED)
+    seen.page.locator("summary", has_text="Take it with you").click()
+    with seen.page.expect_download() as given:
+        seen.page.locator("#save-model").click()
+    given.value.save_as(tmp_path / "m.mercer")
+    found, shown = mercer.load(tmp_path / "m.mercer").transform(table.X)[:, :2], coordinates(seen)
+    assert np.allclose(found * np.sign((found * shown).sum(axis=0)), shown, atol=1e-4)
+    with seen.page.expect_download() as given:
+        seen.page.locator("#save-page").click()
+    given.value.save_as(tmp_path / "map.html")
+    seen.page.goto(f"file://{tmp_path}/map.html")
+    seen.until("document.documentElement.dataset.drawn")
+    assert seen.state("panels()")[0]["name"] == "PCA" and seen.state("live") is None
+
+
+def test_the_row_under_the_pointer_is_shown_with_its_distance(visited, serving):
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.random((60, 16)), 5 + rng.random((60, 16))])
+    seen = visited(serving(LiveTable.of(X, image_shape=(4, 4))).address)
+    choose(seen, "pca")
+    seen.until(SETTLED)
+    seen.page.mouse.move(*seen.place(3))
+    under = seen.page.locator(".under")
+    under.locator("canvas").wait_for()
+    assert "inverse of PCA" in under.inner_text() and "usual distance" in under.inner_text()
+    box = seen.box()
+    seen.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, steps=5)
+    under.get_by_text("empty space").wait_for()
+    assert under.locator("canvas.faded").count() == 1
+
+
+def test_two_selections_are_compared(visited, serving, table):
+    seen = visited(serving(table).address)
+    choose(seen, "tsne")
+    seen.page.locator("#stop").click()
+    seen.until(SETTLED)
+    seen.page.locator("#groups summary").click()
+    compare = seen.page.locator("#group-compare")
+    assert compare.is_disabled()
+    seen.page.get_by_label("Search ids and text").fill("")
+    places = np.array([seen.place(row) for row in range(400)])
+    (x0, y0), y1, middle = places.min(axis=0) - 5, places[:, 1].max() + 5, np.median(places[:, 0])
+    left = places[:, 0] < middle
+    seen.page.get_by_role("button", name="Rectangle (B)").first.click()
+    seen.drag([(x0, y0), (x0 + 20, y0 + 20), (middle, y1)])
+    assert len(seen.state("selected()")) == left.sum()
+    compare.click()
+    result = seen.page.locator(".groups")
+    result.get_by_text("A kernel discriminant of").wait_for()
+    assert "200 and 200 rows" in result.inner_text() and result.locator("tbody tr").count() == 5
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_in_the_settings(visited, serving, table, axe, axe_finds, scheme):
+    seen = visited(serving(table).address, color_scheme=scheme, prepare=axe)
+    seen.until(SETTLED)
+    for summary in seen.page.locator("summary").all():
+        summary.click()
+    seen.page.locator("#under-pointer").check()
+    seen.page.locator("#save-text").click()
+    seen.page.locator(".code pre").first.wait_for()
+    seen.page.locator(".surface").first.focus()
+    seen.page.keyboard.press("+")
+    seen.page.keyboard.press("s")
+    seen.page.locator("#group-compare").click()
+    seen.page.locator(".groups tbody tr, .groups .trouble").first.wait_for()
+    seen.page.select_option("[data-control=kernel]", "chi2")
+    seen.page.get_by_role("alert").wait_for()
+    found = []
+    for width in (390, 768, 1280):
+        seen.page.set_viewport_size({"width": width, "height": 900})
+        found += [(width, each) for each in axe_finds(seen)]
+    choose(seen, "tsne")
+    seen.until(SETTLED)
+    found += [("t-SNE", each) for each in axe_finds(seen)]
+    assert found == []

@@ -1,28 +1,15 @@
 """Pages as axe-core sees them: every panel open, light and dark, from a phone to a large screen."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-import mercer.web
 from mercer.web import AsFitted, with_neighbors
 
 pytestmark = pytest.mark.browser
 
-AXE = Path(mercer.web.__file__).parent / "client" / "node_modules" / "axe-core" / "axe.min.js"
 WIDTHS = (390, 768, 1280, 1920)
-FOUND = """async () => (await axe.run(document, {resultTypes: ['violations']})).violations
-    .flatMap(rule => rule.nodes.map(node => `${rule.id}: ${node.html.slice(0, 160)} ${node.failureSummary}`))"""
-
-
-@pytest.fixture
-def axe():
-    """The script of axe-core, which `make check-page` installs beside the tools that build the page's own."""
-    if not AXE.exists():
-        pytest.skip("axe-core is not installed: make check-page")
-    return AXE.read_text(encoding="utf-8")
 
 
 @pytest.fixture
@@ -71,7 +58,7 @@ def open_everything(seen):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_with_every_panel_open(opened, full, axe, scheme):
+def test_axe_finds_nothing_with_every_panel_open(opened, full, axe, axe_finds, scheme):
     seen = opened(full, color_scheme=scheme, prepare=axe, fragment="#table=1&row=5")
     open_everything(seen)
     assert seen.page.locator(".card.pinned .nearest").is_visible() and seen.page.locator(".drawer tbody tr").count() > 5
@@ -81,31 +68,31 @@ def test_axe_finds_nothing_with_every_panel_open(opened, full, axe, scheme):
         for width in WIDTHS if colours == "type" else WIDTHS[2:3]:
             seen.page.set_viewport_size({"width": width, "height": 900})
             seen.page.wait_for_timeout(50)
-            found += [(colours, width, each) for each in seen.page.evaluate(FOUND)]
+            found += [(colours, width, each) for each in axe_finds(seen)]
     score = seen.page.locator("#colour optgroup option").first.get_attribute("value")
     seen.page.select_option("#colour", score)
-    found += [("score", 1280, each) for each in seen.page.evaluate(FOUND)]
+    found += [("score", 1280, each) for each in axe_finds(seen)]
     assert found == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_in_the_help_and_in_bare_pages(opened, full, axe, scheme):
+def test_axe_finds_nothing_in_the_help_and_in_bare_pages(opened, full, axe, axe_finds, scheme):
     seen = opened(full, color_scheme=scheme, prepare=axe)
     seen.page.keyboard.press("?")
     found = []
     for width in WIDTHS:
         seen.page.set_viewport_size({"width": width, "height": 700})
         assert seen.page.locator("dialog").is_visible()
-        found += [(width, each) for each in seen.page.evaluate(FOUND)]
+        found += [(width, each) for each in axe_finds(seen)]
     bare = replace(full, maps=[replace(full.maps[0], row_scores={}, quality=None, run=None, snapshots=())])
     bare = replace(bare, columns={}, label=None, ids=None, neighbors=None, fitted={}, title="")
     seen = opened(bare, color_scheme=scheme, prepare=axe)
-    found += [("bare", each) for each in seen.page.evaluate(FOUND)]
+    found += [("bare", each) for each in axe_finds(seen)]
     assert found == []
 
 
-def test_axe_is_awake(opened, clusters, axe):
+def test_axe_is_awake(opened, clusters, axe, axe_finds):
     """The check itself: a button without a name is found."""
     seen = opened(clusters, prepare=axe)
     seen.page.evaluate("document.querySelector('.tools').append(document.createElement('button'))")
-    assert any(each.startswith("button-name") for each in seen.page.evaluate(FOUND))
+    assert any(each.startswith("button-name") for each in axe_finds(seen))

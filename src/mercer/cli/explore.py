@@ -109,12 +109,13 @@ def _table(path: str, model: str | None, choice: dict[str, Any], console: Consol
 def _digits() -> LiveTable:
     from sklearn.datasets import load_digits
 
-    from mercer.cli.demos.digits import images_of
     from mercer.live.live_table import LiveTable
+    from mercer.tables.images import thumbnail_of_array
 
     X, y = load_digits(return_X_y=True)
+    images = [thumbnail_of_array(pixels) for pixels in (255 - 255 * X.reshape(-1, 8, 8) / 16).astype("uint8")]
     columns = {"digit": y.astype(str)}
-    return LiveTable.of(X, title="digits", columns=columns, label="digit", images=images_of(X), image_shape=(8, 8))
+    return LiveTable.of(X, title="digits", columns=columns, label="digit", images=images, image_shape=(8, 8))
 
 
 def _rows_of_model(path: str) -> tuple[LiveTable, Any]:

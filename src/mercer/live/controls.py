@@ -25,6 +25,7 @@ KERNELS = (
 )
 _WIDE = ("rbf", "laplacian", "matern", "rational_quadratic", "poly", "sigmoid", "chi2")  # kernels with a gamma
 _DECADES = 3  # a slider for gamma reaches this many powers of ten to either side of its first value
+EXACT_ROWS = 6_000  # up to which paths from all rows take seconds
 _SAMPLE = 1000  # rows that the first value of gamma is taken from
 METHODS = {"kpca": "Kernel PCA", "pca": "PCA", "isomap": "Isomap", "tsne": "t-SNE", "sne": "SNE"}
 
@@ -80,6 +81,13 @@ class Controls:
         widths = _widths(table.X)
         few = Control("n_components", "components", "whole", "How many coordinates are computed.", min(2, k), 1, k)
         perplexity = min(30.0, max(1.5, (n - 1) / 3))
+        least, most = (0 if n <= EXACT_ROWS else 50), min(n, 5_000)
+        landmarks = () if n <= 50 else (
+            Control(
+                "landmarks", "landmarks", "whole", "Rows whose paths are computed; 0 stands for all rows.",
+                0 if least == 0 else 1_000, least, most,
+            ),
+        )  # fmt: skip
         descent = (
             Control(
                 "perplexity", "perplexity", "log", "How many neighbours of a row count.",
@@ -111,6 +119,7 @@ class Controls:
                     min(10, n - 1), 1, min(100, n - 1),
                 ),
                 few,
+                *landmarks,
             ),
             "tsne": (
                 *descent,

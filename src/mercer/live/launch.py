@@ -64,18 +64,20 @@ def explore(
 
 def serve(server: LiveServer, *, open_browser: bool, wait: bool, say: bool = True) -> LiveServer:
     """Start a server, say where it is, and open a browser if one is wanted."""
-    server.start()
-    if say:
-        sys.stderr.write(f"Open {server.address}\n")
-    if open_browser:
-        webbrowser.open(server.address)
-    if wait:
-        try:
+    try:
+        server.start()
+        if say:
+            sys.stderr.write(f"Open {server.address}\n")
+        if open_browser:
+            webbrowser.open(server.address)
+        if wait:
             server.wait()
-        except KeyboardInterrupt:
-            pass
-        finally:
-            server.stop()
+    except KeyboardInterrupt:
+        server.stop()
+        if not wait:
+            raise
+    if wait:
+        server.stop()
     return server
 
 

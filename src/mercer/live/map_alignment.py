@@ -27,20 +27,18 @@ def mirrored_onto(earlier: np.ndarray | None, coordinates: np.ndarray) -> np.nda
     return coordinates * signs.astype(coordinates.dtype)
 
 
-def turned_onto(earlier: np.ndarray | None, coordinates: np.ndarray) -> np.ndarray:
-    """The map turned and mirrored about its middle, as near to the earlier one as that brings it.
+def turn_onto(earlier: np.ndarray | None, coordinates: np.ndarray) -> np.ndarray:
+    """The orthogonal R that brings the map nearest to the earlier one; the identity if their shapes differ.
 
     >>> A = np.random.default_rng(0).normal(size=(20, 2))
     >>> turn = np.array([[0.6, -0.8], [0.8, 0.6]])
-    >>> bool(np.abs(turned_onto(A - A.mean(axis=0), (A - A.mean(axis=0)) @ turn) - (A - A.mean(axis=0))).max() < 1e-12)
+    >>> bool(np.abs(turn @ turn_onto(A, A @ turn) - np.eye(2)).max() < 1e-12)
     True
     """
     if earlier is None or earlier.shape != coordinates.shape:
-        return coordinates
+        return np.eye(coordinates.shape[1], dtype=coordinates.dtype)
     left, _, right = np.linalg.svd(_centred(coordinates).T @ _centred(earlier))
-    middle = coordinates.mean(axis=0, dtype=np.float64)
-    turned = (coordinates - middle) @ (left @ right) + middle
-    return turned.astype(coordinates.dtype)
+    return (left @ right).astype(coordinates.dtype)
 
 
 def _centred(values: np.ndarray) -> np.ndarray:

@@ -31,16 +31,17 @@ from mercer.linalg.eigen import SMALL
 from mercer.live.controls import METHODS, Settings
 from mercer.live.landmark_scores import LandmarkScores
 from mercer.live.live_table import LiveTable
-from mercer.live.map_alignment import mirrored_onto, turned_onto
+from mercer.live.map_alignment import mirrored_onto, turn_onto
 from mercer.progress import listening
 
-EXACT_KPCA, EXACT_ISOMAP = 30_000, 6_000  # rows up to which the exact answer comes within seconds
+EXACT_KPCA = 30_000  # rows up to which the exact answer comes within seconds
 _QUICK_KPCA, _QUICK_ISOMAP = 600, 1_500  # rows up to which it comes as soon as an approximate one
 _TOLERANCE = 1e-4  # of the residuals: a thousandth of what a screen can show; the residual that was reached is told
 _RANK = 500  # of kernel PCA where all pairs take too long
-_FEW_PATHS, _MANY_PATHS = 150, 1_000  # landmarks of Isomap for its first map, and for the last where rows are many
+_FEW_PATHS = 150  # landmarks of Isomap for its first map
 STEPS, MORE_STEPS, EARLY = 1000, 500, 250  # of a descent; of one that goes on; exaggerated ones
-_FRAME_SECONDS = 0.05  # between two maps of a descent: twenty per second
+_FRAME_SECONDS = 0.08  # between two maps of a descent: twelve per second
+_MANY_ROWS, _FEWEST_STEPS = 20_000, 4  # between two maps: the divergence of a map takes about as long as a step
 _LOOKED_AT = 3  # intervals between maps that say whether there are too many
 
 
@@ -77,16 +78,19 @@ class DescentWish:
     steps: int = STEPS
     exaggeration: float | None = None
     held: np.ndarray | None = None
+    moved: np.ndarray | None = None
+    by: tuple[float, float] = (0.0, 0.0)
 
 
 class FramePace:
-    """How many steps of a descent lie between two maps, so that about twenty maps are shown per second.
+    """How many steps of a descent lie between two maps, so that about twelve maps are shown per second.
 
-    Computing the divergence for a map takes a share of a step, so more maps would slow the descent.
+    Computing the divergence of a map takes about as long as a step, so more maps would slow the descent. `least` is
+    the smallest number of steps, however slow they are.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
-        self.every, self._clock = 1, clock
+    def __init__(self, least: int = 1, clock: Callable[[], float] = time.perf_counter) -> None:
+        self.every, self._least, self._clock = least, least, clock
         self._seconds: list[float] = []
         self._last: float | None = None
 
@@ -108,7 +112,7 @@ class FramePace:
         share = _FRAME_SECONDS / max(float(np.median(self._seconds)), 1e-6)
         if 0.6 < share < 1.7:
             return self.every
-        return int(np.clip(round(self.every * share), 1, 50))
+        return int(np.clip(round(self.every * share), self._least, 50))
 
 
 Show = Callable[[MapFrame], None]
@@ -142,16 +146,21 @@ class MapStages:
         progress : called with a phase, the jobs done in it, and all its jobs or 0
         """
         method = settings["method"]
-        align = turned_onto if method in ("tsne", "sne") else mirrored_onto
+        spectral = {"kpca": self._kernel_pca, "pca": self._pca, "isomap": self._isomap}
+        turn: np.ndarray | None = None  # of all maps of a descent, found for its first
         began = time.perf_counter()
 
         def shown(frame: MapFrame) -> None:
-            aligned = np.ascontiguousarray(align(self.last, frame.coordinates), np.float32)
+            nonlocal turn
+            if method in spectral:
+                aligned = mirrored_onto(self.last, frame.coordinates)
+            else:
+                turn = turn_onto(self.last, frame.coordinates) if turn is None else turn
+                aligned = frame.coordinates @ turn
+            aligned = np.ascontiguousarray(aligned, np.float32)
             self.last, self.last_method = aligned, method
             taken = [("time", f"{time.perf_counter() - began:.2g} s")] if frame.stage == "settled" else []
             show(dataclasses.replace(frame, coordinates=aligned, facts=[*frame.facts, *taken]))
-
-        spectral = {"kpca": self._kernel_pca, "pca": self._pca, "isomap": self._isomap}
 
         def heard(phase: str, done: int, total: int, _: str) -> None:
             if not self._first_look:  # without one, a slider that moves on and on would show nothing
@@ -238,7 +247,7 @@ class MapStages:
 
     def _isomap(self, settings: Settings) -> Iterator[MapFrame]:
         n = self.table.rows
-        if n > _QUICK_ISOMAP:
+        if n > _QUICK_ISOMAP and not 0 < settings.get("landmarks", 0) <= _FEW_PATHS:
             few = Isomap(**{name: settings[name] for name in ("n_neighbors", "n_components")}, landmarks=_FEW_PATHS)
             with self._uninterrupted():
                 first = self._isomap_frame(few, "quick")
@@ -269,6 +278,9 @@ class MapStages:
     ) -> Iterator[MapFrame]:
         n = self.table.rows
         warm = self.last_method in ("tsne", "sne") and self.last is not None and self.last.shape == (n, 2)
+        if warm and wish.moved is not None and self.last is not None:
+            self.last = self.last.copy()
+            self.last[wish.moved] += np.array(wish.by, self.last.dtype)
         early = 0 if warm else min(EARLY, STEPS)
         estimator = estimator_for(settings, n).set_params(
             max_iter=0,
@@ -297,7 +309,7 @@ class MapStages:
                 estimator=estimator if stage == "settled" else None,
             )
 
-        pace, shown_steps = FramePace(), [0]
+        pace, shown_steps = FramePace(_FEWEST_STEPS if n > _MANY_ROWS else 1), [0]
 
         def stepped(step: int, divergence: float, Y: np.ndarray) -> bool:
             if step > shown_steps[0]:  # the map with which a run begins has been shown
@@ -330,7 +342,7 @@ def estimator_for(settings: Settings, rows: int) -> Any:
     if method == "pca":
         return PCA(**given)
     if method == "isomap":
-        return Isomap(**given, landmarks=None if rows <= EXACT_ISOMAP else _MANY_PATHS)
+        return Isomap(**given | {"landmarks": given.get("landmarks") or None})
     return (TSNE if method == "tsne" else SNE)(**given)
 
 

@@ -190,6 +190,7 @@ class LiveServer:
             "notes": list(self.table.notes),
             "features": [str(name) for name in self.table.features],
             "image": self.table.image_shape,
+            "range": self.table.image_shape and [float(self.table.X.min()), float(self.table.X.max())],
         }
         return page_bytes(self.table.first_page(), live=live)
 
@@ -260,6 +261,7 @@ def _listening_socket(host: str, port: int) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
+        listening.listen(128)  # whoever reads the address may connect at once, and waits until the server is there
     except OSError as error:
         listening.close()
         raise OSError(f"Cannot listen on {host}, port {port}: {error.strerror}. Choose another --port.") from error

@@ -24,6 +24,7 @@ from mercer.live.questions import Asker, Shown
 _BETWEEN_PROGRESS = 0.2  # seconds
 # Exceptions whose message is for the person at the slider. Others are defects, and the page says which.
 _EXPECTED = (ValueError, TypeError, ArithmeticError, MemoryError, RuntimeError, np.linalg.LinAlgError)
+_FARTHEST = 1e6  # that points are moved: maps are a few hundred units wide
 _MOST_NUMBER = 2**53  # that a browser can count to
 
 
@@ -59,7 +60,7 @@ class Session:
         self._told = 0.0
         self._stages = MapStages(table)
         self._current: Wanted | None = None
-        self._shown = Shown(table, {}, None, None)
+        self._shown = Shown(table, {}, None)
         self._asker = Asker()
         self._worker = threading.Thread(target=self._work, name="mercer-live", daemon=True)
         self._worker.start()
@@ -102,6 +103,8 @@ class Session:
         """Go on with the descent that is shown, with rows held in their places if there are any."""
         number = _number(message.get("number"))
         held = None if message.get("held") is None else read_rows(message["held"], self.table.rows)
+        moved = None if message.get("moved") is None else read_rows(message["moved"], self.table.rows)
+        by = _shift(message.get("by")) if moved is not None else (0.0, 0.0)
         exaggeration = message.get("exaggeration")
         if exaggeration is not None and not (
             isinstance(exaggeration, int | float) and not isinstance(exaggeration, bool) and 0 < exaggeration <= 100
@@ -112,7 +115,7 @@ class Session:
             self._trouble(number, "Only maps of SNE and t-SNE can go on.")
             return
         steps = STEPS if held is not None and held.any() else MORE_STEPS
-        wish = DescentWish(steps, None if exaggeration is None else float(exaggeration), held)
+        wish = DescentWish(steps, None if exaggeration is None else float(exaggeration), held, moved, by)
         self._want(Wanted(current.settings, number, wish))
 
     def _receive_question(self, message: dict[str, Any]) -> None:
@@ -230,7 +233,7 @@ class Session:
             buffers["spectrum"] = frame.spectrum
         if frame.errors is not None:
             buffers["errors"] = frame.errors
-        self._shown = Shown(self.table, wanted.settings, frame, self._stages.last)
+        self._shown = Shown(self.table, wanted.settings, frame)
         self._send("map", header, buffers)
         if frame.stage == "steps":
             self._answer()
@@ -245,10 +248,19 @@ class Session:
                 found, buffers = self._asker.answer(message, self._shown)
                 header |= found
             except _EXPECTED as error:
-                header["error"] = " ".join(str(error).split())
+                header["trouble"] = " ".join(str(error).split())
             except Exception as error:
-                header["error"] = f"{type(error).__name__}: {error} (a defect of Mercer)"
+                header["trouble"] = f"{type(error).__name__}: {error} (a defect of Mercer)"
             self._send(f"answer {what}", header, buffers)
+
+
+def _shift(value: Any) -> tuple[float, float]:
+    """How far points are moved along the two axes of a map."""
+    if not isinstance(value, list) or len(value) != 2:
+        raise ValueError("A shift is a list of two numbers.")
+    if any(isinstance(x, bool) or not isinstance(x, int | float) or not abs(x) <= _FARTHEST for x in value):
+        raise ValueError(f"A shift is a list of two numbers of at most {_FARTHEST:g}.")
+    return float(value[0]), float(value[1])
 
 
 def _number(value: Any) -> int:

@@ -2,7 +2,7 @@
 
 import type { Panel } from "./panel";
 
-export type Tool = "pan" | "lasso" | "box";
+export type Tool = "pan" | "lasso" | "box" | "drag";
 
 const LEAST_STEP = 3; // pixels between two corners of a lasso
 const CLICK = 4; // pixels that a click may move
@@ -13,6 +13,7 @@ export class Gestures {
   private last: [number, number] = [0, 0];
   private drawing: Tool | null = null;
   private travelled = 0;
+  private dragged: ArrayLike<number> | null = null; // rows that go with the pointer
 
   constructor(private readonly panel: Panel) {
     const { surface } = panel;
@@ -52,7 +53,11 @@ export class Gestures {
     this.start = this.last = at;
     this.travelled = 0;
     this.drawing = event.shiftKey && panel.tool === "pan" ? "lasso" : panel.tool;
-    panel.trace = this.drawing === "pan" ? null : [...at];
+    panel.trace = this.drawing === "lasso" || this.drawing === "box" ? [...at] : null;
+    if (this.drawing === "drag") {
+      this.dragged = panel.grab(...at);
+      if (!this.dragged) this.drawing = "pan"; // beside the points, the map moves
+    }
   }
 
   private move(event: PointerEvent): void {
@@ -64,7 +69,10 @@ export class Gestures {
       return;
     }
     this.travelled = Math.max(this.travelled, distance(at, this.start));
-    if (this.drawing === "pan" && this.travelled > CLICK) {
+    if (this.dragged) {
+      if (this.travelled > CLICK) panel.drag(this.dragged, at[0] - this.last[0], at[1] - this.last[1]);
+      this.last = this.travelled > CLICK ? at : this.last;
+    } else if (this.drawing === "pan" && this.travelled > CLICK) {
       panel.surface.classList.add("moving");
       panel.store.hover(-1, panel);
       panel.pan(at[0] - this.last[0], at[1] - this.last[1]);
@@ -101,9 +109,14 @@ export class Gestures {
     this.fingers.delete(event.pointerId);
     panel.surface.classList.remove("moving");
     if (!this.start || this.fingers.size > 0) return;
-    const trace = panel.trace;
+    const { trace } = panel, { start, dragged } = this;
     panel.trace = null;
-    this.start = null;
+    this.start = this.dragged = null;
+    if (dragged) {
+      const far = this.travelled > CLICK;
+      panel.letGo(dragged, far ? at[0] - start[0] : 0, far ? at[1] - start[1] : 0);
+      if (far) return panel.redraw(false);
+    }
     if (this.travelled <= CLICK) {
       const row = panel.nearest(...at);
       panel.store.pin(row === panel.store.pinned ? -1 : row, panel);
@@ -116,7 +129,8 @@ export class Gestures {
 
   private cancel(event: PointerEvent): void {
     this.fingers.delete(event.pointerId);
-    this.start = null;
+    this.start = this.dragged = null;
+    this.panel.letGo(null, 0, 0);
     this.panel.trace = null;
     this.panel.surface.classList.remove("moving");
     this.panel.redraw(false);

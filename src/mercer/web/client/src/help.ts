@@ -17,9 +17,17 @@ const WAYS: [string, string[]][] = [
   ["Back", ["Escape closes, then clears"]],
 ];
 
-export function helpDialog(): HTMLDialogElement {
+const LIVE_WAYS: [string, string[]][] = [
+  ["Undo, redo a setting", ["Ctrl and Z", "Ctrl, Shift and Z"]],
+  ["Fine steps of a slider", ["← →", "PageUp, PageDown: coarse"]],
+  ["Pull points of t-SNE and hold them", ["D, then drag a point or the selection"]],
+  ["Choose an axis", ["click a bar of the spectrum", "Shift-click: vertical"]],
+];
+
+/** live: the page has sliders. */
+export function helpDialog(live: boolean): HTMLDialogElement {
   const list = h("dl", {});
-  for (const [what, ways] of WAYS) list.append(h("dt", {}, what), h("dd", {}, ...ways.map((way) => h("kbd", {}, way))));
+  for (const [what, ways] of live ? [...LIVE_WAYS, ...WAYS] : WAYS) list.append(h("dt", {}, what), h("dd", {}, ...ways.map((way) => h("kbd", {}, way))));
   const dialog = h("dialog", { class: "help", "aria-label": "Help and shortcuts" });
   const close = iconButton("close", "Close", () => dialog.close());
   dialog.append(h("header", {}, h("h2", {}, "Finding your way"), close), list,

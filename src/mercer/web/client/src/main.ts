@@ -31,7 +31,7 @@ class Page {
   private readonly notice = h("p", { class: "notice", role: "status", hidden: true });
   private readonly stage = h("div", { class: "stage" });
   private readonly maps = h("div", { class: "maps" });
-  private readonly help = helpDialog();
+  private readonly help: HTMLDialogElement;
   private shown: Panel[] = []; // those on the page
   theme: "light" | "dark" | null = null;
   private readonly made: Panel[] = [];
@@ -39,6 +39,7 @@ class Page {
   private webgl = false;
 
   constructor(private readonly store: Store, live: LiveAbout | null) {
+    this.help = helpDialog(live !== null);
     const seen = matchMedia("(prefers-color-scheme: dark)");
     this.setDark(seen.matches, false);
     seen.addEventListener("change", () => {
@@ -187,7 +188,8 @@ class Page {
   setPanels(count: number): void {
     while (this.made.length < count) {
       const panel = new Panel(this.store, this.made.length, this.announce);
-      panel.element.prepend(toolbar(panel, this.store));
+      panel.element.prepend(toolbar(panel, this.store, this.live !== null));
+      this.live?.wire(panel);
       this.made.push(panel);
     }
     this.shown = this.made.slice(0, count);
@@ -292,7 +294,7 @@ class Page {
     } else if (event.key.toLowerCase() === "t") {
       this.openTable(!this.store.table);
     } else {
-      const tool = ({ l: "lasso", b: "box", p: "pan" } as Record<string, Tool | undefined>)[event.key.toLowerCase()];
+      const tool = ({ l: "lasso", b: "box", p: "pan", ...(this.live?.pulls ? { d: "drag" } : {}) } as Record<string, Tool | undefined>)[event.key.toLowerCase()];
       if (tool) this.shown.forEach((panel) => panel.setTool(tool));
     }
   }

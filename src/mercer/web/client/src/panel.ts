@@ -32,6 +32,9 @@ export class Panel {
   renderer: Renderer | null = null;
   onTool: () => void = () => {};
   onMap: () => void = () => {};
+  onGrab: () => void = () => {};
+  onDrop: (rows: ArrayLike<number>, by: [number, number]) => void = () => {}; // by: in units of the axes
+  private grabbed = false; // some points go with the pointer, so that the others stay
   trace: number[] | null = null; // the lasso being drawn, in pixels
 
   private grid: Grid | null = null;
@@ -130,7 +133,7 @@ export class Panel {
    * renamed: it has other axes, too; settled: it stays like this for a while, so that names are worth finding anew
    */
   follow(milliseconds: number, renamed: boolean, settled: boolean): void {
-    if (this.snapshot >= 0) return;
+    if (this.snapshot >= 0 || this.grabbed) return;
     const last = this.map.axes.length - 1;
     if (this.axes.some((axis) => axis > last)) this.axes = [0, Math.min(1, last)];
     if (renamed) {
@@ -328,6 +331,38 @@ export class Panel {
     });
     if (rows.length === 0 && how === "replace") this.store.select(null);
     else this.store.select(this.store.combined(rows, how));
+  }
+
+  /** The rows that a pointer takes hold of: the point there, with all selected ones if it is one of them; null beside points. */
+  grab(px: number, py: number): ArrayLike<number> | null {
+    const row = this.nearest(px, py);
+    if (row < 0) return null;
+    cancelAnimationFrame(this.gliding);
+    this.grabbed = true;
+    this.onGrab();
+    const { selected } = this.store;
+    return selected && Array.from(selected).includes(row) ? selected : [row];
+  }
+
+  drag(rows: ArrayLike<number>, dx: number, dy: number): void {
+    const x = this.x.slice(), y = this.y.slice();
+    for (let k = 0; k < rows.length; k++) {
+      x[rows[k]!]! += dx / this.view.scale;
+      y[rows[k]!]! -= dy / this.view.scale;
+    }
+    this.x = x;
+    this.y = y;
+    this.grid = null;
+    this.renderer?.setPlaces(x, y);
+    this.redraw();
+  }
+
+  /** Pixels from where the rows were taken; null if the gesture was broken off. */
+  letGo(rows: ArrayLike<number> | null, dx: number, dy: number): void {
+    if (!this.grabbed) return;
+    this.grabbed = false;
+    if (rows && (dx || dy)) this.onDrop(rows, [(dx / this.view.scale) * this.halves[0], (-dy / this.view.scale) * this.halves[1]]);
+    else this.follow(0, false, true);
   }
 
   selectInView(how: "replace" | "add" | "remove" = "replace"): void {

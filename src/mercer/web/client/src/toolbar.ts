@@ -7,7 +7,8 @@ import { shorten, shortenAll } from "./text";
 import type { Store } from "./store";
 import type { Tool } from "./gestures";
 
-export function toolbar(panel: Panel, store: Store): HTMLElement {
+/** live: points can be pulled while a descent runs. */
+export function toolbar(panel: Panel, store: Store, live: boolean): HTMLElement {
   const names = h("div", { class: "names" });
   const build = (): void => {
     names.replaceChildren(mapName(panel, store, build), ...(panel.map.axes.every((axis) => axis.ticks) ? [equalSwitch(panel)] : []));
@@ -18,8 +19,8 @@ export function toolbar(panel: Panel, store: Store): HTMLElement {
   };
   build();
   panel.onMap = build;
-  const tools: [Tool, string][] = [["pan", "Move (P)"], ["lasso", "Lasso (L, or Shift and drag)"], ["box", "Rectangle (B)"]];
-  const buttons = tools.map(([tool, label]) => iconButton(tool, label, () => panel.setTool(tool)));
+  const tools: [Tool, string][] = [["pan", "Move (P)"], ["lasso", "Lasso (L, or Shift and drag)"], ["box", "Rectangle (B)"], ...(live ? [["drag", "Pull points and hold them (D)"] as [Tool, string]] : [])];
+  const buttons = tools.map(([tool, label]) => iconButton(tool, label, () => panel.setTool(tool), { "data-tool": tool }));
   panel.onTool = () => buttons.forEach((button, k) => button.setAttribute("aria-pressed", String(tools[k]![0] === panel.tool)));
   panel.setTool(panel.tool);
   return h("header", { class: "panel-head" }, names,

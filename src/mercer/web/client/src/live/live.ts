@@ -9,11 +9,13 @@ import type { Store } from "../store";
 import { DivergenceChart, SpectrumChart } from "./charts";
 import { Connection } from "./connection";
 import { ControlPanel, type MethodAbout, completed } from "./controls";
+import { Groups } from "./groups";
 import { History } from "./history";
 import { type Message, type Settings, packedRows } from "./message";
+import { UnderPointer } from "./pointer";
 
 export interface LiveAbout {
-  methods: MethodAbout[]; first: Settings; notes: string[]; features: string[]; image: [number, number] | null;
+  methods: MethodAbout[]; first: Settings; notes: string[]; features: string[]; image: [number, number] | null; range: [number, number] | null;
 }
 export interface LiveHost {
   panels(): Panel[]; setPanels(count: number): void; announce(text: string): void; notify(text: string | null): void;
@@ -40,12 +42,15 @@ export class Live {
   private readonly exaggerateButton = h("button", { type: "button", class: "button", id: "exaggerate", title: "500 steps more, in which rows attract each other four times as much", onclick: () => this.go(4) }, "Exaggerate");
   private readonly holdButton = h("button", { type: "button", class: "button", id: "hold", title: "Selected rows stay where they are while the others move", onclick: () => this.hold() }, "Hold selected");
   private readonly saved = h("div", { class: "saved" });
+  private readonly pointer: UnderPointer;
+  private readonly groups: Groups;
   private held: Uint32Array | null = null;
   private number = 0; // of the settings that were sent last
   private waiting: Settings | null = null; // to be sent with the next frame of the screen
   private frame = 0;
   private lastMap = { number: -1, stage: "", axes: "", at: 0, count: 0 };
   private question = 0;
+  private shown: Settings; // of the map that is drawn
   private lost = false;
   onChange: () => void = () => {};
 
@@ -53,15 +58,19 @@ export class Live {
     const method = about.methods.find((each) => each.name === given?.["method"]);
     const first = method ? completed(method, given!) : about.first;
     this.history = new History(first);
+    this.shown = first;
     this.settings = () => this.history.current;
     this.controls = new ControlPanel(about.methods, first, (settings, arrived) => this.changed(settings, arrived));
     const keep = h("button", { type: "button", class: "link", id: "keep", title: "Keep this map as a second one, to compare the next with", onclick: () => this.keepBeside() }, "Keep beside");
+    const ask = (what: string, more: Record<string, unknown>): number => this.ask(what, more);
+    this.pointer = new UnderPointer(store, about, () => host.panels(), ask);
+    this.groups = new Groups(store, about, ask);
     this.descent.append(this.stopButton, this.exaggerateButton, this.holdButton);
     this.element = h("section", { class: "block live", "aria-label": "Settings" },
       h("h2", {}, "Settings", h("span", { class: "history" }, keep, this.undoButton, this.redoButton)),
       this.controls.element, this.descent, this.trouble,
       h("div", { class: "answer", "aria-live": "off" }, h("p", {}, this.stageText), this.divergence.element, this.spectrum.element, this.facts),
-      this.saving());
+      this.pointer.element, this.groups.element, this.saving());
     store.on("selection", () => this.showDescent());
     document.addEventListener("keydown", (event) => this.key(event));
     this.showHistory();
@@ -145,17 +154,33 @@ export class Live {
     this.host.announce(this.held ? `${this.held.length} rows are held` : "No row is held");
   }
 
+  /** Panels let points be pulled while a descent is shown. */
+  wire(panel: Panel): void {
+    panel.onGrab = () => this.connection.send({ type: "stop" }); // what is pulled must not move meanwhile
+    panel.onDrop = (rows, by) => {
+      this.held = Uint32Array.from(new Set([...(this.held ?? []), ...Array.from(rows)])).sort();
+      this.connection.send({ type: "go", number: ++this.number, held: packedRows(this.held, this.store.rows), moved: packedRows(rows, this.store.rows), by });
+      this.showDescent();
+    };
+  }
+
+  /** Whether points can be pulled about. */
+  get pulls(): boolean {
+    return DESCENTS.includes(String(this.shown["method"]));
+  }
+
   private get running(): boolean {
     return this.lastMap.stage === "steps" || this.lastMap.number < this.number;
   }
 
   // --- from the server ---
 
-  private receive({ header, floats, bytes }: Message): void {
+  private receive(message: Message): void {
+    const { header, floats } = message;
     if (header.type === "map") this.showMap(header, floats);
     else if (header.type === "trouble") this.showTrouble(header.message ?? "", header.number ?? 0);
     else if (header.type === "working") this.showWork(header);
-    else if (header.type === "answer") this.showAnswer(header, bytes);
+    else if (header.type === "answer") this.showAnswer(message);
   }
 
   private showMap(header: Message["header"], floats: Message["floats"]): void {
@@ -164,6 +189,7 @@ export class Live {
     const names = header.axes!, coordinates = floats["coordinates"]!, n = store.rows;
     const axes = names.map((name, k) => new Axis(name, coordinates.subarray(k * n, (k + 1) * n), 0, 1));
     const title = this.about.methods.find((method) => method.name === header.settings!["method"])!.title;
+    this.shown = header.settings!;
     const now = performance.now(), since = now - this.lastMap.at;
     const renamed = names.join() !== this.lastMap.axes;
     store.replaceMap(0, title, axes, { settings: header.settings, ...Object.fromEntries(header.facts ?? []) });
@@ -198,9 +224,11 @@ export class Live {
     this.showDescent();
   }
 
-  private showAnswer(header: Message["header"], bytes: Message["bytes"]): void {
-    if (header.error) {
-      this.saved.replaceChildren(h("p", { class: "trouble" }, header.error));
+  private showAnswer({ header, bytes, floats }: Message): void {
+    if (header.what === "cursor") this.pointer.show(header, floats);
+    else if (header.what === "groups") this.groups.show(header, floats);
+    else if (header["trouble"]) {
+      this.saved.replaceChildren(h("p", { class: "trouble" }, String(header["trouble"])));
     } else if (header.what === "text") {
       const code = (name: string, text: string): HTMLElement => {
         const copy = h("button", { type: "button", class: "link", onclick: () => void navigator.clipboard?.writeText(text).then(() => this.host.announce("Copied")) }, "Copy");
@@ -227,6 +255,8 @@ export class Live {
   }
 
   private showDescent(): void {
+    document.documentElement.dataset.descent = String(this.pulls);
+    if (!this.pulls) for (const panel of this.host.panels()) if (panel.tool === "drag") panel.setTool("pan");
     this.descent.hidden = !DESCENTS.includes(String(this.history.current["method"]));
     this.stopButton.textContent = this.running ? "Stop" : "Go on";
     this.holdButton.textContent = this.held ? `Release ${this.held.length.toLocaleString("en")}` : "Hold selected";
@@ -250,7 +280,7 @@ export class Live {
   private keepBeside(): void {
     const { store } = this;
     const [map] = store.maps;
-    const told = Object.entries(this.history.current).filter(([name]) => name !== "method").map(([name, value]) => `${name} ${value}`).join(", ");
+    const told = Object.entries(this.shown).filter(([name]) => name !== "method").map(([name, value]) => `${name} ${value}`).join(", ");
     store.keepMap({ ...map!, name: `${map!.name}: ${told}` });
     this.host.setPanels(2);
     const [live, kept] = this.host.panels();
@@ -261,12 +291,13 @@ export class Live {
     this.host.announce("The map is kept beside the live one");
   }
 
-  private ask(what: string): void {
-    this.connection.send({ type: "ask", what, id: ++this.question });
+  private ask(what: string, more: Record<string, unknown> = {}): number {
+    this.connection.send({ type: "ask", what, id: ++this.question, ...more });
+    return this.question;
   }
 
   private saving(): HTMLElement {
-    const button = (what: string, text: string): HTMLElement => h("button", { type: "button", class: "button", id: `save-${what}`, onclick: () => this.ask(what) }, text);
+    const button = (what: string, text: string): HTMLElement => h("button", { type: "button", class: "button", id: `save-${what}`, onclick: () => void this.ask(what) }, text);
     return h("details", { class: "take" }, h("summary", {}, "Take it with you"),
       h("div", { class: "descent" }, button("text", "As code"), button("model", "Model"), button("page", "Page")), this.saved);
   }

@@ -5,7 +5,7 @@ export type Settings = Record<string, Value>;
 export interface Header {
   type: "map" | "working" | "trouble" | "answer"; number?: number; map?: number; settings?: Settings; stage?: "quick" | "steps" | "settled";
   axes?: string[]; facts?: [string, string][]; step?: number | null; divergence?: number | null; phase?: string; done?: number; total?: number;
-  message?: string; what?: string; id?: number; error?: string; [other: string]: unknown;
+  message?: string; what?: string; id?: number; [other: string]: unknown;
 }
 export interface Message { header: Header; floats: Record<string, Float32Array>; bytes: Record<string, Uint8Array<ArrayBuffer>> }
 

@@ -1,0 +1,66 @@
+// Two lassos, one answer: what separates two selections, or a selection from all other rows.
+
+import { h } from "../dom";
+import { formatCount, formatShort } from "../format";
+import type { Store } from "../store";
+import { shorten } from "../text";
+import { greyImage } from "./image";
+import type { LiveAbout } from "./live";
+import { type Header, packedRows } from "./message";
+
+export class Groups {
+  readonly element: HTMLElement;
+  private readonly first = h("button", { type: "button", class: "button", id: "group-first", onclick: () => this.keepFirst() }, "Keep as group 1");
+  private readonly compare = h("button", { type: "button", class: "button", id: "group-compare", onclick: () => this.go() });
+  private readonly shown = h("div", { class: "groups", "aria-live": "polite" });
+  private kept: Uint32Array | null = null;
+  private asked = 0;
+
+  constructor(private readonly store: Store, private readonly about: LiveAbout, private readonly ask: (what: string, more: Record<string, unknown>) => number) {
+    this.element = h("details", { class: "take", id: "groups" }, h("summary", {}, "What separates them?"),
+      h("p", { class: "hint" }, "Select points with a lasso and compare them with all others. Or keep them as group 1, and select a second group."),
+      h("div", { class: "descent" }, this.first, this.compare), this.shown);
+    store.on("selection", () => this.refresh());
+    this.refresh();
+  }
+
+  private refresh(): void {
+    this.first.disabled = !this.store.selected && !this.kept;
+    this.first.textContent = this.kept ? `Forget group 1 (${formatCount(this.kept.length)})` : "Keep as group 1";
+    this.compare.disabled = !this.store.selected;
+    this.compare.textContent = this.kept ? "Compare with group 1" : "Compare with the rest";
+  }
+
+  private keepFirst(): void {
+    this.kept = this.kept ? null : this.store.selected;
+    if (this.kept) this.store.select(null);
+    this.refresh();
+  }
+
+  private go(): void {
+    const { selected, rows } = this.store;
+    if (!selected) return;
+    const mine = packedRows(selected, rows);
+    this.asked = this.ask("groups", this.kept ? { first: packedRows(this.kept, rows), second: mine } : { first: mine });
+    this.shown.replaceChildren(h("p", { class: "hint" }, "comparing …"));
+  }
+
+  show(header: Header, floats: Record<string, Float32Array>): void {
+    if (header.id !== this.asked) return;
+    if (header["trouble"]) {
+      this.shown.replaceChildren(h("p", { class: "trouble" }, String(header["trouble"])));
+      return;
+    }
+    const percent = (share: number): string => `${formatShort(100 * share, 3)} %`;
+    const [n, m] = header["rows"] as [number, number];
+    const names = this.kept ? ["group 1", "group 2"] : ["selected", "others"];
+    const verdict = `A kernel discriminant of ${formatCount(n)} and ${formatCount(m)} rows is wrong for ${percent(header["loo_error"] as number)} ± ${percent(header["loo_error_se"] as number)} of the rows left out; always naming the larger group, for ${percent(header["chance"] as number)}.`;
+    const rows = (header["variables"] as [string, number | null, number | null, number, number][]).map(([name, share, apart, one, other]) =>
+      h("tr", {}, h("th", { scope: "row", title: name }, shorten(name, 24)), h("td", {}, share === null ? "–" : percent(share)), h("td", {}, apart === null ? "∞" : formatShort(apart, 2)), h("td", {}, formatShort(one, 3)), h("td", {}, formatShort(other, 3))));
+    const head = h("tr", {}, h("td"), h("th", { scope: "col", title: "The share of the direction that depends on the variable" }, "share"), h("th", { scope: "col", title: "The difference of the means, in standard deviations within the groups" }, "apart"), h("th", { scope: "col" }, names[0]!), h("th", { scope: "col" }, names[1]!));
+    const { image, range } = this.about;
+    const images = image && floats["first"] && floats["second"] ? h("div", { class: "means" }, ...(["first", "second"] as const).map((which, k) =>
+      h("figure", {}, greyImage(floats[which]!, image, range, `Mean of ${names[k]}`), h("figcaption", {}, `mean of ${names[k]}`)))) : null;
+    this.shown.replaceChildren(h("p", {}, verdict), ...(images ? [images] : []), h("div", { class: "across", tabindex: "0", role: "region", "aria-label": "Variables that separate the groups" }, h("table", { class: "separating" }, h("thead", {}, head), h("tbody", {}, ...rows))));
+  }
+}

@@ -1,0 +1,71 @@
+"""The row that a place stands for: right where a map can be inverted, and told apart from empty space."""
+
+import numpy as np
+import pytest
+
+from mercer.live.cursor_rows import CursorRows
+from mercer.live.live_table import LiveTable
+from mercer.live.map_stages import MapFrame, MapStages
+
+
+def settled(table, settings):
+    found = []
+    MapStages(table).run(settings, found.append, lambda: None)
+    return found[-1]
+
+
+def mirrored(frame):
+    from dataclasses import replace
+
+    return replace(frame, coordinates=-frame.coordinates)
+
+
+@pytest.fixture
+def flat():
+    """Rows in a plane of five dimensions: two principal components lose nothing."""
+    rng = np.random.default_rng(0)
+    return LiveTable.of(rng.normal(size=(120, 2)) @ rng.normal(size=(2, 5)) + 3)
+
+
+@pytest.mark.parametrize("turn", [lambda frame: frame, mirrored])
+def test_principal_components_are_inverted(flat, turn):
+    frame = turn(settled(flat, {"method": "pca", "n_components": 2}))
+    rows = CursorRows(flat, frame)
+    for row in (0, 7, 50):
+        found = rows(frame.coordinates[row].astype(float))
+        assert found.how == "inverse" and found.nearest == row
+        assert np.allclose(found.values, flat.X[row], atol=1e-4)  # the map is in float32
+
+
+@pytest.mark.parametrize("turn", [lambda frame: frame, mirrored])
+def test_pre_images_of_the_rows_are_near_the_rows(table, turn):
+    settings = {"method": "kpca", "kernel": "rbf", "gamma": 0.02, "n_components": 5}
+    frame = turn(settled(table, settings))
+    rows = CursorRows(table, frame)
+    found = np.array([rows(place.astype(float)).values for place in frame.coordinates])
+    assert rows.how == "pre-image"
+    # Regression on five components explains most of what the mean leaves; the wrong signs would explain nothing.
+    assert np.mean((found - table.X) ** 2) < 0.5 * np.mean((table.X - table.X.mean(axis=0)) ** 2)
+
+
+def test_other_maps_are_interpolated(table):
+    points = table.X[:, :2]
+    rows = CursorRows(table, MapFrame(points, ["a", "b"], "steps", []))
+    for row in (0, 100):
+        found = rows(points[row])
+        assert found.how == "interpolated" and np.array_equal(found.values, table.X[row])
+        assert found.nearest == row and found.gap == pytest.approx(0, abs=1e-6)
+
+
+def test_empty_space_is_far_from_the_rows():
+    X = np.vstack([np.zeros((50, 2)), np.full((50, 2), 100.0)]) + np.random.default_rng(0).normal(size=(100, 2))
+    table = LiveTable.of(X)
+    rows = CursorRows(table, settled(table, {"method": "pca", "n_components": 2}))
+    assert rows(np.array([0.0, 0.0])).gap > 20
+
+
+def test_places_of_another_map_are_refused(flat):
+    rows = CursorRows(flat, settled(flat, {"method": "pca", "n_components": 2}))
+    for place in (np.zeros(3), np.array([np.nan, 0.0])):
+        with pytest.raises(ValueError, match="coordinates"):
+            rows(place)
