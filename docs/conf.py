@@ -11,7 +11,6 @@ sys.path[:0] = [str(HERE / "_extensions"), str(ROOT / "src")]
 
 import mercer  # noqa: E402
 
-os.environ["MPLBACKEND"] = "Agg"
 os.environ.setdefault("PYTHONPATH", str(ROOT / "src"))  # the kernels that run chapters import this tree
 
 project = "Mercer"
@@ -92,6 +91,7 @@ html_title = "Mercer"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_search_scorer = str(HERE / "_static" / "scorer.js")
+html_context = {"default_mode": "auto"}  # light or dark, as the reader's system
 html_show_sourcelink = False
 html_copy_source = False
 html_sidebars = {"index": [], "install": [], "start": [], "trouble": []}
