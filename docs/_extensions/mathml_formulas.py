@@ -4,6 +4,7 @@ A formula in TeX becomes markup while the site is built. The TeX stays in an ann
 A formula with a label has its number beside it.
 """
 
+import re
 from html import escape
 
 from docutils import nodes
@@ -11,9 +12,14 @@ from latex2mathml.converter import convert
 from sphinx.util.math import get_node_equation_number
 
 
+# Browsers draw no other alphabet by an attribute, and 11ᵀ would read as eleven: such letters are characters of their own.
+LETTERS = {"mathbf 1": "𝟏", "mathbb R": "ℝ", "mathbb P": "ℙ", "mathbb E": "𝔼"}
+LETTER = re.compile(r"\\(mathbf|mathbb)\s*\{?(\w)\}?")
+
+
 def markup(tex: str, display: str) -> str:
     """MathML of one formula, with the TeX that it came from."""
-    drawn = convert(tex, display=display)
+    drawn = convert(LETTER.sub(lambda found: LETTERS[f"{found[1]} {found[2]}"], tex), display=display)
     opening, _, rest = drawn.partition(">")
     inside = rest.removesuffix("</math>")
     note = f'<annotation encoding="application/x-tex">{escape(tex)}</annotation>'
