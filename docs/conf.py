@@ -28,6 +28,7 @@ extensions = [
     "mathml_formulas",  # formulas as MathML, so that no script and no font has to be fetched
     "reference_pages",  # one page per public name
     "plain_docstrings",  # docstrings are plain text
+    "plain_tables",  # no empty headers
     "linked_names",  # names in the text link to their page, and the page lists who names it
 ]
 
@@ -92,6 +93,7 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_search_scorer = str(HERE / "_static" / "scorer.js")
 html_context = {"default_mode": "auto"}  # light or dark, as the reader's system
+html_show_search_summary = False  # excerpts would be fetched, which browsers refuse to pages of a folder
 html_show_sourcelink = False
 html_copy_source = False
 html_sidebars = {"index": [], "install": [], "start": [], "trouble": []}

@@ -11,8 +11,7 @@ from docutils import nodes
 from latex2mathml.converter import convert
 from sphinx.util.math import get_node_equation_number
 
-
-# Browsers draw no other alphabet by an attribute, and 11ᵀ would read as eleven: such letters are characters of their own.
+# Browsers draw no other alphabet by an attribute, and 11ᵀ would read as eleven: such letters are their own characters.
 LETTERS = {"mathbf 1": "𝟏", "mathbb R": "ℝ", "mathbb P": "ℙ", "mathbb E": "𝔼"}
 LETTER = re.compile(r"\\(mathbf|mathbb)\s*\{?(\w)\}?")
 

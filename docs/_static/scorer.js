@@ -1,16 +1,21 @@
 // How the search ranks what it finds: a page that is about a word comes before one that names it, and a page to read before
 // a page to look up.
+const weightOf = (docname) => {
+  if (docname.endsWith("index") || docname === "search") return 0.2; // lists of pages name everything and explain nothing
+  if (["changes", "design", "benchmarks", "contributing"].includes(docname)) return 0.3;
+  return docname.startsWith("api/") || docname.startsWith("theory/") ? 0.6 : 1;
+};
+
 var Scorer = {
   score: function (result) {
     const [docname, , , , score] = result;
-    const weight = docname.startsWith("api/") ? 0.6 : docname === "changes" || docname === "design" || docname === "benchmarks" ? 0.3 : 1;
-    return Math.round(100 * score * weight);
+    return Math.round(100 * score * weightOf(docname));
   },
   objNameMatch: 11,
   objPartialMatch: 6,
   objPrio: { 0: 15, 1: 5, 2: -5 },
   objPrioDefault: 0,
-  title: 15,
+  title: 60,
   partialTitle: 7,
   term: 5,
   partialTerm: 2,
