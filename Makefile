@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test test-torch test-gallery test-processors test-compilation test-oldest test-pythons test-page page check-page lint docs test-docs bench pictures clean
+.PHONY: demo test test-torch test-gallery test-processors test-compilation test-oldest test-pythons test-page page check-page lint docs test-docs release bench pictures clean
 
 $(VENV)/.made:
 	$(PYTHON) -m venv $(VENV)
@@ -103,6 +103,11 @@ $(AXE):
 
 test-docs: docs $(AXE) $(VENV)/.installed-test
 	$(BIN)/pytest -rs tests/site
+
+# What a release consists of, tried where no sources are: in a new environment of every Python that is found, then the site.
+# CONTRIBUTING.md has the whole list. PYTHONS='python3.12' chooses some.
+release: docs
+	$(PYTHON) scripts/release.py $(foreach python,$(PYTHONS),$(shell command -v $(python)))
 
 # primme, a competitor, comes without wheels: install it yourself to have it in the comparison of solvers. The search for
 # neighbours is compared with faiss-cpu, hnswlib, usearch and pynndescent, those of them that are installed.
