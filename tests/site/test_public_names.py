@@ -23,3 +23,38 @@ def test_a_docstring_says_first_what_the_name_is(name):
     first = docstring(name).partition("\n\n")[0]
     assert first.strip().endswith((".", ":", "…")), f"{name.path}: the first paragraph is not a sentence: {first!r}"
     assert len(first.split()) >= 3, f"{name.path}: {first!r} says too little"
+
+
+def explained(name):
+    """The text in which a parameter may be explained: the docstring, that of its class, and comments beside fields."""
+    text = docstring(name)
+    if name.kind in ("class", "exception"):
+        text += inspect.getdoc(name.value.__init__) or ""
+        text += inspect.getsource(name.value)
+    return text
+
+
+def parameters(name):
+    try:
+        found = inspect.signature(name.value).parameters
+    except (TypeError, ValueError):
+        return []
+    return [each for each in found if each not in ("self", "args", "kwargs", "kernel_params")]
+
+
+@pytest.mark.parametrize(
+    "name", [name for _, name in NAMES if name.kind in ("class", "function")], ids=lambda name: name.path
+)
+def test_every_parameter_is_named_where_it_is_explained(name):
+    text = explained(name)
+    missing = [each for each in parameters(name) if each not in text]
+    assert not missing, f"{name.path} does not mention {missing}"
+
+
+# The page's own names: the guide to the page shows them together, as one of them alone says little.
+WITHOUT_EXAMPLE = {f"mercer.web.{name}" for name in ("AsFitted", "Map", "NearRows", "Page", "page_bytes")}
+
+
+def test_every_public_name_has_an_example_that_doctest_runs():
+    missing = {path for path, name in NAMES if name.kind not in ("data", "module") and ">>> " not in docstring(name)}
+    assert missing == WITHOUT_EXAMPLE

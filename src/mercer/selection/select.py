@@ -195,6 +195,9 @@ def select_kernel(
     >>> selection = select_kernel(X, ring, ["linear", ("rbf", {"gamma": 2.0})], criterion="alignment")
     >>> selection.best
     RBF(gamma=2.0)
+
+    `n_jobs` is the number of threads; None is all cores. `memory_limit` is in bytes or a text such as "4GB"; None is
+    half of what is free.
     """
     criterion = criterion or ("parallel" if y is None else "loo")
     if criterion not in _CRITERIA:
