@@ -6,10 +6,19 @@ const weightOf = (docname) => {
   return docname.startsWith("api/") || docname.startsWith("theory/") ? 0.6 : 1;
 };
 
+// The words that were typed, and how much of them a title says: all of it in one piece counts most.
+const typed = (new URLSearchParams(window.location.search).get("q") || "").trim().toLowerCase();
+const words = typed.split(/\s+/).filter((word) => word.length > 2);
+const agreement = (title) => {
+  const text = title.toLowerCase();
+  const share = words.filter((word) => text.includes(word)).length / Math.max(words.length, 1);
+  return 1 + 2 * share + (typed && text.includes(typed) ? 2 : 0);
+};
+
 var Scorer = {
   score: function (result) {
-    const [docname, , , , score] = result;
-    return Math.round(100 * score * weightOf(docname));
+    const [docname, title, , , score] = result;
+    return Math.round(100 * score * weightOf(docname) * agreement(title));
   },
   objNameMatch: 11,
   objPartialMatch: 6,
