@@ -10,6 +10,8 @@ A kernel of your own in a few lines: the lift (x, y) ↦ (x, y, x² + y²) of th
     python examples/custom_kernel.py
 """
 
+# sphinx_gallery_thumbnail_path = "pictures/circles-eigenfunctions.png"
+
 from dataclasses import dataclass
 
 import numpy as np

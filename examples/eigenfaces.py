@@ -12,6 +12,8 @@ Components, kernels and widths are chosen by cross-validation within the trainin
 shows the same two questions with fixed choices.
 """
 
+# sphinx_gallery_thumbnail_path = "pictures/eigenfaces.png"
+
 import argparse
 import sys
 from collections.abc import Callable

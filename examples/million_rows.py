@@ -8,6 +8,8 @@ Kernel PCA where n² is out of reach: a randomly pivoted Cholesky factor, with a
     python examples/million_rows.py --rows 1000000 --rank 300
 """
 
+# sphinx_gallery_thumbnail_path = "pictures/swiss_roll.png"
+
 import argparse
 
 import numpy as np

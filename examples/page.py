@@ -8,6 +8,8 @@ Two maps of handwritten digits on one page: linked, searchable, with the image a
     python examples/page.py --rows 1797 --output .
 """
 
+# sphinx_gallery_thumbnail_path = "pictures/page-light.png"
+
 import argparse
 from io import BytesIO
 from pathlib import Path
