@@ -134,6 +134,12 @@ def test_without_a_limit_kept_tiles_are_a_small_part_of_the_free_memory():
     assert given.keeping(10**12, free=0).keep_bytes == given.room_bytes == given.limit - 10**8
 
 
+def test_a_large_fit_without_a_limit_leaves_a_shared_machine_its_memory():
+    """A batch queue ends jobs that take half of its machine's memory for tiles that they could do without."""
+    plan = KernelPCA(5, kernel="rbf").plan(HUGE[:100_000])
+    assert 0 < plan.keep_bytes <= 2 * 10**9
+
+
 @pytest.mark.parametrize("name", ["KernelPCA", "KernelDiscriminantAnalysis", "KernelMap", "KernelCCA"])
 def test_a_refusal_comes_before_the_search_for_a_width(name, monkeypatch):
     """gamma="median" reads pairs of rows, which takes memory and time."""

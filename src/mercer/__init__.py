@@ -3,6 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from mercer.deferred_names import deferred_names
+
 if TYPE_CHECKING:
     import os
 
@@ -11,6 +13,7 @@ if TYPE_CHECKING:
     from mercer import graph as graph
     from mercer import kernels as kernels
     from mercer import linalg as linalg
+    from mercer import live as live
     from mercer import models as models
     from mercer import plots as plots
     from mercer import preimage as preimage
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from mercer.estimators.novelty import NoveltyDetector
     from mercer.estimators.pca import PCA
     from mercer.estimators.tsne import SNE, TSNE
+    from mercer.live.launch import explore
     from mercer.selection.neighbors_diagnosis import diagnose_neighbors
     from mercer.streams.opening import open_rows
     from mercer.streams.row_writer import write_rows
@@ -50,6 +54,7 @@ __all__ = [
     "Kernelized",
     "NoveltyDetector",
     "diagnose_neighbors",
+    "explore",
     "load",
     "open_rows",
     "smacof",
@@ -57,40 +62,40 @@ __all__ = [
 ]
 
 _HOMES = {
-    "PCA": "mercer.estimators.pca",
-    "ClassicalMDS": "mercer.estimators.classical_mds",
-    "Isomap": "mercer.estimators.isomap",
-    "KernelCCA": "mercer.estimators.kernel_cca",
-    "KernelDiscriminantAnalysis": "mercer.estimators.kernel_discriminant",
-    "KernelMap": "mercer.estimators.kernel_map",
-    "KernelPCA": "mercer.estimators.kernel_pca",
-    "Kernelized": "mercer.estimators.kernelized",
-    "MDS": "mercer.estimators.mds",
-    "NoveltyDetector": "mercer.estimators.novelty",
-    "SNE": "mercer.estimators.tsne",
-    "TSNE": "mercer.estimators.tsne",
-    "diagnose_neighbors": "mercer.selection.neighbors_diagnosis",
-    "open_rows": "mercer.streams.opening",
-    "smacof": "mercer.estimators.mds",
-    "write_rows": "mercer.streams.row_writer",
+    "PCA": "estimators.pca",
+    "ClassicalMDS": "estimators.classical_mds",
+    "Isomap": "estimators.isomap",
+    "KernelCCA": "estimators.kernel_cca",
+    "KernelDiscriminantAnalysis": "estimators.kernel_discriminant",
+    "KernelMap": "estimators.kernel_map",
+    "KernelPCA": "estimators.kernel_pca",
+    "Kernelized": "estimators.kernelized",
+    "MDS": "estimators.mds",
+    "NoveltyDetector": "estimators.novelty",
+    "SNE": "estimators.tsne",
+    "TSNE": "estimators.tsne",
+    "diagnose_neighbors": "selection.neighbors_diagnosis",
+    "explore": "live.launch",
+    "open_rows": "streams.opening",
+    "smacof": "estimators.mds",
+    "write_rows": "streams.row_writer",
+    # public subpackages and modules, attributes of `mercer` from the start
+    "embedding": "embedding",
+    "exceptions": "exceptions",
+    "graph": "graph",
+    "kernels": "kernels",
+    "linalg": "linalg",
+    "live": "live",
+    "models": "models",
+    "plots": "plots",
+    "preimage": "preimage",
+    "quality": "quality",
+    "selection": "selection",
+    "streams": "streams",
+    "tables": "tables",
+    "testing": "testing",
+    "web": "web",
 }
-# Public subpackages and modules: attributes of `mercer` from the start, loaded when they are first asked for.
-_MODULES = (
-    "embedding",
-    "exceptions",
-    "graph",
-    "kernels",
-    "linalg",
-    "models",
-    "plots",
-    "preimage",
-    "quality",
-    "selection",
-    "streams",
-    "tables",
-    "testing",
-    "web",
-)
 
 
 def load(path: "str | os.PathLike[str]") -> Any:
@@ -109,15 +114,4 @@ def load(path: "str | os.PathLike[str]") -> Any:
     return import_module("mercer.models.registry").load_model(path)[0]
 
 
-def __getattr__(name: str) -> Any:
-    """Load an estimator or a subpackage when it is first asked for, so that `mercer --help` need not wait for it."""
-    if name in _MODULES:
-        return import_module(f"mercer.{name}")
-    if name not in _HOMES:
-        raise AttributeError(f"module 'mercer' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
-
-
-def __dir__() -> list[str]:
-    """What editors and notebooks offer after `mercer.`: the public names, whether they are loaded or not."""
-    return sorted([*__all__, *_MODULES, "__version__"])
+__getattr__, __dir__ = deferred_names(__name__, _HOMES, (*__all__, "__version__"))

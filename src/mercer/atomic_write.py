@@ -34,8 +34,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         mode = stat.S_IMODE((path if path.exists() else temporary).stat().st_mode)
         yield temporary
         temporary.chmod(mode)  # a writer may have replaced the temporary file by one of its own
-        with temporary.open("rb+") as file:
-            os.fsync(file.fileno())
+        to_disk(temporary)
         os.replace(temporary, path)
     except BaseException as error:
         with suppress(OSError):  # the folder may be gone
@@ -44,3 +43,10 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
             reason = os.strerror(error.errno)  # not the words of an inner `replacing`, which has said so already
             raise OSError(error.errno, f"cannot be written: {reason}", os.fspath(given)) from error
         raise
+
+
+def to_disk(path: Path) -> None:
+    """Have the system put a file on the disk. Some disks say only now that they are full."""
+    if path.is_file():  # not a pipe or a device
+        with path.open("rb+") as file:
+            os.fsync(file.fileno())

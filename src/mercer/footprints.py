@@ -103,8 +103,8 @@ def dense_components(work: Workload, k: int) -> Footprint:
     n, many, square = work.n, 6 * k > work.n, 8 * work.n**2  # above a sixth of all pairs LAPACK finds all of them
     if many and k > MANY:  # in the memory of the matrix, with two more as workspace
         workspace, answer = 2 * square, 8 * n * k * (2 if work.itemsize == 8 else 4)
-    else:
-        workspace, answer = 3 * square if many else square + 8 * n * k, 11 * 4 * n * k
+    else:  # the reduced matrix, and one in which SciPy leaves room for every vector; a third to find them all
+        workspace, answer = (3 if 7 * k >= n else 2) * square + 8 * n * k, 11 * 4 * n * k
     return Footprint(
         {**_held(work), "kernel matrix": square},
         {
@@ -284,6 +284,18 @@ def whole_canonical(works: tuple[Workload, Workload], k: int) -> Footprint:
     )
 
 
+# A search among all rows uses each product for both of its rows from this many columns on. Every row then keeps the
+# intervals of k + MIRRORED_ROOM candidates at a time. If those of all rows took more than MIRRORED_MOST bytes, each
+# block of rows is searched by itself.
+MIRRORED_FROM, MIRRORED_ROOM, MIRRORED_MOST = 150, 64, 2**28
+
+
+def mirrored_search(n: int, k: int) -> int:
+    """Bytes of the intervals of all rows: two ends and a column for each candidate; 0 if these would be too many."""
+    size = 20 * n * (k + MIRRORED_ROOM)
+    return size if size <= MIRRORED_MOST else 0
+
+
 def neighbor_affinities(n: int, k: int) -> Footprint:
     """P over k neighbours of each row, from neighbours and distances to the symmetric matrix."""
     found = {"neighbours and weights": 8 * n * k}
@@ -301,9 +313,11 @@ def neighbor_affinities(n: int, k: int) -> Footprint:
 def neighbor_map(n: int, k: int, c: int, width: int, itemsize: int, threads: int) -> Footprint:
     """A map of c dimensions by k neighbours of each row: the search, P, and the steps."""
     affinities = neighbor_affinities(n, k)
-    search = {"rows in float32": 4 * n * width, "tiles": threads * 4 * 256 * 2048}
-    steps = {**affinities.steps, "steps": {"P": 2 * 12 * n * k, "forces": 20 * 4 * n * c}}
-    return Footprint(search, steps)
+    held = {"rows in float32": 4 * n * width, "tiles": threads * 4 * 256 * 2048}
+    intervals = {"candidates": mirrored_search(n, k)} if width >= MIRRORED_FROM else {}
+    search = {**affinities.steps["search"], **intervals}
+    steps = {**affinities.steps, "search": search, "steps": {"P": 2 * 12 * n * k, "forces": 20 * 4 * n * c}}
+    return Footprint(held, steps)
 
 
 def tensor_neighbor_map(n: int, k: int, c: int, width: int, itemsize: int, tile: int) -> Footprint:

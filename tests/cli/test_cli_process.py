@@ -137,6 +137,16 @@ def test_ctrl_c_keeps_the_map_so_far(folder):
     assert status == 0 and out.count("\n") == 401
 
 
+def test_a_map_goes_on_after_ctrl_c_to_the_bytes_of_one_that_was_not_stopped(folder):
+    words = ["fit", "t.csv", "-m", "tsne", "--max-iter", "90", "-q"]
+    code = CODE.replace("from mercer.cli", STOPPING + "from mercer.cli", 1)
+    stopped = [sys.executable, "-c", code, *words, "-o", "c.csv", "--save", "m.mercer"]
+    assert subprocess.run(stopped, cwd=folder, capture_output=True, env=PLAIN, timeout=200).returncode == 130
+    assert run("fit", "--resume", "m.mercer", "-o", "more.csv", "-q", cwd=folder)[0] == 0
+    assert run(*words, "-o", "whole.csv", cwd=folder)[0] == 0
+    assert (folder / "more.csv").read_bytes() == (folder / "whole.csv").read_bytes()
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device that is always full")
 @pytest.mark.parametrize("words", ["--help", "inspect t.csv", "fit t.csv -m pca -q"])
 def test_a_full_disk_behind_stdout_is_one_line(folder, words):

@@ -1,12 +1,14 @@
 """`mercer compare`: maps read or fitted, scored side by side."""
 
 import json
+import re
 
 import numpy as np
 import pytest
 
 import mercer
 from mercer.tables.table import write_table
+from mercer.web.page import write_page
 
 FLOWERS = ["flowers.csv", "--label", "species", "--id", "name"]
 
@@ -60,6 +62,44 @@ def test_a_comparison_that_fails_leaves_no_folder(shell):
     assert "at least 4 rows" in few and not (shell.folder / "new").exists()
     (shell.folder / "file").write_text("")
     assert "Cannot write to file" in shell("compare", *words, "-o", "file/maps", status=1).stderr
+
+
+@pytest.mark.parametrize("full", ["pca", "kpca", "page"])
+@pytest.mark.parametrize("folder", ["new/maps", "maps"])
+def test_a_disk_that_fills_leaves_no_map_of_the_run(shell, monkeypatch, full, folder):
+    """The disk is full at the first map, at a later one, or at the page. What an earlier run wrote stays as it was."""
+    shell("compare", *FLOWERS, "--methods", "pca,isomap", "-o", "maps", "--report", "maps.html", "-q")
+    before = {path: path.read_bytes() for path in shell.folder.rglob("*") if path.is_file()}
+    calls = []
+
+    def filling(write, name):
+        def writing(*args, **options):
+            calls.append(name)
+            if name == full or (name == "table" and ["pca", "kpca"][calls.count("table") - 1] == full):
+                raise OSError(28, "No space left on device")
+            return write(*args, **options)
+
+        return writing
+
+    monkeypatch.setattr("mercer.cli.fitted.write_table", filling(write_table, "table"))
+    monkeypatch.setattr("mercer.web.page.write_page", filling(write_page, "page"))
+    words = ["--methods", "pca,kpca", "-o", folder, "--report", "maps.html"]
+    result = shell("compare", *FLOWERS, *words, "--scale", "standard", status=5)
+    name = "maps.html" if full == "page" else f"{folder}/{full}.csv"
+    assert result.stderr.splitlines()[-1] == f"mercer: {name}: cannot be written: No space left on device"
+    assert "wrote" not in result.stderr and result.stdout == ""
+    assert {path: path.read_bytes() for path in shell.folder.rglob("*") if path.is_file()} == before
+    assert not (shell.folder / "new").exists()
+
+
+def test_a_map_whose_scores_are_interrupted_is_kept_and_named(shell, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("mercer.cli.pages.quality_report", interrupted)
+    said = shell("compare", *FLOWERS, "--methods", "pca,kpca", "-o", "maps", status=130).stderr
+    assert re.search(r"wrote +maps/pca.csv\nmercer: stopped$", said.strip())
+    assert sorted(path.name for path in (shell.folder / "maps").iterdir()) == ["pca.csv", "pca.run.json"]
 
 
 def test_compare_as_json(shell):

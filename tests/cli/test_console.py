@@ -1,6 +1,7 @@
 """What the command prints: tables, notes and warnings that no file can turn against the terminal."""
 
 import fcntl
+import json
 import os
 import pty
 import re
@@ -9,10 +10,12 @@ import subprocess
 import sys
 import termios
 from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import mercer
 from mercer.cli.console import ProgressLine, spoken
 from mercer.tables.table import write_table
 
@@ -37,7 +40,8 @@ def in_terminal(code, columns=80):
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
-    environment["TERM"] = "xterm"
+    paths = [str(Path(mercer.__file__).parents[1]), os.environ.get("PYTHONPATH")]  # absolute: tests change the folder
+    environment |= {"TERM": "xterm", "PYTHONPATH": os.pathsep.join(filter(None, paths))}
     process = subprocess.Popen([sys.executable, "-c", code], stdout=theirs, stderr=theirs, env=environment)
     os.close(theirs)
     seen = b""
@@ -150,3 +154,58 @@ print_table(["score", "pca", "kpca"], [["a", "0.2500 ", "0.7500*"], ["b", "0.500
 """
     shown = [line.rstrip() for line in in_terminal(code).splitlines()[2:]]
     assert shown == ["a      0.2500   0.7500*", "b      0.5000*  0.1250"]
+
+
+@pytest.mark.parametrize(
+    ("words", "phases"),
+    [
+        ("fit big.npy -m kpca -o c.npy", {"width of the kernel", "pass 1 over all pairs"}),
+        ("fit big.csv -m kda --label kind --gamma 0.1 --reg 0.1 -o c.npz", {"all pairs", "Cholesky factor"}),
+        ("fit big.npy -m kcca --second big.npy --gamma 0.1 --reg 0.1 -o c.npy", {"Cholesky factor", "canonical pairs"}),
+        ("fit big.npy -m isomap -o c.npy", {"neighbours", "shortest paths"}),
+        ("compare big.npy --methods pca,isomap -k 5", {"shortest paths", "trustworthiness", "continuity"}),
+    ],
+    ids=["kpca", "kda", "kcca", "isomap", "compare"],
+)
+def test_methods_and_scores_name_their_phases_in_a_terminal(tmp_path, monkeypatch, words, phases):
+    """What the line of progress is told, phase by phase. How often it is drawn is up to the clock."""
+    monkeypatch.chdir(tmp_path)
+    X = np.random.default_rng(0).standard_normal((2100, 4))
+    np.save("big.npy", X)
+    kinds = np.where(X[:, 0] > 0, "a", "b").astype(object)
+    write_table("big.csv", {f"x{i}": X[:, i] for i in range(4)} | {"kind": kinds})
+    code = f"""
+import sys
+from mercer.cli import console
+from mercer.cli.main import main
+real = console.ProgressLine.phase
+def watched(line, name, done, total, note):
+    seen[name] = max(seen.get(name, 0), done / max(1, total))
+    real(line, name, done, total, note)
+console.ProgressLine.phase, seen = watched, {{}}
+try:
+    main({words.split()!r}, prog_name="mercer")
+except SystemExit as end:
+    assert not end.code, end.code
+open("phases.json", "w").write(__import__("json").dumps(seen))
+"""
+    in_terminal(code)
+    seen = json.loads((tmp_path / "phases.json").read_text())
+    assert phases <= set(seen) and max(seen.values()) == 1
+
+
+def test_five_maps_in_80_columns_have_their_names_above_their_numbers(shell):
+    """Names are whole, each table names its own maps, and no line is wider than the terminal."""
+    flowers = ["flowers.csv", "--label", "species", "--id", "name"]
+    shell("fit", *flowers, "-m", "pca", "-o", "c.csv", "-q")
+    names = [f"my-map-{letter}.csv" for letter in "abcde"]
+    for name in names:
+        (shell.folder / name).write_bytes((shell.folder / "c.csv").read_bytes())
+    words = ["compare", *flowers, *names, "-q"]
+    shown = in_terminal(f"from mercer.cli.main import main; main({words!r}, prog_name='mercer')")
+    lines = [line.rstrip() for line in shown.split("\n")]
+    assert max(map(len, lines)) <= 80
+    headings = [line.split() for line in lines if line.startswith("score ")]
+    assert [name for words in headings for name in words if name not in ("score", "best")] == names
+    rows = [line for line in lines if line.startswith("trustworthiness ")]
+    assert [len(re.findall(r"\b0\.\d{4}", row)) for row in rows] == [len(words) - 2 for words in headings]

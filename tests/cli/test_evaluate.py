@@ -48,3 +48,18 @@ def test_the_table_of_scores_explains_itself(shell):
     assert lines[0] == "c.csv, pca: 90 rows, 4 columns as 2"
     assert lines[1].split()[:2] == ["score", "value"] and "\x1b" not in result.stdout
     assert any(line.startswith("trustworthiness: neighbours") for line in lines)
+
+
+def test_shuffled_rows_that_are_numbered_are_scored_as_what_they_are(shell):
+    """Both files number their rows, and neither was written by this command: they were scored by their order."""
+    columns = shell.columns("flowers.csv")
+    measures = {name: columns[name] for name in ("m0", "m1", "m2", "m3")}
+    numbers = np.random.default_rng(1).permutation(90) * 3 + 1000
+    write_table("table.csv", {"id": numbers, **measures})
+    order = np.random.default_rng(0).permutation(90)
+    write_table("map.csv", {"id": numbers[order], "x": measures["m0"][order], "y": measures["m2"][order]})
+    write_table("same.csv", {"id": numbers, "x": measures["m0"], "y": measures["m2"]})
+    shuffled, same = (
+        json.loads(shell("evaluate", "table.csv", name, "--json").stdout)["scores"] for name in ("map.csv", "same.csv")
+    )
+    assert shuffled == same and same[0]["value"] > 0.9

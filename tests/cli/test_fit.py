@@ -96,6 +96,7 @@ def test_a_radius_stands_for_neighbours(shell):
         (["flowers.csv", "--label", "kind", "-o", "c.csv"], 3, "kind"),
         ([*FLOWERS, "-m", "tsne", "-o", "c.npy"], 2, "c.npy: a .npy file holds only numbers"),
         ([*FLOWERS, "-m", "pca", "--n-components", "9", "-o", "c.csv"], 3, "--n-components 9"),
+        ([*FLOWERS, "-m", "isomap", "--n-neighbors", "90", "-o", "c.csv"], 3, "--n-neighbors 90"),
         (["flowers.csv", "-m", "kda", "--label", "m0", "--drop", "name,species", "-o", "c.csv"], 3, "label"),
     ],
 )
@@ -249,3 +250,23 @@ def test_vectors_and_dates_reach_the_page(shell):
     assert '"kind": "date"' in (page := (shell.folder / "p.html").read_text()) or '"kind":"date"' in page
     shell("transform", "m.mercer", "words.parquet", "-o", "d.csv")
     np.testing.assert_allclose(shell.coordinates("d.csv"), shell.coordinates("c.csv"), atol=1e-12)
+
+
+def test_text_that_a_spreadsheet_would_run_is_inert_in_a_csv_unless_that_is_switched_off(shell):
+    """Ids and labels are the table's, so they may be formulas. Numbers stay numbers, and reading gives the original."""
+    columns = shell.columns("flowers.csv")
+    evil = np.array(["=1+1", "+a", "-b", "@c", "\t=d"] * 18, object)
+    names = np.array([f"{text}{i}" for i, text in enumerate(evil)], object)
+    write_table("evil.csv", {**columns, "name": names, "species": evil})
+    words = ["evil.csv", "--id", "name", "--label", "species", "-m", "pca", "-q"]
+    shell("fit", *words, "-o", "c.csv", "--save", "m.mercer")
+    shell("transform", "m.mercer", "evil.csv", "-o", "t.csv", "-q")
+    assert min(shell.coordinates("c.csv")[:, 0]) < 0  # so that some numbers begin with a minus
+    for name in ("c.csv", "t.csv"):
+        rows = [line.split(",") for line in (shell.folder / name).read_text().splitlines()[1:]]
+        assert all(cell.lstrip('"')[0] == "'" for row in rows for cell in row[:2])
+        assert all(np.isfinite([float(cell) for cell in row[2:]]).all() for row in rows)
+        assert shell.columns(name)["name"].tolist() == names.tolist()
+        assert shell.columns(name)["species"].tolist() == evil.tolist()
+    shell("fit", *words, "-o", "plain.csv", "--no-spreadsheet-safe")
+    assert (shell.folder / "plain.csv").read_text().splitlines()[1].startswith("=1+10,=1+1,")

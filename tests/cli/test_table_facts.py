@@ -88,3 +88,22 @@ def test_infinite_values_are_not_missing(shell):
 def test_copies_of_rows_are_counted(shell):
     write_table("t.csv", {"a": np.array([1.0, 2, 1, 1]), "b": np.array(["x", "y", "x", "z"], object)})
     assert json.loads(shell("inspect", "t.csv", "--json").stdout)["duplicate_rows"] == 1
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind", "fitted"),
+    [
+        ([f"{i % 7:05d}" for i in range(40)], "text", False),  # zip codes
+        ([f"0{i}" for i in range(40)], "text", False),
+        ([f"2024-01-{1 + i % 28:02d}" for i in range(40)], "date", False),
+        ([f"{i % 7}" for i in range(40)], "whole", True),
+        ([f"{i / 7}" for i in range(40)], "number", True),
+    ],
+    ids=["zip", "padded", "date", "whole", "number"],
+)
+def test_inspect_and_fit_see_one_type(shell, cells, kind, fitted):
+    """What `inspect` calls text is not fitted as numbers."""
+    (shell.folder / "t.csv").write_text("code,x\n" + "".join(f"{c},{i * i}.5\n" for i, c in enumerate(cells)))
+    about = json.loads(shell("inspect", "t.csv", "--json").stdout)["columns"]["code"]
+    assert about["kind"] == kind
+    shell("fit", "t.csv", "--columns", "code,x", "-m", "pca", "-o", "c.csv", "-q", status=0 if fitted else 3)

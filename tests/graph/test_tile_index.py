@@ -73,6 +73,24 @@ def test_the_size_of_tiles_changes_nothing(rows, columns, compiled, monkeypatch)
     assert (abs(build_index(X, method="tiles").within(1.5) - graph)).nnz == 0
 
 
+@pytest.mark.parametrize("form", ["dense", "sparse", "copies"])
+@pytest.mark.parametrize("rows, columns", [(7, 64), (32, 96), (100, 1000), (64, 256)])
+def test_a_tile_serves_its_rows_and_its_columns(rows, columns, form, compiled, monkeypatch):
+    """Neighbours from the tiles above the diagonal are those from all tiles, to the bit."""
+    X = np.round(data(330), 1) if form == "copies" else data(330)
+    X = sp.csr_array(np.where(X > 0.3, X, 0)) if form == "sparse" else X
+    monkeypatch.setattr(TileIndex, "mirrored_from", np.inf)
+    expected = build_index(X, method="tiles").neighbors(10)
+    monkeypatch.setattr(TileIndex, "tile", (rows, columns))
+    monkeypatch.setattr(TileIndex, "mirrored_from", 0)
+    for n_jobs in (1, 3):
+        index = build_index(X, method="tiles", n_jobs=n_jobs)
+        assert index._mirrors(np.arange(330), 10) == (columns < 330)
+        found = index.neighbors(10)
+        np.testing.assert_array_equal(found.indices, expected.indices)
+        np.testing.assert_array_equal(found.distances, expected.distances)
+
+
 def test_float64_tiles_give_the_same_as_float32_tiles(compiled, monkeypatch):
     X = data(400)
     found = build_index(X, method="tiles").neighbors(10)

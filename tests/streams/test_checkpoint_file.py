@@ -41,7 +41,7 @@ def models():
     yield lambda: mercer.KernelMap(rank="auto", gamma=2.0)
 
 
-@pytest.mark.parametrize("make", models())
+@pytest.mark.parametrize("make", list(models()))
 def test_a_fit_interrupted_after_any_read_resumes_with_the_same_bits(make, tmp_path):
     whole = make().fit(ArraySource(X, chunk_rows=40))
     path, resumed = tmp_path / "fit.part", 0

@@ -195,3 +195,55 @@ def of_other_width(rank, shard):
 def test_shards_of_other_columns_are_refused_by_all(tmp_path):
     said = run(of_other_width, [X[:350], X[350:]], tmp_path)
     assert all(text.startswith("ValueError: Process 1 has 3 columns") for text in said.values()) and len(said) == 2
+
+
+def with_a_seed_of_its_own(rank, shard):
+    return KernelPCA(2, kernel="rbf", gamma=0.02, rank=40, random_state=rank).fit(source_of(shard)).n_features_in_
+
+
+def test_processes_that_chose_other_landmarks_are_refused_by_all(tmp_path):
+    said = run(with_a_seed_of_its_own, [X[:350], X[350:]], tmp_path)
+    assert len(said) == 2
+    assert all("Process 1 did not choose what process 0 chose" in text for text in said.values())
+
+
+class Counted(ArraySource):
+    """A shard that counts the chunks that were read, and fails once it is asked for one too often."""
+
+    reads, most = 0, 10**9
+
+    def chunk(self, i):
+        self.reads += 1
+        if self.reads > self.most:
+            raise OSError("The disk went away.")
+        return super().chunk(i)
+
+
+def with_checkpoints(rank, given):
+    from mercer.streams import checkpoints
+    from mercer.streams.sharded_rows import ShardedRows
+
+    shard, path, most = given
+    source = Counted(shard, chunk_rows=32)
+    source.most = most
+    with checkpoints(path, every=0):
+        model = PCA(3).fit(ShardedRows(source))
+    return source.reads, model.components_, model.explained_variance_
+
+
+@pytest.mark.parametrize("most", [4, 7, 10])
+def test_an_interrupted_fit_resumes_in_every_process(most, tmp_path):
+    """Process 1 fails in the middle; then both continue where they were, and end with the bits of a whole fit."""
+    path = tmp_path / "fit.part"
+    whole = run(with_checkpoints, [(X[:350], path, 10**9), (X[350:], path, 10**9)], tmp_path)
+    (tmp_path / "meeting").unlink(missing_ok=True)
+    failed = run(with_checkpoints, [(X[:350], path, 10**9), (X[350:], path, most)], tmp_path)
+    assert "The disk went away" in failed[0] and "The disk went away" in failed[1]
+    assert {each.name for each in tmp_path.glob("fit.part*")} >= {"fit.part.0"}
+    (tmp_path / "meeting").unlink(missing_ok=True)
+    again = run(with_checkpoints, [(X[:350], path, 10**9), (X[350:], path, 10**9)], tmp_path)
+    for rank in range(2):
+        np.testing.assert_array_equal(again[rank][1], whole[rank][1])
+        np.testing.assert_array_equal(again[rank][2], whole[rank][2])
+    assert again[0][0] < whole[0][0]
+    assert not list(tmp_path.glob("fit.part*"))

@@ -38,7 +38,7 @@ def dense(X):
 
 
 @pytest.mark.parametrize("kernel", [RBF(0.2), Laplacian(0.3), Matern(nu=1.5), Polynomial(2, 0.1)], ids=repr)
-@pytest.mark.parametrize(("name", "X"), datasets())
+@pytest.mark.parametrize(("name", "X"), list(datasets()))
 def test_the_bound_is_never_below_the_error_over_all_rows(kernel, name, X):
     kernel = kernel.bind(dense(X))
     source = ArraySource(X, chunk_rows=90)

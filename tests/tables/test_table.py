@@ -1,14 +1,24 @@
 """Every format gives the same table, and refuses what it is not."""
 
 import hashlib
+import inspect
+import io
+import json
+import os
+import sys
 
+import h5py
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from PIL import Image
 
+from mercer import memory
+from mercer.tables.source import Role
 from mercer.tables.table import Choice, TableError, read_columns, read_table, write_table
+from mercer.tables.text import open_text
 
 TYPED = ["parquet", "arrow", "feather"]
 FORMATS = ["csv", "tsv", "csv.gz", "tsv.gz", "npz", *TYPED]
@@ -146,3 +156,156 @@ def test_rows_that_are_not_read_cannot_spoil_the_others(table):
 def test_rows_that_cannot_be(table, rows):
     with pytest.raises(TableError, match=r"^rows: "):
         read_table(table("a\n1\n2\n"), Choice(rows=rows))
+
+
+# --- what is opened is closed ----------------------------------------------------------------------------------------
+
+# A reader of Arrow's that is open when the interpreter ends can abort the process (status 134) after a correct error.
+
+OPENED = ["csv", "csv.gz", "stdin", "parquet", "arrow", "feather", "jsonl", "xlsx", "npy", "npz", "h5ad", "images"]
+FEW = {name: values[:12] for name, values in COLUMNS.items() if name != "größe, [m]"}
+
+
+def whole_file(folder, kind):
+    """The path of a table of a kind, in a file or a folder of its own."""
+    path = folder / f"t.{kind.replace('stdin', 'csv')}"
+    if kind == "jsonl":
+        rows = zip(*(values.tolist() for values in FEW.values()), strict=True)
+        path.write_text("".join(f"{json.dumps(dict(zip(FEW, row, strict=True)))}\n" for row in rows))
+    elif kind == "xlsx":
+        book = pytest.importorskip("openpyxl").Workbook()
+        for row in [list(FEW), *zip(*(values.tolist() for values in FEW.values()), strict=True)]:
+            book.active.append(row)
+        book.save(path)
+    elif kind == "npy":
+        np.save(path, np.column_stack([FEW["height"], FEW["count"]]))
+    elif kind == "h5ad":
+        with h5py.File(path, "w") as file:
+            file.create_dataset("X", data=RNG.standard_normal((12, 3)), chunks=(3, 3), compression="gzip")
+            for part, length in (("obs", 12), ("var", 3)):
+                file.create_group(part).attrs["_index"] = "name"
+                file[part]["name"] = [f"{part}{i}" for i in range(length)]
+    elif kind == "images":
+        path.mkdir()
+        for i in range(3):
+            Image.fromarray(RNG.integers(0, 255, (6, 5), np.uint8)).save(path / f"{i}.png")
+    else:
+        write_table(path, FEW)
+    return path
+
+
+def read_again(path, kind, patch, choice):
+    """Read a table with encoded text, as `fit` does, and then as it is, as `report` does."""
+
+    class Stdin:
+        buffer = None
+
+    if kind == "stdin":
+        with io.open_code(str(path)) as file:  # no one watches this name
+            Stdin.buffer = io.BytesIO(file.read())
+        patch.setattr(sys, "stdin", Stdin)
+    given = "-" if kind == "stdin" else path
+    read_table(given, choice)
+    read_columns(given)
+
+
+def refused(read, *arguments):
+    """The error of a reader, held with all of its frames; None if there is none."""
+    try:
+        read(*arguments)
+    except (TableError, OSError, KeyboardInterrupt) as error:
+        return error
+    return None
+
+
+@pytest.mark.parametrize("kind", OPENED)
+def test_whatever_a_reader_opens_is_closed(tmp_path, monkeypatch, handles, kind):
+    """Of whole files; of files cut or damaged anywhere; and where there is no room. The error is still held."""
+    path = whole_file(tmp_path, kind)
+    named = next(path.iterdir()) if kind == "images" else path
+    choice, content = Choice(encode="onehot"), named.read_bytes()
+    damaged = [content]
+    for at in np.linspace(0.02, 0.99, 25):
+        place = int(at * len(content))
+        damaged += [content[:place], content[:place] + b'"\xff\0,;' * 3 + content[place + 15 :]]
+    handles.still_open()
+    errors = []
+    for each in damaged:
+        named.write_bytes(each)
+        handles.still_open()
+        errors.append(refused(read_again, path, kind, monkeypatch, choice))
+        assert handles.still_open() == []
+    # A broken image is left out; every other kind of file is refused when it is damaged.
+    assert errors[0] is None and (kind == "images" or sum(error is not None for error in errors) >= 5)
+    named.write_bytes(content)
+    for name, read in (("label", Choice(label="none")), ("drop", Choice(drop=("height", "count", "kind", "number")))):
+        handles.still_open()
+        errors.append(refused(read_again, path, kind, monkeypatch, read))
+        assert handles.still_open() == [], name
+    for free in (0, 100, 1000):
+        monkeypatch.setattr(memory, "available_bytes", lambda free=free: free)
+        handles.still_open()
+        errors.append(refused(read_again, path, kind, monkeypatch, choice))
+        assert handles.still_open() == []
+
+
+def interrupted(call, run, *arguments):
+    """Ctrl-C at one of the calls that `mercer.tables` makes of its own functions: the error, or None at the end."""
+    seen, own = 0, os.path.join("mercer", "tables") + os.sep
+
+    def watch(frame, event, _):
+        nonlocal seen
+        # A generator that is called may also be one that is thrown away, from which nothing can be raised.
+        if event == "call" and own in frame.f_code.co_filename and not frame.f_code.co_flags & inspect.CO_GENERATOR:
+            seen += 1
+            if seen == call:
+                sys.setprofile(None)
+                raise KeyboardInterrupt
+
+    before = sys.getprofile()
+    sys.setprofile(watch)
+    try:
+        return refused(run, *arguments), seen
+    finally:
+        sys.setprofile(before)
+
+
+@pytest.mark.parametrize("kind", OPENED)
+def test_whatever_a_reader_opens_is_closed_wherever_ctrl_c_comes(tmp_path, monkeypatch, handles, kind):
+    path = whole_file(tmp_path, kind)
+    reading = (read_again, path, kind, monkeypatch, Choice(encode="onehot"))
+    error, calls = interrupted(0, *reading)
+    assert error is None and calls > 10
+    handles.still_open()
+    for call in sorted({*range(1, min(calls, 40)), *np.linspace(1, calls, 80).astype(int).tolist()}):
+        error, _ = interrupted(call, *reading)
+        assert isinstance(error, KeyboardInterrupt)
+        assert handles.still_open() == [], call
+
+
+@pytest.mark.parametrize(
+    "last",
+    ["3", "3,4,5", '3,"4', "3,é", "3,inf", "3,x", "3,"],
+    ids=["short", "wide", "unclosed", "encoding", "infinite", "text", "missing"],
+)
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz"])
+def test_readers_of_text_are_closed_after_an_error_far_down(table, handles, name, last):
+    path = table("a,b\n" + "1,2\n" * 3000 + f"{last}\n", name)
+    handles.still_open()
+    error = refused(read_table, path, Choice(encoding="ascii") if last == "3,é" else Choice())
+    assert isinstance(error, TableError) and handles.still_open() == []
+
+
+def test_parts_of_a_text_are_closed_when_the_rest_is_not_wanted(table, handles):
+    """As `transform` reads a csv; a row that is wrong, and a consumer that fails, keep the reader's frames alive."""
+    source = open_text(table("a,b\n" + "1,2\n" * 3000), block=700)
+    roles = dict.fromkeys("ab", Role.FEATURE)
+    handles.still_open()
+    parts = source.parts(roles, "float64", 50)
+    next(parts)
+    parts.close()
+    assert handles.still_open() == []
+    bad = open_text(table("a,b\n" + "1,2\n" * 3000 + "3\n"), block=700)
+    handles.still_open()
+    error = refused(list, bad.parts(roles, "float64", 50))
+    assert isinstance(error, TableError) and handles.still_open() == []

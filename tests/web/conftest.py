@@ -128,6 +128,32 @@ def opened(browsers, tmp_path):
 
 
 @pytest.fixture
+def visited(browsers):
+    """Opens addresses of a server in fresh contexts; at the end nothing may have gone wrong.
+
+    allowed : parts of messages that the browser may print, such as that of a server that has ended
+    """
+    contexts, watched = [], []
+
+    def get(address, kind="canvas", *, allowed=(), **options):
+        options = {"viewport": {"width": 1280, "height": 800}, "reduced_motion": "reduce"} | options
+        context = browsers(kind).new_context(accept_downloads=True, **options)
+        contexts.append(context)
+        seen = Watched(context.new_page())
+        watched.append((seen, allowed))
+        seen.page.goto(address)
+        seen.until("document.documentElement.dataset.drawn")
+        return seen
+
+    yield get
+    for seen, allowed in watched:
+        assert [error for error in seen.errors if not any(part in error for part in allowed)] == []
+        assert seen.dialogs == []
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture
 def clusters():
     """Three clusters in two maps, with all kinds of columns."""
     rng = np.random.default_rng(0)

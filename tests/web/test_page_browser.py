@@ -665,3 +665,20 @@ def test_what_was_filled_in_and_scaled_is_told_beside_the_table_s_own_value(open
     assert [line.split(",")[:2] for line in lines] == [
         ["id", "price"], ["'=a", "5.336"], ["b", ""], ["c", "2.5"], ["d", "4"],
     ]  # fmt: skip
+
+
+def test_text_that_a_spreadsheet_would_run_is_inert_in_the_download(opened):
+    texts = np.array(["=1+1", "+49", "-x", "@c", "\t=1", "plain"])
+    page = Page("Evil", [Map("m", np.eye(6)[:, :2])], ids=texts, columns={"=n": -np.arange(1.0, 7.0), "t": texts})
+    seen = opened(page)
+    seen.page.locator(".surface").first.focus()
+    seen.page.keyboard.press("s")
+    with seen.page.expect_download() as download:
+        seen.page.get_by_role("button", name="Download CSV").click()
+    with open(download.value.path(), encoding="utf-8", newline="") as file:
+        rows = list(csv.reader(file))
+    assert rows[0][:3] == ["id", "'=n", "t"]
+    assert (
+        [row[0] for row in rows[1:]] == [row[2] for row in rows[1:]] == [*(f"'{text}" for text in texts[:5]), "plain"]
+    )
+    assert [float(row[1]) for row in rows[1:]] == [-1, -2, -3, -4, -5, -6]  # numbers stay numbers

@@ -54,6 +54,52 @@ def test_a_name_hides_no_lonely_point_and_the_only_class_needs_none(opened):
     assert seen.state("names(0)") == [] and "1 row" not in seen.page.locator(".filters").inner_text()
 
 
+def test_the_closer_one_looks_the_more_names_there_are(opened):
+    """Sixty classes crowd in the middle of a map that two far points make wide; the rest of the window is empty."""
+    rng, kinds = np.random.default_rng(0), np.arange(600) % 60
+    points = rng.uniform(-1, 1, (60, 2))[kinds] + 0.01 * rng.standard_normal((600, 2))
+    points[:2] = [[-9, -9], [9, 9]]
+    names = np.array([f"class {k:02d}" for k in kinds])
+    seen = opened(Page("Many", [Map("m", points)], columns={"c": names}, label="c"))
+    counts = [len(seen.state("names(0)"))]
+    seen.page.locator(".surface").focus()
+    for _ in range(3):
+        seen.page.keyboard.press("+")
+        seen.page.keyboard.press("+")
+        found = boxes(seen.state("names(0)"))
+        for k, (left, top, right, bottom) in enumerate(found):
+            assert all(left >= o[2] or right <= o[0] or top >= o[3] or bottom <= o[1] for o in found[:k])
+        counts.append(len(found))
+    assert 0 < counts[0] < counts[1] < counts[2] < counts[3]
+
+
+def test_density_lines_run_around_the_points_and_go_again(opened):
+    points = np.random.default_rng(0).standard_normal((4000, 2))
+    seen = opened(Page("Cloud", [Map("m", points)]), fragment="#names=none")
+
+    def drawn():
+        """Where the layer above the points has ink, as shares of its width and height."""
+        found = seen.page.evaluate(
+            """async () => {
+            await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
+            const e = document.querySelector('.overlay'), at = [];
+            const {data, width, height} = e.getContext('2d').getImageData(0, 0, e.width, e.height);
+            for (let i = 0; i < width * height; i++)
+                if (data[4 * i + 3]) at.push([i % width / width, Math.floor(i / width) / height]);
+            return at; }"""
+        )
+        return np.array(found).reshape(-1, 2)
+
+    before = len(drawn())
+    seen.page.locator("#contours").check()
+    lines, box = drawn(), seen.box()
+    seen.page.locator("#contours").uncheck()
+    assert len(lines) > before + 500 and len(drawn()) == before
+    at = seen.page.evaluate("Array.from({length: 4000}, (_, row) => mercer.screen(0, row))")
+    middle = np.median(at, axis=0) / [box["width"], box["height"]]
+    assert {(x > middle[0], y > middle[1]) for x, y in lines} == {(x, y) for x in (True, False) for y in (True, False)}
+
+
 def test_a_page_says_what_is_not_there(opened):
     """One row, no columns, no value: no control that does nothing, and no number that is made up."""
     seen = opened(Page("One", [Map("m", np.zeros((1, 2)))], columns={"c": np.array([1.5])}))
@@ -233,6 +279,21 @@ def test_all_rows_are_in_a_table_that_sorts(opened, clusters):
     assert f"{left} of 300 rows shown" in seen.page.locator(".drawer h2").inner_text()
     seen.page.keyboard.press("Escape")
     assert seen.page.locator(".drawer").is_hidden()
+
+
+def test_rows_are_sorted_by_their_dates(opened, clusters):
+    """As text, the ninth would come after the tenth. Rows without a date are last in either direction."""
+    days = np.datetime64("2024-01-01") + np.random.default_rng(0).permutation(300).astype("timedelta64[D]")
+    days[[7, 8]] = "NaT"
+    seen = opened(replace(clusters, columns={"day": days}, label=None))
+    seen.page.keyboard.press("t")
+    for sign in (1, -1):
+        seen.page.locator(".drawer .sort").nth(1).click()
+        shown = seen.page.locator(".drawer tbody tr:not(.gap) th").all_inner_texts()
+        order = np.argsort(np.where(np.isnat(days), 10**6, sign * days.astype(int)), kind="stable")
+        assert len(shown) > 5 and shown == [f"row-{row:03d}" for row in order[: len(shown)]]
+    first = seen.page.locator(".drawer tbody tr:not(.gap) td:not([aria-hidden])").first.inner_text()
+    assert first == "2024-10-26"  # the last of 300 days
 
 
 def test_the_last_row_of_a_very_long_table_is_reached(opened):

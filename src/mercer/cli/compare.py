@@ -34,7 +34,6 @@ from mercer.cli.options import (
 )
 from mercer.cli.outputs import (
     OutputFiles,
-    make_folder,
     refuse_bad_outputs,
     refuse_other_than_page,
     refuse_unwritable_folder,
@@ -44,7 +43,9 @@ from mercer.cli.request import FitRequest
 from mercer.cli.scored_maps import ScoredMap, agreement, print_agreement, print_side_by_side
 
 if TYPE_CHECKING:
+    from mercer.cli.fitted import FittedTable
     from mercer.tables.table import Table
+    from mercer.web.page import Page
 
 COMPARED = [name for name, method in METHODS.items() if not method.takes_second]
 
@@ -108,8 +109,9 @@ def command(
     Score several maps of one table and mark the best of each score. Then tell how far the maps agree with one another,
     by the Procrustes disparity of their shapes (0 means the same shape) and the share of neighbours in common.
     """
-    from mercer.cli.pages import MOST_VALUES
+    from mercer.cli.pages import MOST_VALUES, contents
     from mercer.cli.table_input import refuse_metric, refuse_page_columns, source_name
+    from mercer.web.page import write_page
 
     choice = with_page_columns(table_choice(options), page_columns)
     _refuse(coordinates, methods, choice, output)
@@ -123,23 +125,30 @@ def command(
         refuse_unwritable_folder(Path(output))
     named = [] if output is None or not Path(output).exists() else written  # a new folder has no file to overwrite
     refuse_bad_outputs([*map(str, named), *([report] if report else [])], [table, *coordinates])
-    if methods:
-        request = FitRequest(
-            table,
-            AUTO,
-            parameters={"n_components": n_components},
-            choice=choice,
-            seed=seed,
-            jobs=jobs,
-            device=device,
-            report=report,
-        )
-        rows, maps = _fitted_maps(request, methods, output, settings, console)
-    else:
-        rows, maps = _read_maps(table, coordinates, coords, choice, settings, console, MOST_VALUES if report else 0)
+    with OutputFiles() as files:
+        if methods:
+            request = FitRequest(
+                table,
+                AUTO,
+                parameters={"n_components": n_components},
+                choice=choice,
+                seed=seed,
+                jobs=jobs,
+                device=device,
+                report=report,
+            )
+            rows, maps, wrote = _fitted_maps(request, methods, output, settings, console, files)
+        else:
+            rows, maps = _read_maps(table, coordinates, coords, choice, settings, console, MOST_VALUES if report else 0)
+            wrote = []
+        if report is not None and maps:
+            shown = _page(table, maps, rows, choice.get("label"), page_columns or None, page_record)
+            held = contents(shown, files.add(report, lambda part: write_page(shown, part)).stat().st_size)
+    for path in wrote:
+        console.field("wrote", path)
+    if not maps:
+        raise KeyboardInterrupt
     pairs = [agreement(a, b, neighbors, seed) for a, b in combinations(maps, 2)]
-    if report is not None:
-        held = _write_page(report, table, maps, rows, choice.get("label"), page_columns or None, page_record)
     if as_json:
         print_json({"table": table, "maps": {m.name: json_value(m.scores) for m in maps}, "agreement": pairs})
     else:
@@ -172,9 +181,14 @@ def _refuse(coordinates: tuple[str, ...], methods: tuple[str, ...], choice: dict
 
 
 def _fitted_maps(
-    request: FitRequest, methods: tuple[str, ...], output: str | None, settings: dict[str, Any], console: Console
-) -> tuple[Table, list[ScoredMap]]:
-    """The table, and a map by each method. Ctrl-C ends with the maps that are done."""
+    request: FitRequest,
+    methods: tuple[str, ...],
+    output: str | None,
+    settings: dict[str, Any],
+    console: Console,
+    files: OutputFiles,
+) -> tuple[Table, list[ScoredMap], list[str]]:
+    """The table, a map by each method, and where their coordinates will appear. Ctrl-C ends with what is done."""
     from mercer.cli.pages import MOST_VALUES
     from mercer.cli.table_input import as_choice, read
     from mercer.quality.quality_report import refuse_few_rows
@@ -182,20 +196,27 @@ def _fitted_maps(
     rows = read(request.table, as_choice(request.choice), console, originals=MOST_VALUES if request.report else 0)
     refuse_few_rows(rows.X.shape[0])  # before a map is fitted and written
     found: list[ScoredMap] = []
+    wrote: list[str] = []
     for method in methods:
         place = None if output is None else str(Path(output) / f"{method}.csv")
+        asked = replace(request, method=method, output=place, report=None)
         try:
-            found.append(_fit_one(replace(request, method=method, output=place, report=None), rows, settings, console))
+            fit, record = _fit_one(asked, rows, console, files)
+            wrote += [] if place is None else [place]
+            with console.working(f"scoring {fit.method.name}"):
+                scores = fit.method.score(rows, fit.coordinates, **settings).scores
         except KeyboardInterrupt:
-            if not found:
-                raise
             break
-        if found[-1].stopped:
+        found.append(ScoredMap(fit.method.name, fit.coordinates, fit.names, scores, record, fit.stopped))
+        if fit.stopped:
             break
-    return rows, found
+    return rows, found, wrote
 
 
-def _fit_one(request: FitRequest, rows: Table, settings: dict[str, Any], console: Console) -> ScoredMap:
+def _fit_one(
+    request: FitRequest, rows: Table, console: Console, files: OutputFiles
+) -> tuple[FittedTable, dict[str, Any]]:
+    """Fit a method, and write its map among the files that will appear together. Returns the fit and its record."""
     from mercer.cli.fitted import fit_table
 
     method = METHODS[request.method]
@@ -217,12 +238,9 @@ def _fit_one(request: FitRequest, rows: Table, settings: dict[str, Any], console
     seconds = {"fit": fit.seconds}
     record = fit.record(request, seconds)
     if request.output is not None:
-        make_folder(Path(request.output).parent)
-        fit.write(request, record, record_path(request.output), console, seconds)
-        console.field("wrote", request.output)
-    with console.working(f"scoring {method.name}"):
-        scores = method.score(rows, fit.coordinates, **settings).scores
-    return ScoredMap(method.name, fit.coordinates, fit.names, scores, record, fit.stopped)
+        files.add_folder(Path(request.output).parent)
+        fit.write(request, record, record_path(request.output), console, seconds, files)
+    return fit, record
 
 
 def _read_maps(
@@ -249,20 +267,17 @@ def _read_maps(
     return rows, found
 
 
-def _write_page(
-    path: str,
+def _page(
     table: str,
     maps: list[ScoredMap],
     rows: Table,
     label: str | None,
     chosen: tuple[str, ...] | None,
     whole: bool,
-) -> str:
-    """Write a page with all maps. Returns what it holds."""
-    from mercer.cli.pages import contents, page_of, run_shown, title_of
-    from mercer.web.page import Map, write_page
+) -> Page:
+    """The page with all maps."""
+    from mercer.cli.pages import page_of, run_shown, title_of
+    from mercer.web.page import Map
 
     drawn = [Map(m.name, m.values, m.axes, json_value(m.scores), run_shown(m.record, whole)) for m in maps]
-    page = page_of(f"{title_of(table)}: {', '.join(m.name for m in maps)}", drawn, rows, label, chosen)
-    with OutputFiles() as files:
-        return contents(page, files.add(path, lambda part: write_page(page, part)).stat().st_size)
+    return page_of(f"{title_of(table)}: {', '.join(m.name for m in maps)}", drawn, rows, label, chosen)

@@ -51,6 +51,11 @@ def unsuitable(message: str) -> Failure:
     return Failure(message, INPUT)
 
 
+def unwritable(what: str, error: OSError) -> Failure:
+    """The failure of a file or folder that the system refuses to write."""
+    return Failure(f"{what}: {error.strerror}", DISK if error.errno in _FULL else FAILED)
+
+
 def explain(error: BaseException) -> Failure:
     """Turn any exception into a failure with a message and an exit status."""
     if isinstance(error, Failure):

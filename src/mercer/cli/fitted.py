@@ -98,9 +98,11 @@ class FittedTable:
         record_at: Path | None,
         console: Console,
         seconds: dict[str, float],
+        group: OutputFiles | None = None,
     ) -> dict[str, str]:
         """Write all files or none. Coordinates for stdout come last, when nothing else can fail.
 
+        group : outputs of other fits, with which these are to appear; without, they appear now
         Returns what was written, each with its path, and for a page what it holds.
         """
         started = time.perf_counter()
@@ -125,6 +127,8 @@ class FittedTable:
             ]
             if record_at is not None:
                 files.add(record_at, lambda path: write_record(record, path))
+            if group is not None:
+                group.push(files.pop_all())
         if request.output == STDOUT:
             write_table(STDOUT, columns)
         return written

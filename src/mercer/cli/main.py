@@ -24,6 +24,7 @@ VERBS = {
     "evaluate": "Score coordinates against the table they came from.",
     "compare": "Score several maps side by side, or fit several methods.",
     "report": "Make a page of maps that opens offline.",
+    "explore": "Open a page whose map follows its sliders.",
     "demo": "Show the methods at work on built-in data.",
 }
 
@@ -127,6 +128,7 @@ def main(context: click.Context) -> None:
       mercer evaluate table.csv coords.csv
       mercer compare table.csv --methods pca,kpca,tsne --report map.html
       mercer inspect table.csv
+      mercer explore table.csv --label kind
       mercer demo digits
 
     Turn a table into coordinates, with scores of their quality and a page to look at: PCA, kernel PCA, kernel

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mercer.cli.errors import USAGE, Failure
+from mercer.cli.errors import USAGE, Failure, unwritable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,7 +40,7 @@ def _refuse_unwritable(path: Path) -> None:
     try:
         _try_writing(path.parent)
     except OSError as error:
-        raise Failure(f"Cannot write {path}: {path.parent}: {error.strerror}") from error
+        raise unwritable(f"Cannot write {path}: {path.parent}", error) from error
 
 
 def _try_writing(folder: Path) -> None:
@@ -93,7 +93,7 @@ def make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         _try_writing(folder)
     except OSError as error:
-        raise Failure(f"Cannot write to {folder}: {error.strerror}") from error
+        raise unwritable(f"Cannot write to {folder}", error) from error
 
 
 def refuse_unwritable_folder(folder: Path) -> None:
@@ -102,7 +102,7 @@ def refuse_unwritable_folder(folder: Path) -> None:
     try:
         _try_writing(there)
     except OSError as error:
-        raise Failure(f"Cannot write to {folder}: {error.strerror}") from error
+        raise unwritable(f"Cannot write to {folder}", error) from error
 
 
 class OutputFiles(ExitStack):
@@ -113,9 +113,24 @@ class OutputFiles(ExitStack):
     """
 
     def add(self, path: str | Path, write: Callable[[Path], Any]) -> Path:
-        """Have `write` write a file. Returns where the file stands until the end."""
-        from mercer.atomic_write import replacing
+        """Have `write` write a file, down to the disk. Returns where the file stands until the end."""
+        from mercer.atomic_write import replacing, to_disk
 
-        part = self.enter_context(replacing(path))
-        write(part)
+        with ExitStack() as alone:  # so that an error while this file is written names this file
+            part = alone.enter_context(replacing(path))
+            write(part)
+            to_disk(part)
+            self.push(alone.pop_all())
         return part
+
+    def add_folder(self, folder: Path) -> None:
+        """Make a folder for files. If they do not appear, nor does it."""
+        new = [place for place in (folder, *folder.parents) if not place.exists()]
+        make_folder(folder)
+
+        def unmake(kind: type[BaseException] | None, *_: object) -> None:
+            for place in new if kind is not None else []:
+                with suppress(OSError):  # someone else has written there
+                    place.rmdir()
+
+        self.push(unmake)

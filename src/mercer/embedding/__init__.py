@@ -30,8 +30,9 @@ A map X of MDS minimises stress, Σ (δ − d(X))²:
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from mercer.deferred_names import deferred_names
 
 if TYPE_CHECKING:
     from mercer.embedding.affinities import Affinities
@@ -51,13 +52,4 @@ _HOMES = {
     "Weighting": "weighting",
 }
 
-
-def __getattr__(name: str) -> Any:
-    """The public names, imported when first used."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = deferred_names(__name__, _HOMES)

@@ -14,8 +14,9 @@ shortcut_edges      edges whose ends are far apart along the rest of the data
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from mercer.deferred_names import deferred_names
 
 if TYPE_CHECKING:
     from mercer.graph.geodesics import Geodesics
@@ -31,13 +32,4 @@ _HOMES = {
     "build_index": "nearest_neighbors",
 }
 
-
-def __getattr__(name: str) -> Any:
-    """The public names, imported when first used: scikit-learn takes a second to load."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = deferred_names(__name__, _HOMES)

@@ -8,6 +8,7 @@ leaves too many pairs undecided, as for tight clusters far apart, the tiles are 
 from __future__ import annotations
 
 from importlib import import_module
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
 from mercer.backends import backend_of, slices
+from mercer.footprints import MIRRORED_FROM, MIRRORED_ROOM, mirrored_search
 from mercer.graph.block_index import BlockIndex
 from mercer.graph.neighbor_index import Neighbors, closest_of_each, graph_of_pairs, refuse_too_many_pairs
 from mercer.graph.row_checks import check_rows
@@ -27,6 +29,7 @@ _COARSE = 0.01  # relative error of a tile: float32 dot products of this many te
 _PROBE = 64  # rows on which the precision of the tiles is tried
 _RANK_ROWS, _RANK_COLUMNS = 128, 1024  # of a tile that ranks are counted in: it stays in the cache of a core
 _PAIRS = 4096  # pairs whose rows are copied at once
+_SPARSE_PRODUCT = 20  # columns of dense rows that take the time of one product of numbers in sparse rows
 
 
 class TileIndex(BlockIndex):
@@ -50,6 +53,7 @@ class TileIndex(BlockIndex):
     tile = 256, 2048  # rows and columns
     precision: Any = None  # of the tiles; None is float32, unless that would leave too many pairs undecided
     compiled_above = 2**19  # distances above which numba is worth the time that it takes to load
+    mirrored_from = MIRRORED_FROM  # columns from which on a product costs so much that both of its rows should use it
 
     def __init__(self, X: Any, metric: str = "euclidean", n_jobs: int | None = None, reason: str = "asked for") -> None:
         self.X, self.metric, self.n_jobs, self.reason = X, metric, n_jobs, reason
@@ -146,8 +150,17 @@ class TileIndex(BlockIndex):
         scaling = self.scaling if Y is None else self.scaling.reaching(Y)
         left = self.rows if Y is None else exact_rows(Y, scaling)
         dtype = self._precision(left, scaling, rows, own, groups, k)
-        places, squares, _ = self._sweep(left, scaling, rows, own, groups, k, dtype)
+        if Y is None and self._mirrors(rows, k):
+            places, squares = self._mirrored_sweep(own, groups, k, dtype)
+        else:
+            places, squares, _ = self._sweep(left, scaling, rows, own, groups, k, dtype)
         return places, self.distances(squares, scaling)
+
+    def _mirrors(self, rows: np.ndarray, k: int) -> bool:
+        """Whether each tile should be used for its rows and for its columns: half of the products are then enough."""
+        if len(rows) < self.n or self.n <= self.tile[1] or not mirrored_search(self.n, k):
+            return False
+        return _work_per_pair(self.X) >= self.mirrored_from and bool((rows == np.arange(self.n)).all())
 
     def _precision(
         self, left: ExactRows, scaling: RowScaling, rows: np.ndarray, own: np.ndarray, groups: np.ndarray, k: int
@@ -193,6 +206,51 @@ class TileIndex(BlockIndex):
         with phase("neighbours"):
             backend_of(squares).for_each(slices(len(rows), self.tile[0]), work, self.n_jobs)
         return places, squares, computed
+
+    def _mirrored_sweep(self, own: np.ndarray, groups: np.ndarray, k: int, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
+        """The sweep of all rows, from the tiles on and above the diagonal. Threads take turns at a row.
+
+        What a row keeps does not depend on the order in which it sees the others, so neither does the answer.
+        """
+        compiled, ready, coarse = kernels(), self.rows, self.rounded(dtype, self.scaling)
+        places, squares = np.empty((self.n, k), np.int32), np.empty((self.n, k))
+        columns, inverse = np.arange(self.n, dtype=np.int32), 1 / self.scaling.unit
+        parts = list(slices(self.n, self.tile[0]))
+        blocks = [np.arange(run.start, run.stop) for run in parts]
+        states = [new_state(len(block), k, np.zeros(len(block), np.int64), MIRRORED_ROOM + k) for block in blocks]
+        locks = [Lock() for _ in parts]
+        together = self.tile[1] // self.tile[0]
+
+        def take(job: int, dots: np.ndarray, others: slice) -> None:
+            """The tile of a block of rows with others."""
+            part, run = blocks[job], parts[job]
+            norms, which = (coarse.norms[run], coarse.norms[others], coarse.width), np.arange(len(part))
+            pairs = ready.exact, ready.extra[run], ready.exact, ready.extra, inverse
+            with locks[job]:
+                compiled.scan(dots, *norms, which, part, columns[others], own[run], groups, k, states[job], *pairs)
+
+        def work(job: int, slot: int) -> None:
+            room = np.empty(self.tile[0] * self.tile[1], dtype)
+            rows = coarse.rows[parts[job]]
+            for first in range(job, len(parts), together):
+                last = min(first + together, len(parts))
+                others = slice(parts[first].start, parts[last - 1].stop)
+                dots = products(rows, coarse.rows[others], room)
+                take(job, dots, others)
+                for other in range(max(first, job + 1), last):
+                    start, stop = parts[other].start - others.start, parts[other].stop - others.start
+                    take(other, np.ascontiguousarray(dots[:, start:stop].T), parts[job])
+
+        def close(job: int, slot: int) -> None:
+            run = parts[job]
+            pairs = ready.exact, ready.extra[run], ready.exact, ready.extra, inverse
+            compiled.finish(blocks[job], k, states[job], *pairs, places[run], squares[run])
+
+        backend = backend_of(squares)
+        with phase("neighbours"):
+            backend.for_each(range(len(parts)), work, self.n_jobs)
+        backend.for_each(range(len(parts)), close, self.n_jobs)
+        return places, squares
 
     def rounded(self, dtype: Any, scaling: RowScaling) -> RoundedRows:
         """The indexed rows in the precision of a tile: kept for the own scaling, made anew for another unit."""
@@ -305,9 +363,18 @@ class TileIndex(BlockIndex):
         return ranks, int(computed.sum())
 
 
-def new_state(m: int, k: int, computed: np.ndarray) -> tuple[np.ndarray, ...]:
+def _work_per_pair(X: Any) -> float:
+    """What a dot product of two rows costs, in columns of dense rows."""
+    n, d = X.shape
+    if not sp.issparse(X):
+        return d
+    counts = np.bincount(X.indices, minlength=1).astype(np.float64)
+    return min(d, _SPARSE_PRODUCT * float(counts @ counts) / n**2)
+
+
+def new_state(m: int, k: int, computed: np.ndarray, room: int = 0) -> tuple[np.ndarray, ...]:
     """What `scan` keeps of m rows: intervals, their columns, number and bound, and the number of pairs computed."""
-    room = 2 * k + 64
+    room = room or 2 * k + 64
     empty = np.zeros(m, np.int64)
     return np.empty((m, room)), np.empty((m, room)), np.empty((m, room), np.int32), empty, np.full(m, np.inf), computed
 

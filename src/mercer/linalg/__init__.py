@@ -7,8 +7,9 @@ shifted_solve     (A + μI) X = B by block conjugate gradients
 rpcholesky        F with F Fᵀ ≈ A by randomly pivoted Cholesky; nystroem, complete_cholesky
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from mercer.deferred_names import deferred_names
 
 if TYPE_CHECKING:
     from mercer.linalg.cholesky import complete_cholesky
@@ -56,13 +57,4 @@ _HOMES = {
     "top_eigenpairs": "eigen",
 }
 
-
-def __getattr__(name: str) -> Any:
-    """Load a module when a name of it is first asked for: an estimator needs few of them, and should start quickly."""
-    if name not in _HOMES:
-        raise AttributeError(f"module 'mercer.linalg' has no attribute {name!r}")
-    return getattr(import_module(f"mercer.linalg.{_HOMES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = deferred_names(__name__, _HOMES)

@@ -8,7 +8,9 @@ that a file may name.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from mercer.deferred_names import deferred_names
 
 if TYPE_CHECKING:
     from mercer.exceptions import ModelFileError
@@ -17,17 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ModelFileError", "load_model", "save_model"]
 
+_HOMES = {"ModelFileError": "model_file", "load_model": "registry", "save_model": "model_file"}
 
-def __getattr__(name: str) -> Any:
-    """Import a name when it is first used: every class imports `fields` from here, and few programs save models."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from mercer.exceptions import ModelFileError
-    from mercer.models.model_file import save_model
-    from mercer.models.registry import load_model
-
-    return {"ModelFileError": ModelFileError, "load_model": load_model, "save_model": save_model}[name]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = deferred_names(__name__, _HOMES)

@@ -280,7 +280,7 @@ def _operator(kernel: Kernel, X: Any, plan: Plan, settings: Settings) -> Centere
         n_jobs=settings.n_jobs,
     )
     refuse_overflow(gram, kernel)
-    workers = open_workers() if X.shape[0] > _DEALT_ABOVE and isinstance(gram.points.rows, np.ndarray) else None
+    workers = open_workers() if X.shape[0] > _DEALT_ABOVE and not gram.placement() else None
     if plan.solver in ("dense", "lanczos"):
         centred = Centered.consuming(gram.to_dense())
     else:

@@ -14,8 +14,9 @@ SufficientStatistics  what a pass sums up, and what merges; ChunkWork computes i
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from mercer.deferred_names import deferred_names
 
 if TYPE_CHECKING:
     from mercer.streams.checkpoint_file import checkpoints
@@ -50,6 +51,9 @@ __all__ = [
 ]
 
 _HOMES = {
+    "ArraySource": "row_source",
+    "ListSource": "row_source",
+    "RowSource": "row_source",
     "open_rows": "opening",
     "write_rows": "row_writer",
     "checkpoints": "checkpoint_file",
@@ -64,13 +68,4 @@ _HOMES = {
     "SufficientStatistics": "sufficient_statistics",
 }
 
-
-def __getattr__(name: str) -> Any:
-    """Import a name when it is first used: readers load pyarrow."""
-    if name in __all__:
-        return getattr(import_module(f"mercer.streams.{_HOMES.get(name, 'row_source')}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = deferred_names(__name__, _HOMES)

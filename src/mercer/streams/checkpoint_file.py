@@ -35,6 +35,8 @@ def checkpoints(path: str | os.PathLike[str], *, every: float = 60.0) -> Iterato
 
     every : seconds between two writes, at least. A state of rank m takes 8 m² bytes.
 
+    Each process of `ShardedRows` writes a file of its own, `path` with its rank behind it, and resumes from that.
+
     The file is deleted when the context ends without an error. ValueError is raised, and the file kept, if it belongs
     to other rows or to another fit.
 
@@ -54,7 +56,7 @@ def checkpoints(path: str | os.PathLike[str], *, every: float = 60.0) -> Iterato
         yield
     finally:
         _innermost.reset(before)
-    file.path.unlink(missing_ok=True)
+    file.remove()
 
 
 def open_checkpoint() -> CheckpointFile | None:
@@ -74,6 +76,18 @@ class CheckpointFile:
         self.passes: dict[str, tuple[int, SufficientStatistics]] = {}
         self.asked: Counter[str] = Counter()  # how often each fingerprint was asked for
         self.written = time.monotonic()
+        self.shards: dict[int, CheckpointFile] = {}
+
+    def of_process(self, rank: int) -> CheckpointFile:
+        """The file of one of several processes that share the rows: each continues with its own shard."""
+        if rank not in self.shards:
+            self.shards[rank] = CheckpointFile(self.path.with_name(f"{self.path.name}.{rank}"), self.every)
+        return self.shards[rank]
+
+    def remove(self) -> None:
+        """Delete what was written, after a fit that ended."""
+        for file in (self, *self.shards.values()):
+            file.path.unlink(missing_ok=True)
 
     def begin(self, fingerprint: str) -> str:
         """The key of a pass that begins. ValueError if it is the first one and the file knows others instead."""

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from mercer.streams.checkpoint_file import open_checkpoint
 from mercer.streams.chunk_statistics import ChunkWork
-from mercer.streams.local_driver import VIEWED, read_ahead, sharded_source
+from mercer.streams.local_driver import VIEWED, fingerprint_of, read_ahead, sharded_source
 from mercer.streams.row_source import Rows, RowSource, row_starts
 from mercer.streams.source_views import RecutRows
 from mercer.streams.sufficient_statistics import SufficientStatistics
@@ -64,16 +65,37 @@ class ShardedRows:
 
     def sum_chunks(self, work: ChunkWork, sources: Sequence[RowSource]) -> SufficientStatistics:
         """The statistics of all shards: each process sums its own chunks, and the sums are added."""
+        self._refuse_other_work(work)
         starts, error = row_starts(self), None
         total = work.nothing(sources)
         try:
             shards = [own_part(source, self.first, self.shard.lengths) for source in sources]
-            for i, views in read_ahead(shards, range(len(self.shard.lengths))):
+            everything, file = open_checkpoint(), None
+            done, key = 0, ""
+            if everything is not None:
+                file = everything.of_process(self.group.rank)
+                key = file.begin(fingerprint_of(work, shards))
+                done, total = file.known(key) or (0, total)
+            numbers = range(done, len(self.shard.lengths))
+            for i, views in read_ahead(shards, numbers):
                 total = total.merge(work(self.first + i, int(starts[self.first + i]), views))
+                if file is not None:
+                    file.keep(key, i + 1, total, last=False)
+            if file is not None and numbers:
+                file.keep(key, numbers.stop, total, last=True)
         except Exception as trouble:
             error = trouble
         self.group.fail_together(error)
         return self._over_all(total)
+
+    def _refuse_other_work(self, work: ChunkWork) -> None:
+        told = self.group.everyone(fingerprint_of(work, []))
+        others = [str(rank) for rank, fingerprint in enumerate(told) if fingerprint != told[0]]
+        if others:
+            raise ValueError(
+                f"Process {' and '.join(others)} did not choose what process 0 chose, so their sums do not belong "
+                "together. Give every process the same parameters, and the same whole number as random_state."
+            )
 
     def _over_all(self, mine: SufficientStatistics) -> SufficientStatistics:
         names = ("sums", "products", "trace", "left", "negative")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from mercer.deferred_names import deferred_names
 
 if TYPE_CHECKING:
     from mercer.tables.preparation import Choice, Preparation
@@ -12,15 +14,15 @@ if TYPE_CHECKING:
 
 __all__ = ["Choice", "Preparation", "Table", "TableError", "read_columns", "read_table", "table_writer", "write_table"]
 
+_HOMES = {
+    "Choice": "preparation",
+    "Preparation": "preparation",
+    "Table": "table",
+    "TableError": "source",
+    "read_columns": "table",
+    "read_table": "table",
+    "table_writer": "writing",
+    "write_table": "writing",
+}
 
-def __getattr__(name: str) -> Any:
-    """Import a name when it is first used: readers load pyarrow."""
-    if name in __all__:
-        from mercer.tables import table
-
-        return getattr(table, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = deferred_names(__name__, _HOMES)

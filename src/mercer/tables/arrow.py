@@ -39,8 +39,8 @@ def open_parquet(path: Path, *, batch: int = _BATCH) -> ArrowSource:
     """Open a parquet file, to be read `batch` rows at a time."""
     digest = digest_of(path)
     with readable(path, "parquet"):
-        file = parquet.ParquetFile(path)
-        schema, rows = file.schema_arrow, file.metadata.num_rows
+        with parquet.ParquetFile(path) as file:
+            schema, rows = file.schema_arrow, file.metadata.num_rows
 
         def batches(places: list[int]) -> Iterable[pa.RecordBatch]:
             names = [schema.names[place] for place in places]

@@ -103,11 +103,12 @@ class TextSource(Source):
             types |= {name: pa.string() for name in roles if name not in types}
             waiting: list[pa.RecordBatch] = []
             done = 0
-            for batch in self._batches(types, list(roles), quoted):
-                waiting.append(batch)
-                if sum(part.num_rows for part in waiting) >= rows:
-                    yield self._part(waiting, roles, types, dtype, done)
-                    done, waiting = done + sum(part.num_rows for part in waiting), []
+            with closing(self._batches(types, list(roles), quoted)) as batches:
+                for batch in batches:
+                    waiting.append(batch)
+                    if sum(part.num_rows for part in waiting) >= rows:
+                        yield self._part(waiting, roles, types, dtype, done)
+                        done, waiting = done + sum(part.num_rows for part in waiting), []
             if waiting or not done:
                 yield self._part(waiting, roles, types, dtype, done)
 

@@ -114,22 +114,31 @@ def write_page(page: Page, path: str | Path) -> int:
     return len(content)
 
 
-def page_bytes(page: Page) -> bytes:
-    """The HTML file that `write_page` writes. It is ASCII throughout."""
+def page_policy(*, live: bool = False) -> str:
+    """The content security policy of a page: its own script and style, and no connection, but to the server that a
+    live page comes from.
+    """
+    parts = [
+        "default-src 'none'",
+        f"script-src '{_digest(_asset('page.js'))}'",
+        f"style-src '{_digest(_asset('page.css'))}'",
+        "img-src data: blob:",
+        "connect-src 'self'" if live else "connect-src 'none'",
+        "form-action 'none'",
+        "base-uri 'none'",
+    ]
+    return "; ".join(parts)
+
+
+def page_bytes(page: Page, *, live: Mapping[str, Any] | None = None) -> bytes:
+    """The HTML file that `write_page` writes. It is ASCII throughout.
+
+    live : for a page that a server gives out, what its settings may be; see `mercer.live`
+    """
     payload = Payload()
-    about = _described(page, payload)
+    about = _described(page, payload) | ({} if live is None else {"live": plain(live)})
     script, style = _asset("page.js"), _asset("page.css")
-    policy = "; ".join(
-        [
-            "default-src 'none'",
-            f"script-src '{_digest(script)}'",
-            f"style-src '{_digest(style)}'",
-            "img-src data: blob:",
-            "connect-src 'none'",
-            "form-action 'none'",
-            "base-uri 'none'",
-        ]
-    )
+    policy = page_policy(live=live is not None)
     title = html.escape(" ".join(str(page.title).split()) or "Map")
     pieces = [
         b'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',

@@ -16,6 +16,7 @@ export interface State {
   size: number | null;
   opacity: number | null;
   theme: "light" | "dark" | null;
+  live?: Record<string, string | number> | null; // the settings of a live page
 }
 
 const MOST_ROWS = 20_000_000; // more points than a page can hold
@@ -48,6 +49,7 @@ export function written(state: State): string {
   if (state.size !== null) out.set("size", short(state.size));
   if (state.opacity !== null) out.set("opacity", short(state.opacity));
   if (state.theme) out.set("theme", state.theme);
+  for (const [name, value] of Object.entries(state.live ?? {})) out.set(`live.${name}`, String(value));
   return out.toString();
 }
 
@@ -87,7 +89,14 @@ export function read(hash: string): State {
     size: finite(given.get("size") ?? undefined),
     opacity: finite(given.get("opacity") ?? undefined),
     theme: theme === "dark" || theme === "light" ? theme : null,
+    ...liveOf(given),
   };
+}
+
+/** Settings of a live page, numbers as numbers; whether they exist is for the page to check. */
+function liveOf(given: URLSearchParams): Pick<State, "live"> {
+  const found = [...given].filter(([name]) => name.startsWith("live.")).map(([name, text]) => [name.slice(5), text !== "" && Number.isFinite(Number(text)) ? Number(text) : text] as const);
+  return found.length ? { live: Object.fromEntries(found) } : {};
 }
 
 const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"; // six bits each

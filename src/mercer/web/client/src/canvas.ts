@@ -16,6 +16,10 @@ export class CanvasRenderer implements Renderer {
     this.schedule();
   }
 
+  setPlaces(x: Float32Array, y: Float32Array): void {
+    if (this.scene) this.setScene({ ...this.scene, x, y });
+  }
+
   setView(view: View, size: Size, style: Style): void {
     this.view = { view, size, style };
     this.schedule();

@@ -1,5 +1,7 @@
 // What the page carries: its description, and the arrays in one compressed block.
 
+import type { LiveAbout } from "./live/live";
+
 export type TypeCode = "u1" | "u2" | "u4" | "i1" | "i2" | "i4" | "f4" | "f8";
 export type Numbers = Uint8Array | Uint16Array | Uint32Array | Int8Array | Int16Array | Int32Array | Float32Array | Float64Array;
 
@@ -21,7 +23,7 @@ export interface MapAbout {
 export interface NeighborsAbout { k: number; indices: Place; rows: Place | null }
 export interface About {
   format: number; title: string; rows: number; maps: MapAbout[]; ids: ColumnAbout | null; columns: ColumnAbout[];
-  label: number | null; neighbors: NeighborsAbout | null; images: Place | null; bytes: number;
+  label: number | null; neighbors: NeighborsAbout | null; images: Place | null; bytes: number; live?: LiveAbout;
 }
 
 const TYPES = {

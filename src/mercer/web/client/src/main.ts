@@ -1,5 +1,6 @@
 // The page: reads its data, builds its parts, chooses what draws, and is never blank.
 
+import { read } from "./address";
 import { CanvasRenderer } from "./canvas";
 import { Cards } from "./card";
 import { chooser } from "./chooser";
@@ -13,6 +14,7 @@ import type { Tool } from "./gestures";
 import { Filters } from "./filters";
 import { helpDialog } from "./help";
 import { Legend } from "./legend";
+import { Live, type LiveAbout } from "./live/live";
 import { Memory } from "./memory";
 import { overlays } from "./overlays";
 import { Panel } from "./panel";
@@ -25,7 +27,7 @@ import { WebGLRenderer } from "./webgl";
 const root = document.getElementById("page")!;
 
 class Page {
-  private readonly live = h("div", { class: "unseen", role: "status", "aria-live": "polite" });
+  private readonly spoken = h("div", { class: "unseen", role: "status", "aria-live": "polite" });
   private readonly notice = h("p", { class: "notice", role: "status", hidden: true });
   private readonly stage = h("div", { class: "stage" });
   private readonly maps = h("div", { class: "maps" });
@@ -33,9 +35,10 @@ class Page {
   private shown: Panel[] = []; // those on the page
   theme: "light" | "dark" | null = null;
   private readonly made: Panel[] = [];
+  readonly live: Live | null;
   private webgl = false;
 
-  constructor(private readonly store: Store) {
+  constructor(private readonly store: Store, live: LiveAbout | null) {
     const seen = matchMedia("(prefers-color-scheme: dark)");
     this.setDark(seen.matches, false);
     seen.addEventListener("change", () => {
@@ -45,16 +48,18 @@ class Page {
     this.stage.append(this.maps);
     const work = h("main", { class: "work" }, this.stage, drawer.element);
     document.title = shorten(store.title, 200) || "Map";
+    const host = { panels: this.panels, setPanels: (count: number) => this.setPanels(count), announce: this.announce, notify: (text: string | null) => this.notify(text) };
+    this.live = live && new Live(store, live, host, read(location.hash).live ?? null);
     const sidebar = this.sidebar();
     new Cards(store, this.stage, sidebar, this.panels);
-    root.replaceChildren(this.header(), this.notice, h("div", { class: "columns" }, work, sidebar), this.live, this.help);
+    root.replaceChildren(this.header(), this.notice, h("div", { class: "columns" }, work, sidebar), this.spoken, this.help);
     this.setPanels(Math.min(2, store.maps.length));
     document.addEventListener("keydown", (event) => this.key(event));
     new Memory(store, this);
   }
 
   private readonly announce = (text: string): void => {
-    this.live.textContent = text;
+    this.spoken.textContent = text;
   };
 
   private header(): HTMLElement {
@@ -91,7 +96,7 @@ class Page {
     });
     store.on("states", () => (count.textContent = store.matches ? found(store.matches) : ""));
     const theme = iconButton(store.ground.dark ? "sun" : "moon", "Dark or light", () => this.setDark(document.documentElement.dataset.theme !== "dark"), { id: "theme" });
-    const views = store.maps.length > 1 ? [this.viewSwitch()] : [];
+    const views = store.maps.length > 1 || this.live ? [this.viewSwitch()] : [];
     const facts = h("p", { class: "facts" });
     const tell = (): void => {
       const rows = store.shown < store.rows ? `${formatCount(store.shown)} of ${rowsOf(store.rows)} shown` : rowsOf(store.rows);
@@ -144,7 +149,7 @@ class Page {
     const legend = new Legend(store, this.announce);
     const colour = h("section", { class: "block", hidden: !colourable.length }, h("h2", {}, h("label", { for: "colour" }, "Colour")), element, legend.element);
     const filters = new Filters(store, this.announce);
-    return h("aside", { class: "sidebar", "aria-label": "Colours, quality and settings" }, colour, filters.element, quality(store.maps), overlays(store), this.points(), runs(store.maps), this.footnote());
+    return h("aside", { class: "sidebar", "aria-label": "Colours, quality and settings" }, this.live?.element ?? null, colour, filters.element, quality(store.maps), overlays(store), this.points(), runs(store.maps), this.footnote());
   }
 
   private points(): HTMLElement {
@@ -176,7 +181,7 @@ class Page {
   private footnote(): HTMLElement {
     const rounded = this.store.maps.some((map) => map.axes.some((axis) => axis.error > 0));
     return h("footer", { class: "quiet" },
-      rounded ? "Coordinates are kept to 1/65,535 of their range. " : "", "Made with Mercer. This file is complete: it asks nothing of the network.");
+      rounded ? "Coordinates are kept to 1/65,535 of their range. " : "", this.live ? "Made with Mercer, which computes on the machine that this page comes from." : "Made with Mercer. This file is complete: it asks nothing of the network.");
   }
 
   setPanels(count: number): void {
@@ -255,6 +260,12 @@ class Page {
     document.querySelector("#theme")?.replaceChildren(icon(dark ? "sun" : "moon"));
   }
 
+  /** A line above the maps that stays until it is taken away. */
+  private notify(text: string | null): void {
+    this.notice.textContent = text;
+    this.notice.hidden = text === null;
+  }
+
   private async savePicture(kind: "png" | "svg"): Promise<void> {
     try {
       save(await (kind === "png" ? png : vectorPicture)(this.store, this.shown), `${fileName(this.store.title)}.${kind}`);
@@ -301,6 +312,7 @@ class Page {
       drawn: () => Promise.all(panels().map((panel) => panel.renderer?.drawn())).then(() => undefined),
       screen: (panel: number, row: number) => panels()[panel]!.screen(row),
       names: (panel: number) => panels()[panel]!.names(),
+      live: this.live?.state ?? null,
     };
   }
 }
@@ -324,7 +336,7 @@ function trouble(error: unknown): void {
 async function open(): Promise<void> {
   const { about, block } = await readDocument();
   performance.mark("mercer-read");
-  const page = new Page(new Store(about, block));
+  const page = new Page(new Store(about, block), about.live ?? null);
   (window as unknown as { mercer: unknown }).mercer = page.state;
   performance.mark("mercer-built");
   await page.begin();

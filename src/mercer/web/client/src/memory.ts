@@ -2,12 +2,13 @@
 
 import { type FilterState, type State, read, written } from "./address";
 import type { Column } from "./columns";
+import type { Live } from "./live/live";
 import type { Panel } from "./panel";
 import { type Change, type Filter, type Naming, type Store, autoOpacity, autoSize } from "./store";
 
 const PAUSE = 300; // milliseconds without a change after which the address is written
 
-export interface Host { panels(): Panel[]; setPanels(count: number): void; setDark(dark: boolean): void; theme: "light" | "dark" | null }
+export interface Host { panels(): Panel[]; setPanels(count: number): void; setDark(dark: boolean): void; theme: "light" | "dark" | null; live: Live | null }
 
 export class Memory {
   private timer = 0;
@@ -18,7 +19,12 @@ export class Memory {
     if (location.hash.length > 1) this.apply(read(location.hash));
     const changes: Change[] = ["colour", "states", "selection", "search", "pin", "style", "ground", "marks", "table", "sorting", "view"];
     for (const change of changes) store.on(change, () => this.later());
-    addEventListener("hashchange", () => this.apply(read(location.hash)));
+    addEventListener("hashchange", () => {
+      const state = read(location.hash);
+      this.apply(state);
+      if (state.live) host.live?.goTo(state.live);
+    });
+    if (host.live) host.live.onChange = () => this.later();
   }
 
   private later(): void {
@@ -62,6 +68,7 @@ export class Memory {
       size: store.size === autoSize(store.rows) ? null : store.size,
       opacity: store.opacity === autoOpacity(store.rows) ? null : store.opacity,
       theme: host.theme,
+      live: host.live?.settings() ?? null,
     };
   }
 

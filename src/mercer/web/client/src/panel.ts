@@ -16,6 +16,8 @@ import { type Box, PADDING, type Size, type View, between, fit, fromScreenX, fro
 
 const MOST_UNEQUAL = 6; // axes whose ranges differ by more are drawn to a scale each, unless asked otherwise
 
+const NAMES_STAY = 400; // milliseconds between two searches for the places of names while points move
+
 export class Panel {
   readonly element: HTMLElement;
   readonly surface: HTMLElement;
@@ -41,6 +43,8 @@ export class Panel {
   private equalAtFirst = true;
   private shape = 1;
   private animation = 0;
+  private gliding = 0; // the animation of points that move to new places
+  private named = 0; // when the names of a moving map were last found
   private readonly overlay = h("canvas", { class: "overlay", "aria-hidden": "true" });
   private readonly holder = h("div", { class: "drawing" });
   private readonly empty = h("p", { class: "nothing", hidden: true }, "Every point is filtered out. Press “Show all” in the legend.");
@@ -50,7 +54,7 @@ export class Panel {
     this.element = h("section", { class: "panel" }, this.surface);
     new Gestures(this);
     this.marks = new Marks(this);
-    this.setMap(store.maps[mapIndex]!);
+    this.setMap(store.maps[Math.min(mapIndex, store.maps.length - 1)]!);
     new ResizeObserver(() => this.resize()).observe(this.surface);
     for (const change of ["colour", "states", "ground"] as const) {
       store.on(change, () => {
@@ -114,18 +118,66 @@ export class Panel {
   }
 
   private place(): void {
+    this.measure();
+    this.marks.forget();
+    this.reset(false);
+    this.refresh();
+  }
+
+  /**
+   * The map has other coordinates: its points move to their new places.
+   *
+   * renamed: it has other axes, too; settled: it stays like this for a while, so that names are worth finding anew
+   */
+  follow(milliseconds: number, renamed: boolean, settled: boolean): void {
+    if (this.snapshot >= 0) return;
+    const last = this.map.axes.length - 1;
+    if (this.axes.some((axis) => axis > last)) this.axes = [0, Math.min(1, last)];
+    if (renamed) {
+      this.onMap();
+      this.element.setAttribute("aria-label", `Map: ${this.map.name}`);
+    }
+    const from = { x: this.x, y: this.y };
+    this.measure();
+    const to = { x: this.x, y: this.y };
+    this.home = fit(this.box, this.size);
+    if (!this.moved) this.view = this.home;
+    const now = performance.now();
+    const rename = settled || now - this.named > NAMES_STAY;
+    if (rename) this.named = now;
+    cancelAnimationFrame(this.gliding);
+    if (milliseconds < 20 || calm() || from.x.length !== to.x.length) {
+      if (rename) this.marks.forget();
+      this.renderer?.setPlaces(to.x, to.y);
+      this.redraw();
+      return;
+    }
+    const step = (time: number): void => {
+      const share = Math.min(1, Math.max(0, (time - now) / milliseconds));
+      const eased = 1 - (1 - share) ** 2;
+      this.x = share < 1 ? mixed(from.x, to.x, eased) : to.x;
+      this.y = share < 1 ? mixed(from.y, to.y, eased) : to.y;
+      this.grid = null;
+      if (rename && share === 1) this.marks.forget(); // names stand where the points have come to
+      this.renderer?.setPlaces(this.x, this.y);
+      this.redraw();
+      if (share < 1) this.gliding = requestAnimationFrame(step);
+    };
+    step(now);
+  }
+
+  /** Where the points belong, in units of the view. */
+  private measure(): void {
+    cancelAnimationFrame(this.gliding);
     this.shape = this.room;
     const [a, b] = this.drawn;
     const [halfX, halfY] = this.halves;
     this.x = a.scaled(halfX);
     this.y = b.scaled(b.ticks ? halfY : halfY * 2.2);
     this.grid = null; // built when it is first asked
-    this.marks.forget();
     this.box = { lowX: -a.half / halfX, highX: a.half / halfX, lowY: -b.half / halfY, highY: b.half / halfY };
     const label = `${this.map.name}: ${formatCount(this.store.rows)} points, ${a.name} by ${b.name}.`;
     this.surface.setAttribute("aria-label", `${label} Arrow keys move, plus and minus zoom, 0 shows all, S selects what is in view.`);
-    this.reset(false);
-    this.refresh();
   }
 
   index(): Grid {
@@ -400,4 +452,11 @@ export class Panel {
     if (around) this.drawAround(context, true);
     return canvas;
   }
+}
+
+/** Between two places of all points. */
+function mixed(from: Float32Array, to: Float32Array, share: number): Float32Array {
+  const out = new Float32Array(to.length);
+  for (let i = 0; i < out.length; i++) out[i] = from[i]! + (to[i]! - from[i]!) * share;
+  return out;
 }

@@ -23,6 +23,8 @@ export interface Renderer {
   readonly kind: "webgl" | "canvas";
   readonly canvas: HTMLCanvasElement;
   setScene(scene: Scene): void;
+  /** Other places of the same points, as often as they move. */
+  setPlaces(x: Float32Array, y: Float32Array): void;
   setView(view: View, size: Size, style: Style): void;
   /** Resolves when what was set last is on the canvas. */
   drawn(): Promise<void>;

@@ -7,7 +7,7 @@ import { type About, type NeighborsAbout, type Numbers, type Score, unpack } fro
 import { DIMMED, HIDDEN, SHOWN, mixedOrder } from "./renderer";
 import type { Sorting } from "./sorting";
 
-export type Change = "colour" | "states" | "selection" | "search" | "hover" | "pin" | "style" | "ground" | "marks" | "table" | "sorting" | "view";
+export type Change = "colour" | "states" | "selection" | "search" | "hover" | "pin" | "style" | "ground" | "marks" | "table" | "sorting" | "view" | "maps";
 /** Which names stand on the maps: of classes, of clusters that the page finds, or none. */
 export type Naming = "classes" | "clusters" | "none";
 export type Filter = { off: Uint8Array } | { low: number; high: number; missing: boolean };
@@ -81,6 +81,20 @@ export class Store {
     this.reorder();
     this.recolour();
     this.restate();
+  }
+
+  /** Puts other coordinates in place of a map; panels that show it follow by themselves. */
+  replaceMap(index: number, name: string, axes: Axis[], run: Record<string, unknown> | null): void {
+    const map = this.maps[index]!;
+    map.name = name;
+    map.axes = withSpread(axes, this.rows);
+    map.run = run;
+  }
+
+  /** A map that stays beside the one that changes; it takes the place of one that was kept before. */
+  keepMap(map: MapData): void {
+    this.maps.splice(1, this.maps.length, map);
+    this.emit("maps");
   }
 
   on(change: Change, listener: (source: unknown) => void): void {

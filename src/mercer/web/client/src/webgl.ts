@@ -80,6 +80,12 @@ export class WebGLRenderer implements Renderer {
     this.schedule();
   }
 
+  setPlaces(x: Float32Array, y: Float32Array): void {
+    if (!this.scene) return;
+    this.scene = { ...this.scene, x, y };
+    this.schedule();
+  }
+
   setView(view: View, size: Size, style: Style): void {
     this.view = { view, size, style };
     this.schedule();
@@ -107,7 +113,8 @@ export class WebGLRenderer implements Renderer {
     this.frame = 0;
     if (this.gl.isContextLost()) return;
     if (this.scene && this.view) {
-      if (this.stale) this.hand(this.scene);
+      this.handPlaces(this.scene);
+      if (this.stale) this.handLooks(this.scene);
       this.stale = false;
       const { view, size, style } = this.view;
       this.render(this.scene, view, size, style);
@@ -116,8 +123,8 @@ export class WebGLRenderer implements Renderer {
     for (const resolve of this.waiting.splice(0)) resolve();
   }
 
-  /** Points in the order in which they are drawn. */
-  private hand({ x, y, codes, colours, states, order }: Scene): void {
+  /** Places in the order in which points are drawn. */
+  private handPlaces({ x, y, order }: Scene): void {
     const { gl } = this;
     if (this.placed !== x || this.ordered !== order) {
       const places = new Float32Array(2 * order.length);
@@ -130,6 +137,10 @@ export class WebGLRenderer implements Renderer {
       this.placed = x;
       this.ordered = order;
     }
+  }
+
+  private handLooks({ codes, colours, states, order }: Scene): void {
+    const { gl } = this;
     const flat = Uint8Array.from(colours.flatMap((colour) => [...colour]));
     const looks = new Uint8Array(4 * order.length);
     for (let k = 0; k < order.length; k++) {

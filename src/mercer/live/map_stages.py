@@ -1,0 +1,343 @@
+"""From settings to maps: a quick answer first, then the exact one, or a descent step by step.
+
+    kernel PCA      scores on landmarks at once, then exact pairs with their residuals
+    PCA             exact at once
+    Isomap          paths from a few landmarks first, then from all rows
+    SNE, t-SNE      the map after every few steps; a change of settings goes on from the map that is shown
+
+What is shown goes to `show`. `check` is called between steps, from threads of the computation too, and ends it by
+raising `Superseded`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from mercer.embedding.affinities import Affinities
+from mercer.estimators.isomap import Isomap
+from mercer.estimators.kernel_pca import KernelPCA
+from mercer.estimators.pca import PCA
+from mercer.estimators.tsne import SNE, TSNE
+from mercer.exceptions import MercerWarning
+from mercer.kernels.resolve import resolve_kernel
+from mercer.linalg.eigen import SMALL
+from mercer.live.controls import METHODS, Settings
+from mercer.live.landmark_scores import LandmarkScores
+from mercer.live.live_table import LiveTable
+from mercer.live.map_alignment import mirrored_onto, turned_onto
+from mercer.progress import listening
+
+EXACT_KPCA, EXACT_ISOMAP = 30_000, 6_000  # rows up to which the exact answer comes within seconds
+_QUICK_KPCA, _QUICK_ISOMAP = 600, 1_500  # rows up to which it comes as soon as an approximate one
+_TOLERANCE = 1e-4  # of the residuals: a thousandth of what a screen can show; the residual that was reached is told
+_RANK = 500  # of kernel PCA where all pairs take too long
+_FEW_PATHS, _MANY_PATHS = 150, 1_000  # landmarks of Isomap for its first map, and for the last where rows are many
+STEPS, MORE_STEPS, EARLY = 1000, 500, 250  # of a descent; of one that goes on; exaggerated ones
+_FRAME_SECONDS = 0.05  # between two maps of a descent: twenty per second
+_LOOKED_AT = 3  # intervals between maps that say whether there are too many
+
+
+class Superseded(Exception):
+    """The computation is not wanted any more."""
+
+
+@dataclasses.dataclass(frozen=True)
+class MapFrame:
+    """A map on its way or finished.
+
+    stage : "quick", "steps" or "settled"
+    facts : (name, text) of what is known about the answer
+    step, divergence : of a descent
+    spectrum, errors : eigenvalues and their error bounds, if the answer is certified
+    estimator : fitted to the table, if the map is finished
+    """
+
+    coordinates: np.ndarray
+    axes: list[str]
+    stage: str
+    facts: list[tuple[str, str]]
+    step: int | None = None
+    divergence: float | None = None
+    spectrum: np.ndarray | None = None
+    errors: np.ndarray | None = None
+    estimator: Any = None
+
+
+@dataclasses.dataclass(frozen=True)
+class DescentWish:
+    """What a person does to a descent: how many steps are still to come, and which rows are held where they are."""
+
+    steps: int = STEPS
+    exaggeration: float | None = None
+    held: np.ndarray | None = None
+
+
+class FramePace:
+    """How many steps of a descent lie between two maps, so that about twenty maps are shown per second.
+
+    Computing the divergence for a map takes a share of a step, so more maps would slow the descent.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
+        self.every, self._clock = 1, clock
+        self._seconds: list[float] = []
+        self._last: float | None = None
+
+    def is_wrong(self) -> bool:
+        """To be called at each map: whether the last ones came far too often or too seldom."""
+        now = self._clock()
+        if self._last is not None:
+            self._seconds = [*self._seconds[-_LOOKED_AT:], now - self._last]
+        self._last = now
+        return len(self._seconds) >= _LOOKED_AT and self._wanted() != self.every
+
+    def correct(self) -> None:
+        """Take the number of steps that would have been right."""
+        if self._seconds:
+            self.every = self._wanted()
+        self._seconds, self._last = [], None
+
+    def _wanted(self) -> int:
+        share = _FRAME_SECONDS / max(float(np.median(self._seconds)), 1e-6)
+        if 0.6 < share < 1.7:
+            return self.every
+        return int(np.clip(round(self.every * share), 1, 50))
+
+
+Show = Callable[[MapFrame], None]
+Check = Callable[[], None]
+
+
+class MapStages:
+    """The maps of one table, with what is worth keeping from one to the next: landmarks, affinities, the last map."""
+
+    def __init__(self, table: LiveTable) -> None:
+        self.table = table
+        self._landmarks: LandmarkScores | None = None
+        self._affinities: tuple[float, Affinities] | None = None
+        self._first_look = False  # while an answer is computed that is shown whatever has been asked since
+        self.last: np.ndarray | None = None
+        self.last_method = ""
+
+    def run(
+        self,
+        settings: Settings,
+        show: Show,
+        check: Check,
+        *,
+        descent: DescentWish | None = None,
+        stopped: Callable[[], bool] = lambda: False,
+        progress: Callable[[str, int, int], None] = lambda *_: None,
+    ) -> None:
+        """Compute the map of these settings. ValueError and its like come through as the estimators raise them.
+
+        descent, stopped : what a person wishes of a descent, and whether it is to end where it is
+        progress : called with a phase, the jobs done in it, and all its jobs or 0
+        """
+        method = settings["method"]
+        align = turned_onto if method in ("tsne", "sne") else mirrored_onto
+        began = time.perf_counter()
+
+        def shown(frame: MapFrame) -> None:
+            aligned = np.ascontiguousarray(align(self.last, frame.coordinates), np.float32)
+            self.last, self.last_method = aligned, method
+            taken = [("time", f"{time.perf_counter() - began:.2g} s")] if frame.stage == "settled" else []
+            show(dataclasses.replace(frame, coordinates=aligned, facts=[*frame.facts, *taken]))
+
+        spectral = {"kpca": self._kernel_pca, "pca": self._pca, "isomap": self._isomap}
+
+        def heard(phase: str, done: int, total: int, _: str) -> None:
+            if not self._first_look:  # without one, a slider that moves on and on would show nothing
+                check()
+            progress(phase, done, total)
+
+        with listening(heard), warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", MercerWarning)
+            if method in spectral:
+                frames = spectral[method](settings)
+            else:
+                frames = self._descent(settings, shown, check, stopped, descent or DescentWish())
+            for frame in frames:
+                noted = dict.fromkeys(str(each.message) for each in caught if issubclass(each.category, MercerWarning))
+                shown(dataclasses.replace(frame, facts=[*frame.facts, *(("note", note) for note in list(noted)[:3])]))
+                check()
+
+    @contextmanager
+    def _uninterrupted(self) -> Iterator[None]:
+        self._first_look = True
+        try:
+            yield
+        finally:
+            self._first_look = False
+
+    # --- spectral maps ---------------------------------------------------------------------------------------
+
+    def _kernel_pca(self, settings: Settings) -> Iterator[MapFrame]:
+        n, k = self.table.rows, settings["n_components"]
+        if n > _QUICK_KPCA:
+            with self._uninterrupted():
+                first = self._on_landmarks(settings, k)
+            yield first
+        estimator = estimator_for(settings, n)
+        scores = np.asarray(estimator.set_output(transform="default").fit_transform(self.table.X))
+        values = np.asarray(estimator.eigenvalues_, np.float64)
+        share = float(np.sum(estimator.explained_variance_ratio_))
+        largest = float(values[0]) if len(values) and values[0] > 0 else 1.0
+        if estimator.landmarks_ is None:
+            worst = float(np.max(estimator.residuals_)) / largest
+            certificate = ("residual", f"{worst:.1e} of the largest eigenvalue")
+        else:
+            worst = float(np.max(estimator.eigenvalue_error_)) / largest
+            certificate = ("bound", f"eigenvalues too small by at most {worst:.1g} of the largest")
+        yield MapFrame(
+            scores,
+            [f"component {i + 1}" for i in range(scores.shape[1])],
+            "settled",
+            [("explained", _percent(share)), certificate, ("solver", str(estimator.solver_.name))],
+            spectrum=values,
+            errors=np.asarray(estimator.eigenvalue_error_, np.float64),
+            estimator=estimator,
+        )
+
+    def _on_landmarks(self, settings: Settings, k: int) -> MapFrame:
+        if self._landmarks is None:
+            self._landmarks = LandmarkScores(self.table.X)
+        kernel = _kernel_of(settings).bind(self._landmarks.X)
+        answer = self._landmarks(kernel, k)
+        bound = answer.bound / max(float(answer.values[0]), 1e-300)
+        return MapFrame(
+            answer.scores,
+            [f"component {i + 1}" for i in range(answer.scores.shape[1])],
+            "quick",
+            [
+                ("explained", f"at least {_percent(float(np.sum(answer.values)) / answer.total)}"),
+                ("landmarks", str(len(self._landmarks.rows))),
+                *([("bound", f"eigenvalues too small by at most {bound:.1g} of the largest")] if bound < 1 else []),
+            ],
+            spectrum=answer.values,
+        )
+
+    def _pca(self, settings: Settings) -> Iterator[MapFrame]:
+        estimator = estimator_for(settings, self.table.rows)
+        scores = np.asarray(estimator.set_output(transform="default").fit_transform(self.table.X))
+        yield MapFrame(
+            scores,
+            [f"component {i + 1}" for i in range(scores.shape[1])],
+            "settled",
+            [("explained", _percent(float(np.sum(estimator.explained_variance_ratio_))))],
+            spectrum=np.asarray(estimator.explained_variance_, np.float64),
+            estimator=estimator,
+        )
+
+    def _isomap(self, settings: Settings) -> Iterator[MapFrame]:
+        n = self.table.rows
+        if n > _QUICK_ISOMAP:
+            few = Isomap(**{name: settings[name] for name in ("n_neighbors", "n_components")}, landmarks=_FEW_PATHS)
+            with self._uninterrupted():
+                first = self._isomap_frame(few, "quick")
+            yield first
+        yield self._isomap_frame(estimator_for(settings, n), "settled")
+
+    def _isomap_frame(self, estimator: Any, stage: str) -> MapFrame:
+        scores = np.asarray(estimator.set_output(transform="default").fit_transform(self.table.X))
+        facts = [("unexplained", f"{_percent(float(estimator.residual_variance_[-1]))} of the variance of distances")]
+        if estimator.landmarks_ is not None:
+            facts.append(("paths", f"from {len(estimator.landmarks_):,} landmarks"))
+        if estimator.n_connected_components_ > 1:
+            facts.append(("parts", f"{estimator.n_connected_components_} before they were joined"))
+        return MapFrame(
+            scores,
+            [f"coordinate {i + 1}" for i in range(scores.shape[1])],
+            stage,
+            facts,
+            spectrum=np.asarray(estimator.eigenvalues_, np.float64),
+            errors=np.asarray(estimator.eigenvalue_error_, np.float64),
+            estimator=estimator if stage == "settled" else None,
+        )
+
+    # --- descents --------------------------------------------------------------------------------------------
+
+    def _descent(
+        self, settings: Settings, show: Show, check: Check, stopped: Callable[[], bool], wish: DescentWish
+    ) -> Iterator[MapFrame]:
+        n = self.table.rows
+        warm = self.last_method in ("tsne", "sne") and self.last is not None and self.last.shape == (n, 2)
+        early = 0 if warm else min(EARLY, STEPS)
+        estimator = estimator_for(settings, n).set_params(
+            max_iter=0,
+            early_exaggeration_iter=early,
+            n_iter_without_progress=10**9,
+            min_grad_norm=0.0,
+            affinities=self._known_affinities(settings["perplexity"]),
+            **({"init": self.last} if warm else {}),
+            **({"fixed": wish.held} if warm and wish.held is not None and wish.held.any() else {}),
+        )
+        estimator.fit(self.table.X)
+        self._affinities = (settings["perplexity"], estimator.affinities_)
+        strength = {} if wish.exaggeration is None else {"exaggeration": wish.exaggeration}
+
+        def frame(stage: str, step: int, divergence: float, Y: np.ndarray) -> MapFrame:
+            facts = [("divergence", f"{divergence:.4f}"), ("steps", f"{step:,}")]
+            if 0 < step < early:
+                facts.append(("phase", "early exaggeration"))
+            return MapFrame(
+                Y,
+                [f"{METHODS[settings['method']]} 1", f"{METHODS[settings['method']]} 2"],
+                stage,
+                facts,
+                step,
+                divergence,
+                estimator=estimator if stage == "settled" else None,
+            )
+
+        pace, shown_steps = FramePace(), [0]
+
+        def stepped(step: int, divergence: float, Y: np.ndarray) -> bool:
+            if step > shown_steps[0]:  # the map with which a run begins has been shown
+                shown_steps[0] = step
+                show(frame("steps", step, divergence, Y))
+            check()
+            return stopped() or pace.is_wrong()
+
+        taken, left = 0, wish.steps
+        while left > 0 and not stopped():
+            estimator.optimize(left, callbacks=stepped, callback_every=pace.every, **strength)
+            taken, left = estimator.n_iter_ + 1, left - (estimator.n_iter_ + 1 - taken)
+            pace.correct()
+        yield frame("settled", estimator.n_iter_ + 1, float(estimator.kl_divergence_), np.asarray(estimator.embedding_))
+
+    def _known_affinities(self, perplexity: float) -> Affinities | None:
+        return self._affinities[1] if self._affinities is not None and self._affinities[0] == perplexity else None
+
+
+def estimator_for(settings: Settings, rows: int) -> Any:
+    """The estimator that the settings describe, for a table of so many rows."""
+    method = settings["method"]
+    given = {name: value for name, value in settings.items() if name != "method"}
+    if method == "kpca":
+        if rows > EXACT_KPCA:
+            given |= {"eigen_solver": "rpcholesky", "rank": _RANK}
+        elif rows > SMALL:  # smaller ones are solved to rounding in no time
+            given["tol"] = _TOLERANCE
+        return KernelPCA(**given)
+    if method == "pca":
+        return PCA(**given)
+    if method == "isomap":
+        return Isomap(**given, landmarks=None if rows <= EXACT_ISOMAP else _MANY_PATHS)
+    return (TSNE if method == "tsne" else SNE)(**given)
+
+
+def _kernel_of(settings: Settings) -> Any:
+    gamma = settings.get("gamma")
+    return resolve_kernel(settings["kernel"], gamma if gamma is not None else 1.0, settings.get("degree", 3))
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"

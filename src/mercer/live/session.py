@@ -1,0 +1,257 @@
+"""One browser's side of a live page: what it asked for last, the computation that answers, and what is to be sent.
+
+A thread of the session computes. The newest settings win: `receive` puts them in place of older ones, and the running
+computation ends at its next step. What is to be sent waits in one slot per kind of message, so a browser that is slow
+gets the newest map and never a queue of old ones.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from mercer.live.controls import Controls, Settings
+from mercer.live.live_table import LiveTable
+from mercer.live.map_stages import MORE_STEPS, STEPS, DescentWish, MapFrame, MapStages, Superseded
+from mercer.live.messages import encode, read_rows
+from mercer.live.questions import Asker, Shown
+
+_BETWEEN_PROGRESS = 0.2  # seconds
+# Exceptions whose message is for the person at the slider. Others are defects, and the page says which.
+_EXPECTED = (ValueError, TypeError, ArithmeticError, MemoryError, RuntimeError, np.linalg.LinAlgError)
+_MOST_NUMBER = 2**53  # that a browser can count to
+
+
+@dataclasses.dataclass(frozen=True)
+class Wanted:
+    """Settings, the number that the browser gave them, and what it wishes of a descent."""
+
+    settings: Settings
+    number: int
+    descent: DescentWish | None = None
+
+
+class Session:
+    """What one browser asked of one table.
+
+    notify : called, from any thread, when `outgoing` has something to send
+    turn : held while something is computed, so that all sessions of a process take turns: progress and warnings are
+        those of the process
+    """
+
+    def __init__(
+        self, table: LiveTable, controls: Controls, notify: Callable[[], None], turn: threading.Lock | None = None
+    ) -> None:
+        self.table, self.controls = table, controls
+        self._notify, self._turn = notify, turn or threading.Lock()
+        self._changed = threading.Condition()
+        self._wanted: Wanted | None = None
+        self._questions: dict[str, dict[str, Any]] = {}
+        self._out: dict[str, tuple[dict[str, Any], dict[str, np.ndarray]]] = {}
+        self._untaken = 0  # the number of the map that the browser has not taken yet, 0 if it has taken all
+        self._maps = 0
+        self._closed = self._stop = False
+        self._told = 0.0
+        self._stages = MapStages(table)
+        self._current: Wanted | None = None
+        self._shown = Shown(table, {}, None, None)
+        self._asker = Asker()
+        self._worker = threading.Thread(target=self._work, name="mercer-live", daemon=True)
+        self._worker.start()
+
+    # --- from the browser ------------------------------------------------------------------------------------
+
+    def receive(self, message: dict[str, Any]) -> None:
+        """Act on a message. ValueError if it is not one of those that a page sends."""
+        actions: dict[str, Callable[[dict[str, Any]], None]] = {
+            "settings": self._receive_settings,
+            "taken": self._receive_taken,
+            "stop": self._receive_stop,
+            "go": self._receive_go,
+            "ask": self._receive_question,
+        }
+        action = actions.get(message["type"])
+        if action is None:
+            raise ValueError("There is no message of this type.")
+        action(message)
+
+    def _receive_settings(self, message: dict[str, Any]) -> None:
+        number = _number(message.get("number"))
+        try:
+            settings = self.controls.checked(message.get("settings"))
+        except ValueError as error:
+            self._trouble(number, str(error))
+            return
+        self._want(Wanted(settings, number))
+
+    def _receive_taken(self, message: dict[str, Any]) -> None:
+        with self._changed:
+            if _number(message.get("map")) == self._untaken:
+                self._untaken = 0
+        self._notify()
+
+    def _receive_stop(self, message: dict[str, Any]) -> None:
+        self._stop = True
+
+    def _receive_go(self, message: dict[str, Any]) -> None:
+        """Go on with the descent that is shown, with rows held in their places if there are any."""
+        number = _number(message.get("number"))
+        held = None if message.get("held") is None else read_rows(message["held"], self.table.rows)
+        exaggeration = message.get("exaggeration")
+        if exaggeration is not None and not (
+            isinstance(exaggeration, int | float) and not isinstance(exaggeration, bool) and 0 < exaggeration <= 100
+        ):
+            raise ValueError("exaggeration must be a number above 0 and up to 100.")
+        current = self._current
+        if current is None or current.settings["method"] not in ("tsne", "sne"):
+            self._trouble(number, "Only maps of SNE and t-SNE can go on.")
+            return
+        steps = STEPS if held is not None and held.any() else MORE_STEPS
+        wish = DescentWish(steps, None if exaggeration is None else float(exaggeration), held)
+        self._want(Wanted(current.settings, number, wish))
+
+    def _receive_question(self, message: dict[str, Any]) -> None:
+        what = self._asker.checked(message, self.table)
+        with self._changed:
+            self._questions[what] = message  # of each kind, the newest question replaces an older one
+            self._changed.notify()
+
+    def _want(self, wanted: Wanted) -> None:
+        with self._changed:
+            self._wanted, self._stop = wanted, False
+            self._changed.notify()
+
+    def close(self) -> None:
+        """End the computation at its next step, and the session."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+
+    def join(self, seconds: float) -> bool:
+        """Wait for the session's thread to end; whether it has."""
+        self._worker.join(seconds)
+        return not self._worker.is_alive()
+
+    # --- to the browser --------------------------------------------------------------------------------------
+
+    def outgoing(self) -> bytes | None:
+        """The next message to send, None if there is nothing or the browser still has a map to take."""
+        with self._changed:
+            kind = next((kind for kind in self._out if kind != "map" or not self._untaken), None)
+            if kind is None:
+                return None
+            header, buffers = self._out.pop(kind)
+            if kind == "map":
+                self._untaken = header["map"]
+        return encode(header, buffers)
+
+    def _send(self, kind: str, header: dict[str, Any], buffers: dict[str, np.ndarray] | None = None) -> None:
+        with self._changed:
+            if self._closed:
+                return
+            self._out[kind] = (header, buffers or {})
+        self._notify()
+
+    def _trouble(self, number: int, text: str) -> None:
+        self._send("trouble", {"type": "trouble", "number": number, "message": text})
+
+    # --- the computation -------------------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._closed or self._wanted is not None or bool(self._questions))
+                if self._closed:
+                    return
+            if not self._turn.acquire(blocking=False):
+                self._send("working", {"type": "working", "phase": "waiting for another page", "done": 0, "total": 0})
+                while not self._turn.acquire(timeout=0.2):
+                    if self._closed:
+                        return
+            try:
+                self._compute()
+                self._answer()
+            finally:
+                self._turn.release()
+
+    def _compute(self) -> None:
+        with self._changed:
+            wanted, self._wanted = self._wanted, None
+        if wanted is None:
+            return
+        self._current = wanted
+        self._send("working", {"type": "working", "number": wanted.number, "phase": "", "done": 0, "total": 0})
+        try:
+            self._stages.run(
+                wanted.settings,
+                lambda frame: self._show(wanted, frame),
+                self._check,
+                descent=wanted.descent,
+                stopped=lambda: self._stop,
+                progress=self._progress,
+            )
+        except Superseded:
+            pass
+        except _EXPECTED as error:
+            self._trouble(wanted.number, " ".join(str(error).split()) or type(error).__name__)
+        except Exception as error:  # a defect must not end the page: the last good map stays
+            self._trouble(wanted.number, f"{type(error).__name__}: {' '.join(str(error).split())} (a defect of Mercer)")
+
+    def _check(self) -> None:
+        if self._closed or self._wanted is not None:
+            raise Superseded
+
+    def _progress(self, phase: str, done: int, total: int) -> None:
+        now = time.monotonic()
+        if now - self._told > _BETWEEN_PROGRESS:
+            self._told = now
+            self._send("working", {"type": "working", "phase": phase, "done": done, "total": total})
+
+    def _show(self, wanted: Wanted, frame: MapFrame) -> None:
+        self._maps += 1
+        header: dict[str, Any] = {
+            "type": "map",
+            "map": self._maps,
+            "number": wanted.number,
+            "settings": wanted.settings,
+            "stage": frame.stage,
+            "axes": frame.axes,
+            "facts": frame.facts,
+            "step": frame.step,
+            "divergence": frame.divergence,
+        }
+        buffers = {"coordinates": frame.coordinates.T}
+        if frame.spectrum is not None:
+            buffers["spectrum"] = frame.spectrum
+        if frame.errors is not None:
+            buffers["errors"] = frame.errors
+        self._shown = Shown(self.table, wanted.settings, frame, self._stages.last)
+        self._send("map", header, buffers)
+        if frame.stage == "steps":
+            self._answer()
+
+    def _answer(self) -> None:
+        with self._changed:
+            questions, self._questions = self._questions, {}
+        for what, message in questions.items():
+            header: dict[str, Any] = {"type": "answer", "what": what, "id": message["id"]}
+            buffers: dict[str, np.ndarray] = {}
+            try:
+                found, buffers = self._asker.answer(message, self._shown)
+                header |= found
+            except _EXPECTED as error:
+                header["error"] = " ".join(str(error).split())
+            except Exception as error:
+                header["error"] = f"{type(error).__name__}: {error} (a defect of Mercer)"
+            self._send(f"answer {what}", header, buffers)
+
+
+def _number(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST_NUMBER:
+        raise ValueError("A number of a message must be whole and not negative.")
+    return value
