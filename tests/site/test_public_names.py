@@ -51,8 +51,10 @@ def test_every_parameter_is_named_where_it_is_explained(name):
     assert not missing, f"{name.path} does not mention {missing}"
 
 
-# The page's own names: the guide to the page shows them together, as one of them alone says little.
-WITHOUT_EXAMPLE = {f"mercer.web.{name}" for name in ("AsFitted", "Map", "NearRows", "Page", "page_bytes")}
+# What opens a page, and the parts of pages: the guides to the page and to live maps show them together.
+PAGES_OF_MAPS = ("explore", "live.LiveTable", "live.Session")
+PARTS_OF_PAGES = ("web.AsFitted", "web.Map", "web.NearRows", "web.Page", "web.page_bytes")
+WITHOUT_EXAMPLE = {f"mercer.{name}" for name in PAGES_OF_MAPS + PARTS_OF_PAGES}
 
 
 def test_every_public_name_has_an_example_that_doctest_runs():

@@ -127,5 +127,4 @@ def test_the_first_result_answers_newcomers(browser, site):
         found = first_result(visitor, question["types"])
         if found is None or not found.startswith(tuple(question["pages"])):
             missed.append(f"{question['types']!r} led to {found}")
-    print(f"{len(QUESTIONS) - len(missed)} of {len(QUESTIONS)} questions answered by the first result")
     assert len(missed) <= 4, f"{len(QUESTIONS) - len(missed)} of {len(QUESTIONS)} answered\n" + "\n".join(missed)
