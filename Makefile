@@ -27,7 +27,7 @@ lint: $(VENV)/.installed-test
 	$(BIN)/mypy
 
 test: lint
-	$(BIN)/pytest -n 2 --dist worksteal -m "not browser"
+	$(BIN)/pytest -n 2 --dist worksteal -m "not browser and not site"
 
 # The numerical tests as other processors and other numbers of threads would run them. scripts/test_processors.py explains
 # the settings; COMBINATIONS='haswell numpy+numba threads-16' chooses some.
@@ -49,7 +49,7 @@ $(OLDEST)/.installed: pyproject.toml scripts/oldest_versions.py
 	touch $@
 
 test-oldest: $(OLDEST)/.installed
-	$(OLDEST)/bin/pytest -n 2 --dist worksteal -m "not browser"
+	$(OLDEST)/bin/pytest -n 2 --dist worksteal -m "not browser and not site"
 
 # Every Python that is installed here: PYTHONS='python3.12 python3.13' chooses some.
 PYTHONS ?= python3.11 python3.12 python3.13

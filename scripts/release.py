@@ -2,7 +2,6 @@
 
     python scripts/release.py                     every Python found: python3.11, python3.12, python3.13
     python scripts/release.py python3.12          these
-    python scripts/release.py --all-tests         the whole suite against the wheel, instead of the part named below
 
 The steps: rattler-build renders the recipe; a source distribution is built, and a wheel from it and not from this
 folder. Each Python gets a new environment with that wheel. The tests, the documents and the examples lie beside it, but
@@ -78,7 +77,7 @@ def write_tables(programs: Path, folder: Path) -> None:
     run(programs / "python", "-c", code, folder=folder)
 
 
-def try_out(python: str, wheel: Path, sources: Path, folder: Path, tests: list[str]) -> None:
+def try_out(python: str, wheel: Path, sources: Path, folder: Path) -> None:
     """Install the wheel into a new environment and use it where no sources are."""
     programs = environment(python, folder / "environment")
     run(programs / "pip", "install", "--quiet", f"{wheel}[test]")
@@ -91,7 +90,7 @@ def try_out(python: str, wheel: Path, sources: Path, folder: Path, tests: list[s
     if not Path(where).is_relative_to(programs.parent):
         raise SystemExit(f"The release stops: the tests would import {where}, not the wheel.")
     pytest = [programs / "python", "-m", "pytest", "-n", "2", "-m", "not browser", "-o", "addopts=-q --strict-markers"]
-    said = run(*pytest, *tests, folder=beside, env=clean)
+    said = run(*pytest, *PART, folder=beside, env=clean)
     print(f"{python}: {said.strip().splitlines()[-1]}", flush=True)
     run(*pytest, "tests/test_examples.py", "-k", "code_in_documents and README", folder=beside, env=clean)
     shell = folder / "shell"
@@ -120,7 +119,6 @@ def check_versions() -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Build a release and try it in clean environments.")
     parser.add_argument("pythons", nargs="*", help="interpreters; without any, those of 3.11 to 3.13 that are found")
-    parser.add_argument("--all-tests", action="store_true", help="run the whole suite against the wheel")
     given = parser.parse_args()
     pythons = given.pythons or [name for name in PYTHONS if shutil.which(name)]
     if not pythons:
@@ -132,7 +130,7 @@ def main() -> None:
         for python in pythons:
             place = folder / Path(python).name
             place.mkdir()
-            try_out(python, wheel, sources, place, ["tests"] if given.all_tests else PART)
+            try_out(python, wheel, sources, place)
             shutil.rmtree(place)
     print(f"{wheel.name} and its source distribution are in dist/.")
 

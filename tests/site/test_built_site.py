@@ -8,6 +8,8 @@ from urllib.parse import unquote
 import pytest
 from public_names import pages
 
+pytestmark = pytest.mark.site
+
 LOADING = {
     ("script", "src"),
     ("link", "href"),

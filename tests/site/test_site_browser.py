@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.site]
 
 ROOT = Path(__file__).parents[2]
 AXE = ROOT / "build" / "node_modules" / "axe-core" / "axe.min.js"
