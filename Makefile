@@ -107,7 +107,7 @@ test-docs: docs $(AXE) $(VENV)/.installed-test
 # What a release consists of, tried where no sources are: in a new environment of every Python that is found, then the site.
 # CONTRIBUTING.md has the whole list. PYTHONS='python3.12' chooses some.
 release: docs
-	$(PYTHON) scripts/release.py $(foreach python,$(PYTHONS),$(shell command -v $(python)))
+	$(PYTHON) scripts/release.py $(PYTHONS)
 
 # primme, a competitor, comes without wheels: install it yourself to have it in the comparison of solvers. The search for
 # neighbours is compared with faiss-cpu, hnswlib, usearch and pynndescent, those of them that are installed.

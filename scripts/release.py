@@ -1,7 +1,7 @@
 """Build what a release consists of, and try it as a user would: in clean environments, without the sources.
 
     python scripts/release.py                     every Python found: python3.11, python3.12, python3.13
-    python scripts/release.py python3.12          these
+    python scripts/release.py python3.12          these, those of them that are found
 
 The steps: rattler-build renders the recipe; a source distribution is built, and a wheel from it and not from this
 folder. Each Python gets a new environment with that wheel. The tests, the documents and the examples lie beside it, but
@@ -35,6 +35,11 @@ def run(*command: str | Path, folder: Path = ROOT, **settings) -> str:
     if done.returncode:
         raise SystemExit(f"{done.stdout}\nThe release stops: {shlex.join(words)} failed.")
     return done.stdout
+
+
+def runs(python: str) -> bool:
+    """Whether an interpreter is there. The name alone may be that of a launcher without a Python behind it."""
+    return bool(shutil.which(python)) and not subprocess.run([python, "-c", ""], capture_output=True).returncode
 
 
 def environment(python: str, folder: Path) -> Path:
@@ -120,9 +125,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Build a release and try it in clean environments.")
     parser.add_argument("pythons", nargs="*", help="interpreters; without any, those of 3.11 to 3.13 that are found")
     given = parser.parse_args()
-    pythons = given.pythons or [name for name in PYTHONS if shutil.which(name)]
+    wanted = given.pythons or list(PYTHONS)
+    pythons = [name for name in wanted if runs(name)]
     if not pythons:
-        raise SystemExit(f"None of {', '.join(PYTHONS)} is installed.")
+        raise SystemExit(f"None of {', '.join(wanted)} is installed.")
+    if len(pythons) < len(wanted):
+        print("Not installed, and not tried:", ", ".join(sorted(set(wanted) - set(pythons))))
     print(f"Mercer {check_versions()} on {', '.join(pythons)}")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
