@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test test-torch test-gallery test-processors test-compilation test-oldest test-pythons test-page page check-page lint bench pictures clean
+.PHONY: demo test test-torch test-gallery test-processors test-compilation test-oldest test-pythons test-page page check-page lint docs test-docs release bench pictures clean
 
 $(VENV)/.made:
 	$(PYTHON) -m venv $(VENV)
@@ -21,13 +21,13 @@ demo: $(VENV)/.installed
 	$(BIN)/mercer demo circles digits --output demo
 
 lint: $(VENV)/.installed-test
-	$(BIN)/ruff check src tests benchmarks examples scripts
-	$(BIN)/ruff format --check src tests benchmarks examples scripts
+	$(BIN)/ruff check src tests benchmarks examples scripts docs
+	$(BIN)/ruff format --check src tests benchmarks examples scripts docs
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 
 test: lint
-	$(BIN)/pytest -n 2 --dist worksteal -m "not browser"
+	$(BIN)/pytest -n 2 --dist worksteal -m "not browser and not site"
 
 # The numerical tests as other processors and other numbers of threads would run them. scripts/test_processors.py explains
 # the settings; COMBINATIONS='haswell numpy+numba threads-16' chooses some.
@@ -49,7 +49,7 @@ $(OLDEST)/.installed: pyproject.toml scripts/oldest_versions.py
 	touch $@
 
 test-oldest: $(OLDEST)/.installed
-	$(OLDEST)/bin/pytest -n 2 --dist worksteal -m "not browser"
+	$(OLDEST)/bin/pytest -n 2 --dist worksteal -m "not browser and not site"
 
 # Every Python that is installed here: PYTHONS='python3.12 python3.13' chooses some.
 PYTHONS ?= python3.11 python3.12 python3.13
@@ -81,6 +81,33 @@ check-page:
 # Needs node 20 and Chromium: apt-get install chromium, or MERCER_CHROMIUM=/path/to/it.
 test-page: check-page $(VENV)/.installed-test
 	$(BIN)/pytest -rs -m browser tests/web
+
+# The site of the documentation, in build/site. Sphinx and its themes have an environment of their own. Warnings are errors,
+# and the examples of the gallery and the chapters run; both keep what did not change since the last time.
+DOCS := .venv-docs
+
+$(DOCS)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/pip install --quiet --editable '.[docs]'
+	touch $@
+
+docs: $(DOCS)/.installed
+	$(DOCS)/bin/sphinx-build --quiet --fail-on-warning --keep-going --builder html docs build/site
+	@echo 'The site is in build/site/index.html.'
+
+# The built site: links, the search, and every page in Chromium, also as axe-core sees it (needs node and chromium).
+AXE := build/node_modules/axe-core/axe.min.js
+
+$(AXE):
+	npm install --silent --ignore-scripts --no-audit --no-fund --prefix build axe-core@4.14.0
+
+test-docs: docs $(AXE) $(VENV)/.installed-test
+	$(BIN)/pytest -rs tests/site
+
+# What a release consists of, tried where no sources are: in a new environment of every Python that is found, then the site.
+# CONTRIBUTING.md has the whole list. PYTHONS='python3.12' chooses some.
+release: docs
+	$(PYTHON) scripts/release.py $(PYTHONS)
 
 # primme, a competitor, comes without wheels: install it yourself to have it in the comparison of solvers. The search for
 # neighbours is compared with faiss-cpu, hnswlib, usearch and pynndescent, those of them that are installed.

@@ -1,6 +1,11 @@
-"""Wines from three cultivars: which kernel, how many components, and which measurements move them.
+"""Which kernel, and what moves its components?
+============================================
 
-python examples/choose_kernel.py --rows 178 --output pictures
+Wines from three cultivars: which kernel, how many components, and which measurements move them.
+
+::
+
+    python examples/choose_kernel.py --rows 178 --output pictures
 """
 
 import argparse
@@ -16,7 +21,7 @@ from mercer.selection import ContributionsDisplay, distance_summary, hsic, selec
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="Which kernel, and what moves its components?")
     parser.add_argument("--rows", type=int, default=178)
     parser.add_argument("--output", type=Path, default=Path("."), help="folder for the pictures")
     given = parser.parse_args()

@@ -1,6 +1,11 @@
-"""Two concentric rings: no line separates their projections, and the first kernel component does.
+"""What does a kernel see that PCA does not?
+=========================================
 
-python examples/circles.py --output pictures
+Two concentric rings: no line separates their projections, and the first kernel component does.
+
+::
+
+    python examples/circles.py --output pictures
 """
 
 import argparse
@@ -14,7 +19,7 @@ from mercer.plots import ContourDisplay, EmbeddingDisplay
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="What does a kernel see that PCA does not?")
     parser.add_argument("--output", type=Path, default=Path("."), help="folder for the pictures")
     folder = parser.parse_args().output
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,11 @@
-"""The crowding problem: the same digits by SNE, whose Gaussian leaves no room in the plane, and by t-SNE.
+"""What is the crowding problem?
+=============================
 
-python examples/crowding.py --output pictures
+The crowding problem: the same digits by SNE, whose Gaussian leaves no room in the plane, and by t-SNE.
+
+::
+
+    python examples/crowding.py --output pictures
 
 What is measured and drawn is in `mercer.cli.demos.crowding`, which `mercer demo crowding` shows as well.
 """
@@ -12,7 +17,7 @@ from mercer.cli.demos.crowding import crowd
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="What is the crowding problem?")
     parser.add_argument("--output", type=Path, default=Path("."), help="folder for the picture")
     parser.add_argument("--rows", type=int, default=1797, help="how many of the digits")
     parser.add_argument("--steps", type=int, default=1000)

@@ -1,9 +1,16 @@
-"""A kernel of your own in a few lines: the lift (x, y) ↦ (x, y, x² + y²) of the lecture notes, without lifting.
+"""How do I write a kernel of my own?
+==================================
+
+A kernel of your own in a few lines: the lift (x, y) ↦ (x, y, x² + y²) of the lecture notes, without lifting.
 
 ⟨Φ(a), Φ(b)⟩ = ⟨a, b⟩ + ‖a‖² ‖b‖² is all that kernel PCA needs of it.
 
+::
+
     python examples/custom_kernel.py
 """
+
+# sphinx_gallery_thumbnail_path = "pictures/circles-eigenfunctions.png"
 
 from dataclasses import dataclass
 

@@ -1,6 +1,11 @@
-"""Noise off handwritten digits: project on components, go back to pixels, and compare the ways back.
+"""Which pre-image removes noise best?
+===================================
 
-python examples/denoise_digits.py --rows 1000 --output pictures
+Noise off handwritten digits: project on components, go back to pixels, and compare the ways back.
+
+::
+
+    python examples/denoise_digits.py --rows 1000 --output pictures
 
 Components are found on clean digits. New digits get noise, are reduced to their scores and brought back: what the
 components do not know, noise above all, is gone. Every method may choose its settings on one set of noisy digits;
@@ -94,7 +99,7 @@ def picture(rows: dict[str, np.ndarray], title: str) -> Figure:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="Which pre-image removes noise best?")
     parser.add_argument("--rows", type=int, default=1000, help="clean digits to find components on")
     parser.add_argument("--quick", action="store_true", help="every other setting only")
     parser.add_argument("--output", type=Path, default=Path("."), help="folder for the pictures")

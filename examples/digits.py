@@ -1,6 +1,11 @@
-"""Handwritten digits: choose the width of the kernel by what the components are good for, then look at the map.
+"""How do I search over a kernel's width?
+======================================
 
-python examples/digits.py --rows 1797 --output pictures
+Handwritten digits: choose the width of the kernel by what the components are good for, then look at the map.
+
+::
+
+    python examples/digits.py --rows 1797 --output pictures
 """
 
 import argparse
@@ -17,7 +22,7 @@ from mercer.plots import EmbeddingDisplay, ScreeDisplay
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="How do I search over a kernel's width?")
     parser.add_argument("--rows", type=int, default=1797)
     parser.add_argument("--output", type=Path, default=Path("."), help="folder for the pictures")
     given = parser.parse_args()

@@ -1,6 +1,11 @@
-"""Handwritten digits by discriminants: straight ones, curved ones, and how leaving one out chooses the penalty.
+"""Which penalty separates classes best?
+=====================================
 
-python examples/discriminants.py --rows 1797 --output pictures
+Handwritten digits by discriminants: straight ones, curved ones, and how leaving one out chooses the penalty.
+
+::
+
+    python examples/discriminants.py --rows 1797 --output pictures
 """
 
 import argparse
@@ -17,7 +22,7 @@ from mercer.plots import FEW, EmbeddingDisplay, new_figure, tidy
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="Which penalty separates classes best?")
     parser.add_argument("--rows", type=int, default=1797)
     parser.add_argument("--output", type=Path, default=Path("."), help="folder for the pictures")
     given = parser.parse_args()

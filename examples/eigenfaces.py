@@ -1,13 +1,21 @@
-"""Eigenfaces: is it a face, and whose is it? By the distance from face space, and by the nearest neighbour within it.
+"""Is it a face, and whose?
+========================
 
-python scripts/fetch_data.py faces
-python examples/eigenfaces.py --output pictures
+Eigenfaces: is it a face, and whose is it? By the distance from face space, and by the nearest neighbour within it.
+
+::
+
+    python scripts/fetch_data.py faces
+    python examples/eigenfaces.py --output pictures
 
 Components, kernels and widths are chosen by cross-validation within the training part of each fold. `mercer demo faces`
 shows the same two questions with fixed choices.
 """
 
+# sphinx_gallery_thumbnail_path = "pictures/eigenfaces.png"
+
 import argparse
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +35,7 @@ from mercer.cli.demos.stage import MissingData
 from mercer.kernels import RBF, Laplacian
 from mercer.plots import FEW, INK, new_figure, tidy
 
-DATA = Path(__file__).resolve().parents[1] / "data"
+DATA = Path(sys.argv[0]).resolve().parents[1] / "data"
 NAMES = ("PCA", "kernel PCA", "no components")  # the last: distances from the mean face, and between pictures
 
 
@@ -152,7 +160,7 @@ def look(faces: Faces, grid: Candidates, say: Callable[[str], None]) -> Figure:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="Is it a face, and whose?")
     parser.add_argument("--output", type=Path, default=Path("."), help="folder for the picture")
     parser.add_argument("--quick", action="store_true", help="fewer widths and numbers of components to choose from")
     given = parser.parse_args()

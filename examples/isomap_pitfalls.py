@@ -1,6 +1,11 @@
-"""One edge ruins a map: a swiss roll with noise, its shortcut, the diagnosis, and the map that it recommends.
+"""Is my Isomap graph short-circuited?
+===================================
 
-python examples/isomap_pitfalls.py --output pictures
+One edge ruins a map: a swiss roll with noise, its shortcut, the diagnosis, and the map that it recommends.
+
+::
+
+    python examples/isomap_pitfalls.py --output pictures
 
 With ten neighbours the graph of 1500 points has nearly 9000 edges, and a single one of them joins two turns of the
 roll. More than a third of all distance runs over it, so the map folds. The diagnosis names the edge, and a number of
@@ -42,7 +47,7 @@ def bare(ax, title: str) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="Is my Isomap graph short-circuited?")
     parser.add_argument("--rows", type=int, default=1500)
     parser.add_argument("--output", type=Path, default=Path("."), help="folder for the picture")
     given = parser.parse_args()

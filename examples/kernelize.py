@@ -1,6 +1,11 @@
-"""Linear methods with a kernel: discriminants, ridge regression, k-means and partial least squares on curved data.
+"""Can I give another linear method a kernel?
+==========================================
 
-python examples/kernelize.py --output pictures
+Linear methods with a kernel: discriminants, ridge regression, k-means and partial least squares on curved data.
+
+::
+
+    python examples/kernelize.py --output pictures
 """
 
 import argparse
@@ -29,7 +34,7 @@ def regions(ax, classifier, X) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="Can I give another linear method a kernel?")
     parser.add_argument("--output", type=Path, default=Path("."), help="folder for the picture")
     folder = parser.parse_args().output
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,14 @@
-"""Kernel PCA where n² is out of reach: a randomly pivoted Cholesky factor, with a bound on what it leaves out.
+"""How do I map a million rows?
+============================
 
-python examples/million_rows.py --rows 1000000 --rank 300
+Kernel PCA where n² is out of reach: a randomly pivoted Cholesky factor, with a bound on what it leaves out.
+
+::
+
+    python examples/million_rows.py --rows 1000000 --rank 300
 """
+
+# sphinx_gallery_thumbnail_path = "pictures/swiss_roll.png"
 
 import argparse
 
@@ -17,7 +24,7 @@ def swiss_roll(n: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="How do I map a million rows?")
     parser.add_argument("--rows", type=int, default=20_000)
     parser.add_argument("--rank", type=int, default=300, help="columns of the factor: n · rank numbers of memory")
     given = parser.parse_args()

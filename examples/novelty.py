@@ -1,6 +1,11 @@
-"""Novelty: what is far from the subspace of the rest, by PCA and kernel PCA, with a threshold that holds on new data.
+"""Which rows are novel?
+=====================
 
-python examples/novelty.py --output pictures
+Novelty: what is far from the subspace of the rest, by PCA and kernel PCA, with a threshold that holds on new data.
+
+::
+
+    python examples/novelty.py --output pictures
 """
 
 import argparse
@@ -31,7 +36,7 @@ def draw(ax, detector, X, strangers, title: str) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="Which rows are novel?")
     parser.add_argument("--output", type=Path, default=Path("."), help="folder for the picture")
     folder = parser.parse_args().output
     folder.mkdir(parents=True, exist_ok=True)

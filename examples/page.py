@@ -1,7 +1,14 @@
-"""Two maps of handwritten digits on one page: linked, searchable, with the image and the nearest rows of every point.
+"""How do I put two maps on one page?
+==================================
 
-python examples/page.py --rows 1797 --output .
+Two maps of handwritten digits on one page: linked, searchable, with the image and the nearest rows of every point.
+
+::
+
+    python examples/page.py --rows 1797 --output .
 """
+
+# sphinx_gallery_thumbnail_path = "pictures/page-light.png"
 
 import argparse
 from io import BytesIO
@@ -16,7 +23,7 @@ from mercer.web import Map, Page, with_neighbors, write_page
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="How do I put two maps on one page?")
     parser.add_argument("--rows", type=int, default=1797)
     parser.add_argument("--output", type=Path, default=Path("."), help="folder for digits.html")
     given = parser.parse_args()

@@ -1,6 +1,11 @@
-"""Four maps of handwritten digits, and how good they are: each score tells of something else.
+"""Which of four maps should I believe?
+====================================
 
-python examples/quality.py --output pictures
+Four maps of handwritten digits, and how good they are: each score tells of something else.
+
+::
+
+    python examples/quality.py --output pictures
 """
 
 import argparse
@@ -13,7 +18,7 @@ from mercer.plots import EmbeddingDisplay, QualityDisplay, ShepardDisplay, new_f
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="Which of four maps should I believe?")
     parser.add_argument("--rows", type=int, default=1797)
     parser.add_argument("--quick", action="store_true", help="fewer steps of t-SNE")
     parser.add_argument("--output", type=Path, default=Path("."), help="folder for the pictures")

@@ -1,6 +1,11 @@
-"""A rolled-up sheet: projections keep it rolled up, and Isomap unrolls it.
+"""Can a map unroll a sheet?
+=========================
 
-python examples/swiss_roll.py --output pictures
+A rolled-up sheet: projections keep it rolled up, and Isomap unrolls it.
+
+::
+
+    python examples/swiss_roll.py --output pictures
 
 What is measured and drawn is in `mercer.cli.demos.swissroll`, which `mercer demo swissroll` shows as well.
 """
@@ -12,7 +17,7 @@ from mercer.cli.demos.swissroll import unroll
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="Can a map unroll a sheet?")
     parser.add_argument("--rows", type=int, default=1500)
     parser.add_argument("--output", type=Path, default=Path("."), help="folder for the picture")
     given = parser.parse_args()

@@ -1,6 +1,11 @@
-"""Two halves of a handwritten digit: what the left one knows of the right one, and what a penalty is for.
+"""What do two views of the same things share?
+===========================================
 
-python examples/two_views.py --rows 1797 --output pictures
+Two halves of a handwritten digit: what the left one knows of the right one, and what a penalty is for.
+
+::
+
+    python examples/two_views.py --rows 1797 --output pictures
 """
 
 import argparse
@@ -47,7 +52,7 @@ def draw_penalty(free: KernelCCA, held: KernelCCA, train: tuple, test: tuple, pa
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="What do two views of the same things share?")
     parser.add_argument("--rows", type=int, default=1797)
     parser.add_argument("--output", type=Path, default=Path("."), help="folder for the pictures")
     given = parser.parse_args()

@@ -102,6 +102,14 @@ def load(path: "str | os.PathLike[str]") -> Any:
     """Read the estimator that `estimator.save(path)` wrote. It gives the same bits, and no code in the file is run.
 
     `mercer.exceptions.ModelFileError` is raised if the file is not a model, or was cut or altered.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from mercer import PCA
+    >>> with TemporaryDirectory() as folder:
+    ...     PCA(3).save(f"{folder}/pca.mercer")
+    ...     again = load(f"{folder}/pca.mercer")
+    >>> again.n_components
+    3
     """
     return import_module("mercer.models.registry").load_model(path)[0]
 

@@ -40,6 +40,11 @@ class Affinities:
     widths : (n, s), σᵢ; None if the user gave P
     weighting, index : how P was computed; None if the user gave P
     recall : the share of the true neighbours that were found, as the search measured it
+
+    >>> rows = np.random.default_rng(0).standard_normal((40, 3))
+    >>> affinities = Affinities.of(rows, perplexity=5)
+    >>> affinities.P.shape, round(float(affinities.P.sum()), 6)
+    ((40, 40), 1.0)
     """
 
     _saved = SavedRecord(

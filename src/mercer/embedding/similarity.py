@@ -40,6 +40,10 @@ class Similarity(ABC):
     length : the length ℓ over which w changes, which sets the spacing of a grid: at a spacing of h ℓ the repulsion has
         the error that Student(1) has at h. None means that no grid can be used.
     compiled : the form in which compiled loops compute w; None means that they cannot
+
+    >>> from mercer.embedding import Gaussian, Student
+    >>> isinstance(Student(), Similarity), isinstance(Gaussian(), Similarity)
+    (True, True)
     """
 
     length: float | None = None

@@ -34,7 +34,12 @@ class Weights(NamedTuple):
 
 
 class Weighting(ABC):
-    """How the distances to the nearest neighbours become weights (abstract: subclass it for another rule)."""
+    """How the distances to the nearest neighbours become weights (abstract: subclass it for another rule).
+
+    >>> from mercer.embedding import Perplexity, Uniform
+    >>> isinstance(Uniform(15), Weighting), issubclass(Perplexity, Weighting)
+    (True, True)
+    """
 
     @abstractmethod
     def neighbors(self, n: int) -> int:
@@ -100,7 +105,13 @@ class Perplexity(Weighting):
 
 @dataclass(frozen=True)
 class FixedWidth(Weighting):
-    """Gaussian weights with one σ for all rows, over the n_neighbors nearest (None: over all rows, n² numbers)."""
+    """Gaussian weights with one σ for all rows, over the n_neighbors nearest (None: over all rows, n² numbers).
+
+    >>> from mercer.embedding import Affinities
+    >>> rows = np.random.default_rng(0).standard_normal((40, 3))
+    >>> Affinities.of(rows, FixedWidth(sigma=1.0)).P.shape
+    (40, 40)
+    """
 
     _saved = SavedRecord("law.FixedWidth", {"sigma": finite, "n_neighbors": optional(whole(1))})
 
@@ -137,7 +148,13 @@ class FixedWidth(Weighting):
 
 @dataclass(frozen=True)
 class Uniform(Weighting):
-    """The same weight for each of the n_neighbors nearest. The map hardly differs, and no width has to be found."""
+    """The same weight for each of the n_neighbors nearest. The map hardly differs, and no width has to be found.
+
+    >>> from mercer.embedding import Affinities
+    >>> rows = np.random.default_rng(0).standard_normal((40, 3))
+    >>> Affinities.of(rows, Uniform(5)).P.shape
+    (40, 40)
+    """
 
     _saved = SavedRecord("law.Uniform", {"n_neighbors": whole(1)})
 

@@ -578,6 +578,9 @@ def smacof(
     >>> points, stress = smacof(np.array([[0.0, 3.0, 4.0], [3.0, 0.0, 5.0], [4.0, 5.0, 0.0]]), eps=1e-15)
     >>> points.shape, bool(stress < 1e-9)
     ((3, 2), True)
+
+    `n_components`, `n_init`, `n_jobs`, `max_iter`, `verbose`, `random_state` and `normalized_stress` are as in `MDS`;
+    with `return_n_iter` the number of steps is a third answer.
     """
     model = MDS(
         n_components,

@@ -153,6 +153,11 @@ class SNE(NeighborEmbedding):
     >>> sne = SNE(perplexity=20, max_iter=500).fit(load_iris().data)
     >>> sne.embedding_.shape
     (150, 2)
+
+    The parameters are those of `TSNE`: perplexity, init, max_iter, learning_rate, momentum; early_exaggeration,
+    early_exaggeration_iter and exaggeration; affinities, metric and metric_params, neighbors, method, angle, dof;
+    fixed, landmarks; callbacks, callback_every and snapshots; n_iter_without_progress and min_grad_norm; n_jobs,
+    random_state, memory_limit and verbose.
     """
 
     _saved = SavedEstimator("SNE", MAP_FIELDS, also=refuse_other_positions)

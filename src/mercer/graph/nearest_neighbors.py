@@ -98,6 +98,8 @@ def build_index(
     >>> index = build_index([[0.0], [1.0], [3.0]])
     >>> index.neighbors(1).indices.tolist()
     [[1], [0], [1]]
+
+    `n_jobs` is the number of threads; None is all cores.
     """
     if method not in METHODS:
         raise ValueError(f"Unknown method {method!r}. Choose one of: {', '.join(METHODS)}.")

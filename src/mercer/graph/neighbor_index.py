@@ -56,6 +56,11 @@ class NeighborIndex(ABC):
 
     n : the number of indexed rows
     method, reason : how they are searched, and why, in a sentence
+
+    >>> from mercer.graph import build_index
+    >>> index = build_index(np.array([[0.0], [1.0], [3.0]]))
+    >>> isinstance(index, NeighborIndex), index.neighbors(1).indices.ravel().tolist()
+    (True, [1, 0, 1])
     """
 
     n: int

@@ -139,7 +139,12 @@ def _like(values: Any, rows: Any) -> Any:
 
 @dataclass(repr=False)
 class GaussianProcessKernel(Kernel):
-    """A kernel of sklearn.gaussian_process.kernels, called unchanged on NumPy data, one tile at a time."""
+    """A kernel of sklearn.gaussian_process.kernels, called unchanged on NumPy data, one tile at a time.
+
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> round(float(GaussianProcessKernel(RBF(1.0))([[0.0]], [[1.0]])[0, 0]), 6)  # exp(−½)
+    0.606531
+    """
 
     _saved = SavedRecord("kernel.GaussianProcessKernel", {"kernel": instance_of("gp")})
 

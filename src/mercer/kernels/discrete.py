@@ -69,7 +69,13 @@ def _count_matrix(counts: list[Counter[str]], vocabulary: dict[str, int], dtype:
 
 @dataclass(repr=False)
 class Precomputed(Kernel):
-    """k as a matrix that the user computed: n × n for fit, m × n (new against fitted samples) for transform."""
+    """k as a matrix that the user computed: n × n for fit, m × n (new against fitted samples) for transform.
+
+    >>> from mercer import KernelPCA
+    >>> K = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 1.0], [0.0, 1.0, 2.0]])
+    >>> KernelPCA(1, kernel="precomputed").fit(K).transform(K).shape
+    (3, 1)
+    """
 
     _saved = SavedRecord("kernel.Precomputed")
 

@@ -73,7 +73,11 @@ class RBF(_WithGamma):
 
 @dataclass(repr=False)
 class Laplacian(_WithGamma):
-    """k(x, y) = exp(−γ‖x − y‖₁), as in scikit-learn; gamma=None is 1/d, and one gamma per column works as in RBF."""
+    """k(x, y) = exp(−γ‖x − y‖₁), as in scikit-learn; gamma=None is 1/d, and one gamma per column works as in RBF.
+
+    >>> round(float(Laplacian(gamma=0.5)([[0.0, 0.0]], [[1.0, 1.0]])[0, 0]), 6)  # exp(−1)
+    0.367879
+    """
 
     _saved = SavedRecord("kernel.Laplacian", {"gamma": WIDTH})
 
@@ -122,6 +126,9 @@ class Matern(_WithLength):
 
     ν = 1/2 gives exp(−‖x − y‖/ℓ) and ν → ∞ the Gaussian exp(−‖x − y‖²/2ℓ²). The values 1/2, 3/2, 5/2 and ∞ run on
     every backend; others need NumPy data.
+
+    >>> round(float(Matern(nu=0.5, length_scale=2.0)([[0.0]], [[2.0]])[0, 0]), 6)  # exp(−1)
+    0.367879
     """
 
     _saved = SavedRecord("kernel.Matern", {"nu": number, "length_scale": WIDTH})
@@ -195,7 +202,11 @@ def _general_matern(s: np.ndarray, nu: float) -> np.ndarray:
 
 @dataclass(repr=False)
 class RationalQuadratic(_WithLength):
-    """k(x, y) = (1 + ‖x − y‖² / (2 α ℓ²))^(−α), a mixture of Gaussians of all widths."""
+    """k(x, y) = (1 + ‖x − y‖² / (2 α ℓ²))^(−α), a mixture of Gaussians of all widths.
+
+    >>> float(RationalQuadratic(length_scale=1.0, alpha=1.0)([[0.0]], [[2.0]])[0, 0]).__round__(6)  # 1/3
+    0.333333
+    """
 
     _saved = SavedRecord("kernel.RationalQuadratic", {"length_scale": WIDTH, "alpha": finite})
 

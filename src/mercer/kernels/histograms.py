@@ -13,7 +13,11 @@ from mercer.models.fields import SavedRecord
 
 @dataclass(repr=False)
 class Chi2(VectorKernel):
-    """k(x, y) = exp(−γ Σ (xⱼ − yⱼ)² / (xⱼ + yⱼ)), for histograms (entries ≥ 0); gamma=None is 1."""
+    """k(x, y) = exp(−γ Σ (xⱼ − yⱼ)² / (xⱼ + yⱼ)), for histograms (entries ≥ 0); gamma=None is 1.
+
+    >>> float(Chi2(gamma=1.0)([[1.0, 1.0]], [[1.0, 1.0]])[0, 0])
+    1.0
+    """
 
     _saved = SavedRecord("kernel.Chi2", {"gamma": WIDTH})
 
@@ -31,7 +35,11 @@ class Chi2(VectorKernel):
 
 @dataclass(repr=False)
 class AdditiveChi2(VectorKernel):
-    """k(x, y) = −Σ (xⱼ − yⱼ)² / (xⱼ + yⱼ), for histograms; its matrix is positive semidefinite once centred."""
+    """k(x, y) = −Σ (xⱼ − yⱼ)² / (xⱼ + yⱼ), for histograms; its matrix is positive semidefinite once centred.
+
+    >>> float(AdditiveChi2()([[1.0, 1.0]], [[1.0, 3.0]])[0, 0])
+    -1.0
+    """
 
     _saved = SavedRecord("kernel.AdditiveChi2")
 
@@ -44,7 +52,11 @@ class AdditiveChi2(VectorKernel):
 
 @dataclass(repr=False)
 class Intersection(VectorKernel):
-    """k(x, y) = Σ min(xⱼ, yⱼ), the histogram intersection (entries ≥ 0)."""
+    """k(x, y) = Σ min(xⱼ, yⱼ), the histogram intersection (entries ≥ 0).
+
+    >>> float(Intersection()([[1.0, 4.0]], [[3.0, 2.0]])[0, 0])
+    3.0
+    """
 
     _saved = SavedRecord("kernel.Intersection")
 
@@ -54,7 +66,11 @@ class Intersection(VectorKernel):
 
 @dataclass(repr=False)
 class Hamming(VectorKernel):
-    """k(x, y) = the share of coordinates in which x and y are equal, for codes and categories."""
+    """k(x, y) = the share of coordinates in which x and y are equal, for codes and categories.
+
+    >>> float(Hamming()([[1.0, 2.0, 3.0, 4.0]], [[1.0, 2.0, 0.0, 4.0]])[0, 0])
+    0.75
+    """
 
     _saved = SavedRecord("kernel.Hamming")
 

@@ -30,7 +30,13 @@ from mercer.numeric_input import refuse_not_numeric, sorted_columns
 
 @dataclass(frozen=True)
 class Points:
-    """n samples prepared for one kernel. Slices and selections carry everything that belongs to their rows."""
+    """n samples prepared for one kernel. Slices and selections carry everything that belongs to their rows.
+
+    >>> from mercer.kernels import RBF
+    >>> points = RBF(gamma=1.0).points(np.array([[0.0], [1.0], [2.0]]))
+    >>> len(points), len(points[:2])
+    (3, 2)
+    """
 
     rows: Any  # (n, d), dense or CSR; None for a composite, whose parts hold the rows
     norms: Any = None  # (n,), one number per row that the kernel needs, such as ‖x‖²
@@ -80,7 +86,13 @@ class Points:
 
 
 class Kernel(ABC):
-    """k(x, y), its parameters as attributes, and the operators +, *, ** that combine kernels (abstract)."""
+    """k(x, y), its parameters as attributes, and the operators +, *, ** that combine kernels (abstract).
+
+    >>> from mercer.kernels import RBF, Linear
+    >>> kernel = RBF(gamma=0.5) + 0.1 * Linear()
+    >>> round(float(kernel([[0.0, 0.0]], [[0.0, 0.0]])[0, 0]), 6)
+    1.0
+    """
 
     accepts = "vectors"  # or "strings", or "indices" for a precomputed Gram matrix
 
@@ -508,7 +520,11 @@ class WeightedColumns(Composite):
 
 @dataclass(repr=False)
 class Constant(Kernel):
-    """k(x, y) = value ≥ 0. Centring removes a constant, so it matters only in products and without centring."""
+    """k(x, y) = value ≥ 0. Centring removes a constant, so it matters only in products and without centring.
+
+    >>> (2.0 * Constant(3.0))([[0.0]], [[1.0]]).tolist()
+    [[6.0]]
+    """
 
     _saved = SavedRecord("kernel.Constant", {"value": finite})
 

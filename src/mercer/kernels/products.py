@@ -132,7 +132,11 @@ def _multinomial(factors: tuple[int, ...]) -> int:
 
 @dataclass(repr=False)
 class Sigmoid(_DotWithGamma):
-    """k(x, y) = tanh(γ⟨x, y⟩ + coef0); gamma=None is 1/d. For most data it is indefinite, so not an inner product."""
+    """k(x, y) = tanh(γ⟨x, y⟩ + coef0); gamma=None is 1/d. For most data it is indefinite, so not an inner product.
+
+    >>> float(Sigmoid(gamma=1.0, coef0=0.0)([[0.0]], [[1.0]])[0, 0])
+    0.0
+    """
 
     _saved = SavedRecord("kernel.Sigmoid", {"gamma": WIDTH, "coef0": finite})
 
@@ -153,7 +157,11 @@ class Sigmoid(_DotWithGamma):
 
 @dataclass(repr=False)
 class Cosine(VectorKernel):
-    """k(x, y) = ⟨x, y⟩ / (‖x‖ ‖y‖), and 0 if x or y is zero."""
+    """k(x, y) = ⟨x, y⟩ / (‖x‖ ‖y‖), and 0 if x or y is zero.
+
+    >>> round(float(Cosine()([[1.0, 0.0]], [[1.0, 1.0]])[0, 0]) ** 2, 6)
+    0.5
+    """
 
     _saved = SavedRecord("kernel.Cosine")
 
@@ -172,6 +180,9 @@ class ArcCosine(VectorKernel):
     """k(x, y) = ‖x‖ⁿ‖y‖ⁿ Jₙ(θ)/π, θ the angle between x and y: an infinitely wide layer of step or ramp units.
 
     J₀ = π − θ, J₁ = sin θ + (π − θ) cos θ, J₂ = 3 sin θ cos θ + (π − θ)(1 + 2 cos² θ).
+
+    >>> round(float(ArcCosine(1)([[1.0, 0.0]], [[0.0, 1.0]])[0, 0]) * np.pi, 6)
+    1.0
     """
 
     _saved = SavedRecord("kernel.ArcCosine", {"order": whole(0, 2)})
@@ -212,7 +223,11 @@ class ArcCosine(VectorKernel):
 
 @dataclass(repr=False)
 class Tanimoto(VectorKernel):
-    """k(x, y) = ⟨x, y⟩ / (‖x‖² + ‖y‖² − ⟨x, y⟩): shared over total bits, for fingerprints and sets; k(0, 0) = 1."""
+    """k(x, y) = ⟨x, y⟩ / (‖x‖² + ‖y‖² − ⟨x, y⟩): shared over total bits, for fingerprints and sets; k(0, 0) = 1.
+
+    >>> float(Tanimoto()([[1.0, 1.0, 0.0]], [[1.0, 0.0, 1.0]])[0, 0]).__round__(6)  # one shared of three
+    0.333333
+    """
 
     _saved = SavedRecord("kernel.Tanimoto")
 

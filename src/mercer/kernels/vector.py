@@ -39,6 +39,14 @@ class VectorKernel(Kernel):
         "dot+norms": the profile is then called with ⟨x, y⟩, ‖x‖² and ‖y‖².
     fused : the name of a sweep that computes distance and profile together, for backends that have one.
     non_negative : whether the kernel refuses entries below zero.
+
+    >>> class Cauchy(VectorKernel):
+    ...     reads = "sqeuclidean"
+    ...
+    ...     def profile(self, d2, xp):
+    ...         return 1 / (1 + d2)
+    >>> float(Cauchy()([[0.0]], [[1.0]])[0, 0])
+    0.5
     """
 
     reads: ClassVar[str]

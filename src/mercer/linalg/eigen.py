@@ -96,6 +96,8 @@ def top_eigenpairs(
     >>> pairs = top_eigenpairs(np.diag([3.0, 1.0, 2.0]), 2)
     >>> pairs.values.tolist(), bool(pairs.residuals.max() < 1e-12)
     ([3.0, 2.0], True)
+
+    `random_state` is the seed, or the generator, of the starting vectors.
     """
     A = operator_of(A)
     if not 1 <= k <= A.n:

@@ -24,6 +24,11 @@ class Eigenpairs:
     passes : how often the matrix was visited, all precisions together
     solver : the solver that ran; `reason` says why
     operator : the operator that the residuals were computed with
+
+    >>> from mercer.linalg import top_eigenpairs
+    >>> pairs = top_eigenpairs(np.diag([3.0, 1.0, 2.0]), 1)
+    >>> pairs.values.round(12).tolist(), pairs.vectors.shape, bool(pairs.residuals[0] < 1e-12)
+    ([3.0], (3, 1), True)
     """
 
     values: np.ndarray

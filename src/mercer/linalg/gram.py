@@ -35,6 +35,10 @@ class Gram(Tiled):
     With `compress`, the coarse level of the ladder keeps tiles as 16-bit codes if `keep_bytes` does not hold all of
     them in float32. An entry of a kept tile is then off by up to 2⁻¹⁷ of the range of the tile. The coarse level stands
     for a slightly different matrix, which is still symmetric, so residuals must come from this operator.
+
+    >>> from mercer.kernels import Linear
+    >>> Gram(Linear(), np.array([[1.0], [2.0]])).matmat(np.eye(2)).tolist()
+    [[1.0, 2.0], [2.0, 4.0]]
     """
 
     def __init__(

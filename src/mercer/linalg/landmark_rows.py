@@ -50,6 +50,8 @@ def landmark_rows(
     >>> X = np.array([[0.0], [0.1], [0.2], [5.0]])
     >>> landmark_rows(X, 2, "maxmin")
     array([0, 3])
+
+    `random_state` is a seed, a generator or None, which is the seed 0. `n_jobs` is the number of threads.
     """
     if not isinstance(m, Integral) or m < 1:
         raise ValueError(f"m = {m!r} must be a positive number of landmarks.")

@@ -40,6 +40,11 @@ class Factor:
         positive semidefinite K; anything else makes the bound void.
     root : (m, m) with root rootᵀ = K[landmarks, landmarks]⁻¹, if F was made from one; else F at the landmarks is
         lower triangular, and its inverse does the same.
+
+    >>> from mercer.linalg import Dense, rpcholesky
+    >>> factor = rpcholesky(Dense(np.diag([4.0, 1.0, 0.0])), 2, np.random.default_rng(0))
+    >>> factor.F.shape, bool(factor.error < 1e-12)
+    ((3, 2), True)
     """
 
     F: Any
@@ -80,6 +85,13 @@ def rpcholesky(
     most tr HKH: far from the origin nearly all of tr K is the mean of the features, and says nothing. Neither stops it
     before `least` columns; only rounding does. Fewer `rounds` have larger blocks: less to call, more draws in vain.
     Cost: rank · n entries of K, n · rank² flops, n · rank numbers.
+
+    `rng` is a generator of NumPy that draws the pivots, and `dtype` is the precision of F.
+
+    >>> from mercer.linalg import Dense
+    >>> factor = rpcholesky(Dense(np.ones((4, 4))), 1, np.random.default_rng(0))
+    >>> bool(np.allclose(factor.F @ factor.F.T, np.ones((4, 4)))), bool(factor.error < 1e-12)
+    (True, True)
     """
     xp, n = A.xp, A.n
     rank = min(rank, n)
@@ -211,6 +223,14 @@ def nystroem(A: Operator, landmarks: Any, *, dtype: Any = None) -> Factor:
     """F = K[:, S] (K[S, S])^(−½) for the landmarks S that the caller chose.
 
     Cost: m · n entries of K, n · m² flops.
+
+    `A` is the operator, `landmarks` are row numbers, and `dtype` is the precision of F.
+
+    >>> from mercer.linalg import Dense
+    >>> K = np.array([[2.0, 2.0], [2.0, 2.0]])  # of rank one: a landmark says everything
+    >>> F = nystroem(Dense(K), [0]).F
+    >>> bool(np.allclose(F @ F.T, K))
+    True
     """
     S = np.unique(np.asarray(landmarks, dtype=np.int64))
     if not len(S) or S[0] < 0 or S[-1] >= A.n:

@@ -128,7 +128,13 @@ class Operator(ABC):
 
 
 class Dense(Operator):
-    """A matrix that is stored."""
+    """A matrix that is stored.
+
+    >>> import numpy as np
+    >>> A = Dense(np.diag([1.0, 2.0]))
+    >>> A.matmat(np.eye(2)).tolist()
+    [[1.0, 0.0], [0.0, 2.0]]
+    """
 
     def __init__(self, A: Array) -> None:
         self.A, self.n, self.xp, self.dtype = A, A.shape[0], namespace(A), A.dtype
@@ -161,7 +167,12 @@ class Dense(Operator):
 
 
 class LowRank(Operator):
-    """F Fᵀ for F of shape (n, m)."""
+    """F Fᵀ for F of shape (n, m).
+
+    >>> import numpy as np
+    >>> LowRank(np.array([[1.0], [2.0]])).matmat(np.eye(2)).tolist()
+    [[1.0, 2.0], [2.0, 4.0]]
+    """
 
     def __init__(self, F: Array) -> None:
         self.F, self.n, self.xp, self.dtype = F, F.shape[0], namespace(F), F.dtype
@@ -188,6 +199,11 @@ class Centered(Operator):
     """H A H, H = I − 11ᵀ/n: the operator of the centred features. A product costs O(nb) more than A's.
 
     The first product carries a column of ones along, so that A1, and with it the trace, needs no pass of its own.
+
+    >>> import numpy as np
+    >>> A = Centered(Dense(np.diag([1.0, 2.0, 3.0])))
+    >>> A.matmat(np.ones((3, 1))).ravel().round(12).tolist()  # H removes the constant vector
+    [0.0, 0.0, 0.0]
     """
 
     def __init__(self, A: Operator) -> None:

@@ -33,6 +33,11 @@ class Solution:
     """X, the residuals ‖(A + μI)x − b‖ / ‖b‖ of its columns, recomputed at the end, and the passes over A.
 
     left : R = B − (A + μI)X, (n, b)
+
+    >>> from mercer.linalg import Dense, shifted_solve
+    >>> solution = shifted_solve(Dense(np.diag([1.0, 3.0])), np.array([[2.0], [4.0]]), 1.0, tol=1e-12)
+    >>> solution.X.ravel().round(9).tolist(), bool(solution.residuals[0] <= 1e-12)
+    ([1.0, 1.0], True)
     """
 
     X: Any
@@ -85,6 +90,12 @@ def shifted_solve(
     report : told the number of passes and the largest residual after each pass
 
     Cost: one pass over A per iteration, with all columns, and one for the residuals.
+
+    `mu` is μ, `max_iter` the largest number of passes over A, and `precondition` a preconditioner, if there is one.
+
+    >>> from mercer.linalg import Dense
+    >>> shifted_solve(Dense(np.diag([1.0, 3.0])), np.array([[2.0], [4.0]]), 1.0, tol=1e-12).X.ravel().round(9).tolist()
+    [1.0, 1.0]
     """
     xp = A.xp
     precondition = precondition or (lambda R: R)

@@ -73,6 +73,10 @@ class Packed(Tiled):
 
     It starts empty and is filled by runs of rows: `room(rows)` yields the parts to write to. Products are in float64,
     however the tiles are stored. The ladder starts with products in the precision of the tiles.
+
+    >>> packed = Packed(3, stored=np.float64)
+    >>> packed.n
+    3
     """
 
     TILE = 1024

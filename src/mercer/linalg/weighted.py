@@ -11,6 +11,12 @@ class WeightedCentered(Operator):
     """W^½ C K Cᵀ W^½ with C = I − 1wᵀ/n and W = diag(w), Σw = n: inner products of √wᵢ (φ(xᵢ) − Σ wⱼφ(xⱼ)/n).
 
     With w = 1 this is HKH. Its null vector is √w. A product costs O(nb) more than K's.
+
+    >>> import numpy as np
+    >>> from mercer.linalg import Dense
+    >>> A = WeightedCentered(Dense(np.eye(3)), np.array([1.0, 1.0, 1.0]))
+    >>> A.matmat(np.ones((3, 1))).ravel().round(12).tolist()
+    [0.0, 0.0, 0.0]
     """
 
     def __init__(self, K: Operator, weights: Array) -> None:

@@ -31,6 +31,17 @@ def save_model(estimator: Any, path: str | os.PathLike[str], notes: dict[str, An
 
     ModelFileError is raised before anything is written if the model holds functions, or objects of other libraries.
     An old file is kept until the new one is complete. Memory: arrays are written from where they are, without a copy.
+
+    `path` is the file that is written.
+
+    >>> from mercer.models import load_model
+    >>> from tempfile import TemporaryDirectory
+    >>> from mercer import PCA
+    >>> with TemporaryDirectory() as folder:
+    ...     save_model(PCA(2), f"{folder}/m.mercer", {"made": "today"})
+    ...     model, notes = load_model(f"{folder}/m.mercer")
+    >>> model.n_components, notes
+    (2, {'made': 'today'})
     """
     declaration = declaration_of(estimator)
     if declaration is None or not declaration.root:

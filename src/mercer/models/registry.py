@@ -77,7 +77,18 @@ _HOMES = {name: module for module, names in MODULES.items() for name in names}
 
 
 def load_model(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
-    """The estimator of a file and the notes that were saved with it; see `mercer.load`."""
+    """The estimator of a file and the notes that were saved with it; see `mercer.load`.
+
+    `path` is the file.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from mercer import PCA
+    >>> with TemporaryDirectory() as folder:
+    ...     PCA(3).save(f"{folder}/m.mercer")
+    ...     model, notes = load_model(f"{folder}/m.mercer")
+    >>> model.n_components, notes
+    (3, {})
+    """
     return read_model(path, find_declaration)
 
 

@@ -22,6 +22,12 @@ class ContourDisplay(Display):
     names : of the panels
 
     Attributes after `plot`: axes_, figure_, fills_, lines_ (the level sets, the zero set drawn thicker).
+
+    >>> from mercer import KernelPCA
+    >>> X = np.random.default_rng(0).standard_normal((40, 2))
+    >>> display = ContourDisplay.from_estimator(KernelPCA(6, kernel="rbf").fit(X), X)
+    >>> len(display.axes_)
+    3
     """
 
     def __init__(

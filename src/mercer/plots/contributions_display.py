@@ -21,6 +21,10 @@ class ContributionsDisplay(Display):
     Variables are in the order of their largest share, the largest on top.
 
     Attributes after `plot`: ax_, figure_, bars_ (one container per component), order_ (of the variables), legend_.
+
+    >>> display = ContributionsDisplay(np.array([[0.75, 0.25]]), ["height", "width"], ["component 1"]).plot()
+    >>> len(display.figure_.axes)
+    1
     """
 
     def __init__(self, shares: Any, names: Sequence[str], components: Sequence[str]) -> None:

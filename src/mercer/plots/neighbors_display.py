@@ -25,6 +25,10 @@ class NeighborsDisplay(Display):
 
     Attributes after `plot`: axes_ (two), figure_, curve_, points_ (full where the graph is in one piece), texts_
     (numbers of parts and of shortcuts), bars_, marks_ (the recommended number), legend_.
+
+    >>> display = NeighborsDisplay([4, 8], [0.01, 0.2], [1, 1], [0, 3], [0.0, 0.4], 4).plot()
+    >>> len(display.axes_)
+    2
     """
 
     def __init__(
@@ -127,6 +131,10 @@ class ShortcutsDisplay(Display):
     labels : as in EmbeddingDisplay
 
     Attributes after `plot`: ax_, figure_, points_, lines_.
+
+    >>> display = ShortcutsDisplay(np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]]), [0], [2], [0.5]).plot()
+    >>> len(display.figure_.axes)
+    1
     """
 
     def __init__(self, coordinates: Any, i: Any, j: Any, share: Any, labels: Any = None) -> None:

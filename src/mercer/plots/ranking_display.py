@@ -20,6 +20,10 @@ class RankingDisplay(Display):
     counts : numbers of components, written beside the points if they differ, or None
 
     Attributes after `plot`: ax_, figure_, points_, bars_, texts_.
+
+    >>> display = RankingDisplay(["narrow", "wide"], [0.4, 0.7], [0.1, 0.1]).plot()
+    >>> display.ax_.get_xlabel()
+    'score'
     """
 
     def __init__(

@@ -20,6 +20,10 @@ class ScreeDisplay(Display):
     name : of the vertical axis
 
     Attributes after `plot`: ax_, figure_, bars_ (the error bars); after `plot_certificate`: bounds_, residuals_.
+
+    >>> display = ScreeDisplay([3.0, 2.0, 1.0], [0.1, 0.1, 0.1]).plot()
+    >>> len(display.figure_.axes)
+    1
     """
 
     def __init__(self, eigenvalues: Any, errors: Any, residuals: Any = None, *, name: str = "eigenvalue") -> None:

@@ -48,14 +48,28 @@ def readable(name: Any, longest: int = 22) -> str:
 
 
 def new_figure(columns: int = 1, *, width: float = 4.8, height: float = 4.2) -> tuple[Figure, list[Axes]]:
-    """A figure and its axes, side by side, of `width` × `height` inches each."""
+    """A figure and its axes, side by side, of `width` × `height` inches each.
+
+    `columns` is the number of axes.
+
+    >>> figure, axes = new_figure(2)
+    >>> len(axes), len(figure.axes)
+    (2, 2)
+    """
     engine = ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.08)
     figure = Figure(figsize=(columns * width, height), layout=engine, dpi=150, facecolor="white")
     return figure, list(figure.subplots(1, columns, squeeze=False)[0])
 
 
 def tidy(ax: Axes) -> Axes:
-    """Two spines and quiet ticks, so that the data stands out."""
+    """Two spines and quiet ticks, so that the data stands out.
+
+    `ax` is changed and returned.
+
+    >>> figure, (ax,) = new_figure()
+    >>> tidy(ax).spines["top"].get_visible()
+    False
+    """
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["left", "bottom"]].set_color(FAINT)
     ax.tick_params(colors=FAINT, labelcolor=INK, labelsize=8.5)
@@ -65,7 +79,12 @@ def tidy(ax: Axes) -> Axes:
 
 
 class Display:
-    """What displays share (abstract)."""
+    """What displays share (abstract).
+
+    >>> from mercer.plots import ScreeDisplay
+    >>> issubclass(ScreeDisplay, Display)
+    True
+    """
 
     ax_: Any
     figure_: Any

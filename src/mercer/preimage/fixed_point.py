@@ -100,6 +100,13 @@ class FixedPointAnswer:
     converged : (m,), whether the last step was within the tolerance, or no step could lower the error further
     error : (m,), ‖φ(x) − P‖²
     start_error : (m,), the same where the search began
+
+    >>> from mercer import KernelPCA
+    >>> X = np.random.default_rng(0).standard_normal((30, 2))
+    >>> kpca = KernelPCA(2, kernel="rbf", fit_inverse_transform=True, inverse_method="fixed_point").fit(X)
+    >>> answer = kpca.preimage_.solve(kpca.transform(X))
+    >>> answer.X.shape, bool((answer.error <= answer.start_error + 1e-12).all())
+    ((30, 2), True)
     """
 
     X: np.ndarray

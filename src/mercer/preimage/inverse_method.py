@@ -28,6 +28,9 @@ class InverseRequest:
     low_rank : whether to work on a low-rank factor, however few samples there are
     limit_given : whether the user set the limit. A limit taken from free memory differs from run to run, so it may
         refuse a fit but must not change how one is computed
+
+    >>> InverseRequest(alpha="loo", limit=10**9, low_rank=False).alpha
+    'loo'
     """
 
     alpha: float | str
@@ -39,7 +42,14 @@ class InverseRequest:
 
 
 class PreImage(ABC):
-    """A fitted map from scores (m, k) back to rows (m, d) (abstract)."""
+    """A fitted map from scores (m, k) back to rows (m, d) (abstract).
+
+    >>> from mercer import KernelPCA
+    >>> X = np.random.default_rng(0).standard_normal((30, 2))
+    >>> kpca = KernelPCA(2, kernel="rbf", fit_inverse_transform=True).fit(X)
+    >>> isinstance(kpca.preimage_, PreImage), kpca.inverse_transform(kpca.transform(X)).shape
+    (True, (30, 2))
+    """
 
     @abstractmethod
     def __call__(self, Z: Any) -> Any:
@@ -47,7 +57,12 @@ class PreImage(ABC):
 
 
 class Method(BaseEstimator, ABC):
-    """A method that has not been fitted yet (abstract). Its parameters are set as `inverse_method__…`."""
+    """A method that has not been fitted yet (abstract). Its parameters are set as `inverse_method__…`.
+
+    >>> from mercer.preimage import FixedPoint, LocalMDS, Ridge
+    >>> [isinstance(method, Method) for method in (Ridge(), FixedPoint(), LocalMDS())]
+    [True, True, True]
+    """
 
     def check(self, kernel: Kernel, X: Any, request: InverseRequest) -> None:
         """Raise an error, before any work, if this method cannot handle such a kernel or such samples."""

@@ -23,6 +23,13 @@ class SklearnRidge(Method):
 
     The kernel keeps the width of the input space, although scores live on another scale. There is no intercept, so
     every pre-image is drawn towards the origin. Cost: n² numbers and n³/3 flops.
+
+    >>> import numpy as np
+    >>> from mercer import KernelPCA
+    >>> X = np.random.default_rng(0).standard_normal((30, 2))
+    >>> kpca = KernelPCA(2, kernel="rbf", fit_inverse_transform=True, inverse_method=SklearnRidge()).fit(X)
+    >>> kpca.inverse_transform(kpca.transform(X)).shape
+    (30, 2)
     """
 
     _saved = SavedEstimator("method.SklearnRidge", root=False)

@@ -34,6 +34,13 @@ class FittedComponents:
     Z : their scores, (n, k)
     expansion : x ↦ (scores, ⟨μ, φ(x)⟩), (k + 1) columns
     mean_norm : ‖μ‖²
+
+    >>> from mercer import KernelPCA
+    >>> from mercer.preimage import PreImage
+    >>> X = np.random.default_rng(0).standard_normal((30, 2))
+    >>> kpca = KernelPCA(2, kernel="rbf", fit_inverse_transform=True).fit(X)  # builds one, and gives it to the method
+    >>> isinstance(kpca.preimage_, PreImage)
+    True
     """
 
     _saved = SavedRecord(

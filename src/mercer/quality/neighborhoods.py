@@ -186,6 +186,8 @@ def continuity(
     >>> X = np.random.default_rng(0).normal(size=(50, 3))
     >>> continuity(X, X[:, :1], n_neighbors=5).value < 1
     True
+
+    `Y`, `metric`, `sample`, `error` and `random_state` are as in `trustworthiness`.
     """
     return _of_both("continuity", X, Y, n_neighbors, metric, sample, error, random_state)
 
@@ -208,6 +210,8 @@ def neighbor_recall(
     >>> X = np.random.default_rng(0).normal(size=(50, 3))
     >>> neighbor_recall(X, X, n_neighbors=5).value
     1.0
+
+    `Y`, `metric`, `sample`, `error` and `random_state` are as in `trustworthiness`.
     """
     return _of_both("neighbor_recall", X, Y, n_neighbors, metric, sample, error, random_state)
 

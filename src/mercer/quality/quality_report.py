@@ -42,6 +42,12 @@ class QualityReport:
     notes : sentences that say what was left out or changed, and why
 
     str(report) is an aligned table; a notebook shows it as one.
+
+    >>> from mercer import quality
+    >>> X = np.random.default_rng(0).standard_normal((60, 3))
+    >>> report = quality.report(X, X[:, :2], perplexity=10)
+    >>> report.n, 0 < report["trustworthiness"].value <= 1
+    (60, True)
     """
 
     scores: list[Score]

@@ -50,6 +50,9 @@ def alignment(
     >>> X = np.array([[0.0], [0.1], [1.0], [1.1]])
     >>> round(alignment("linear", X, ["a", "a", "b", "b"]), 3)
     0.99
+
+    `random_state` is a seed, a generator or None, which is the seed 0. `n_jobs` is the number of threads.
+    `memory_limit` is in bytes or a text such as "4GB"; None is half of what is free.
     """
     kernel = resolve_kernel(kernel)
     X = read_samples(X, kernel)

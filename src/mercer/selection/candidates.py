@@ -26,6 +26,8 @@ def default_candidates(X: Any) -> list[Kernel]:
     >>> import numpy as np
     >>> len(default_candidates(np.eye(4))), default_candidates(np.array(["ab", "abc"], dtype=object))[0]
     (14, Spectrum(length=2))
+
+    `X` is the data: vectors or strings.
     """
     if X.ndim != 2:
         return [Spectrum(length) for length in (2, 3, 4, 5)]

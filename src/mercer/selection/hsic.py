@@ -27,6 +27,12 @@ class HSIC:
     p_value : the probability of a value this large if the two are independent; None if no test was asked for
     null_mean, null_std : of the biased value over all ways to pair the two samples anew
     n : the number of pairs
+
+    >>> from mercer.selection import hsic
+    >>> x = np.linspace(-1, 1, 60)[:, None]
+    >>> test = hsic("rbf", x, "rbf", x**2)
+    >>> test.n, bool(test.p_value < 0.001)
+    (60, True)
     """
 
     value: float
@@ -74,6 +80,9 @@ def hsic(
     >>> x = rng.uniform(-1, 1, (200, 1))
     >>> hsic("rbf", x, "rbf", x**2).p_value < 0.001, hsic("rbf", x, "rbf", rng.standard_normal((200, 1))).p_value > 0.05
     (True, True)
+
+    `random_state` is a seed, a generator or None, which is the seed 0. `n_jobs` is the number of threads.
+    `memory_limit` is in bytes or a text such as "4GB"; None is half of what is free.
     """
     if estimator not in ("biased", "unbiased"):
         raise ValueError(f"Unknown estimator {estimator!r}. Choose 'unbiased' or 'biased'.")

@@ -23,6 +23,11 @@ class LeaveOneOut:
     standard_error : of r2, from the spread of the squared errors over the samples
     error_rate : the share of samples assigned to a wrong class; None for numbers
     penalty : λ of ridge regression, absolute: HKH + λI
+
+    >>> from mercer.selection import leave_one_out
+    >>> x = np.linspace(-1, 1, 40)[:, None]
+    >>> bool(leave_one_out("rbf", x, x[:, 0] ** 2).r2 > 0.99)
+    True
     """
 
     r2: float
@@ -64,6 +69,9 @@ def leave_one_out(
     >>> X = np.linspace(-1, 1, 40)[:, None]
     >>> leave_one_out("rbf", X, X[:, 0] ** 2).r2 > 0.99 > 0.1 > leave_one_out("linear", X, X[:, 0] ** 2).r2
     True
+
+    `random_state` is a seed, a generator or None, which is the seed 0. `n_jobs` is the number of threads.
+    `memory_limit` is in bytes or a text such as "4GB"; None is half of what is free.
     """
     relative = np.asarray(PENALTIES if penalties is None else penalties, dtype=np.float64).reshape(-1)
     if not relative.size or not np.all((relative > 0) & np.isfinite(relative)):

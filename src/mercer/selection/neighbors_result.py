@@ -37,6 +37,11 @@ class NeighborsDiagnosis:
     n_components : of the map
     recall : of the neighbours, if they are approximate
     recommended, reason : the number to take, and why
+
+    >>> from mercer import diagnose_neighbors
+    >>> curve = np.column_stack([np.linspace(0, 1, 60), np.linspace(0, 1, 60) ** 2])
+    >>> diagnose_neighbors(curve, [3, 4]).components.tolist()
+    [1, 1]
     """
 
     n_neighbors: np.ndarray

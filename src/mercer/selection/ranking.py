@@ -21,6 +21,10 @@ class ScoredKernel:
     standard_error : of the score, if the criterion has one
     n_components : how many components to take, if the criterion tells
     details : more figures, by name
+
+    >>> from mercer.kernels import Linear
+    >>> ScoredKernel(Linear(), 0.5).score
+    0.5
     """
 
     kernel: Kernel
@@ -48,6 +52,12 @@ class KernelSelection:
     failed : kernels that could not be used on the data, by name, with the reason
 
     `best` goes straight into an estimator: `KernelPCA(selection.n_components, kernel=selection.best)`.
+
+    >>> import numpy as np
+    >>> from mercer.selection import select_kernel
+    >>> x = np.linspace(-1, 1, 40)[:, None]
+    >>> select_kernel(x, x[:, 0] ** 2, ["linear", ("rbf", {"gamma": 1.0})], criterion="loo").best
+    RBF(gamma=1.0)
     """
 
     criterion: str

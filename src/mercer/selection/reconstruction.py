@@ -24,6 +24,10 @@ class Reconstruction:
 
     n_components : (q,), the numbers tried
     errors : (q, folds); 0 is perfect, 1 no better than the mean of the training rows
+
+    >>> result = Reconstruction((1, 2), np.array([[0.5, 0.7], [0.1, 0.1]]))
+    >>> result.n_components[result.best], result.error
+    (2, 0.1)
     """
 
     n_components: tuple[int, ...]
@@ -80,6 +84,8 @@ def reconstruction_error(
     >>> X = np.column_stack([np.cos(t), np.sin(t), np.cos(2 * t)])
     >>> reconstruction_error("linear", X, n_components=[1, 2]).errors.shape
     (2, 5)
+
+    `n_jobs` is the number of threads; None is all cores.
     """
     kernel = resolve_kernel(kernel)
     if kernel.accepts != "vectors":

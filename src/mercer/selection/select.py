@@ -162,12 +162,12 @@ def select_kernel(
     candidates : list of names, Kernels, functions and pairs (name, parameters); None is `default_candidates`
     criterion : None is "loo" with y and "parallel" without
 
-        "alignment"       needs y; the cosine between the centred kernel and that of the target
-        "loo"             needs y; 1 − the relative squared leave-one-out error of kernel ridge regression, at the
-                          best penalty, with the share of wrong classes beside it
-        "reconstruction"  how much of the variance of rows held out comes back from a few components, by
-                          cross-validation in input space; gives the number of components
-        "parallel"        how much variance exceeds that of data with permuted columns; gives the number of components
+        - "alignment" needs y: the cosine between the centred kernel and that of the target.
+        - "loo" needs y: 1 − the relative squared leave-one-out error of kernel ridge regression, at the best penalty,
+          with the share of wrong classes beside it.
+        - "reconstruction": how much of the variance of rows held out comes back from a few components, by
+          cross-validation in input space. It gives the number of components.
+        - "parallel": how much variance exceeds that of data with permuted columns. It gives the number of components.
     target : "classes", "numbers" or "auto", for y
     n_components, cv, kernel_pca : for "reconstruction", see `reconstruction_error`
     rank : for "alignment" and "loo": None for exact values, a number or "auto" for those on factors; "auto" is exact up
@@ -195,6 +195,9 @@ def select_kernel(
     >>> selection = select_kernel(X, ring, ["linear", ("rbf", {"gamma": 2.0})], criterion="alignment")
     >>> selection.best
     RBF(gamma=2.0)
+
+    `n_jobs` is the number of threads; None is all cores. `memory_limit` is in bytes or a text such as "4GB"; None is
+    half of what is free.
     """
     criterion = criterion or ("parallel" if y is None else "loo")
     if criterion not in _CRITERIA:

@@ -30,6 +30,10 @@ class DistanceSummary:
     standard_error : of the median, as an estimate for the population that the rows are a sample of
     quartiles : (lower, upper)
     rows : how many rows were examined
+
+    >>> from mercer.selection import distance_summary
+    >>> distance_summary(np.array([[0.0], [1.0], [3.0]])).median
+    2.0
     """
 
     median: float
@@ -56,6 +60,8 @@ def median_gamma(X: Any, *, kernel: str = "rbf") -> float:
 
     >>> median_gamma([[0.0], [1.0], [3.0]])
     0.25
+
+    `X` has the rows, (n, d).
     """
     if kernel not in ("rbf", "laplacian", "chi2"):
         raise ValueError(f"kernel={kernel!r} has no gamma of this kind. Choose 'rbf', 'laplacian' or 'chi2'.")
@@ -72,6 +78,8 @@ def distance_summary(X: Any, *, metric: str = "euclidean") -> DistanceSummary:
     >>> summary = distance_summary(rows)
     >>> abs(summary.median - 2.18) < 3 * summary.standard_error  # √2 · the median of χ with 3 degrees of freedom
     True
+
+    `X` has the rows, and `metric` is "euclidean", "sqeuclidean", "manhattan" or "chi2".
     """
     if metric not in _READERS:
         raise ValueError(f"Unknown metric {metric!r}. Choose one of: {', '.join(_READERS)}.")

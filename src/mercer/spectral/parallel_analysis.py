@@ -37,6 +37,12 @@ class ParallelAnalysis:
     n_components : how many eigenvalues in succession exceed their null; zero if not even the first does
     trace : tr HKH
     rows : how many rows were looked at
+
+    >>> from mercer.kernels import Linear
+    >>> from mercer.selection import parallel_analysis
+    >>> X = np.repeat(np.random.default_rng(0).standard_normal((200, 1)), 4, axis=1)
+    >>> parallel_analysis(Linear(), X).n_components
+    1
     """
 
     eigenvalues: np.ndarray
@@ -82,6 +88,8 @@ def parallel_analysis(
     >>> X = np.repeat(rng.standard_normal((300, 2)), 4, axis=1) + 0.5 * rng.standard_normal((300, 8))
     >>> parallel_analysis(Linear(), X).n_components
     2
+
+    `random_state` is a seed, a generator or None, which is the seed 0. `n_jobs` is the number of threads.
     """
     found = parallel_analyses(
         [kernel],

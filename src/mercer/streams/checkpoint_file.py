@@ -39,6 +39,14 @@ def checkpoints(path: str | os.PathLike[str], *, every: float = 60.0) -> Iterato
 
     The file is deleted when the context ends without an error. ValueError is raised, and the file kept, if it belongs
     to other rows or to another fit.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> from mercer import PCA, open_rows
+    >>> with TemporaryDirectory() as folder, checkpoints(f"{folder}/fit.part"):
+    ...     pca = PCA(1).fit(open_rows(np.arange(20.0).reshape(10, 2)))
+    >>> pca.components_.shape
+    (1, 2)
     """
     if not every >= 0:
         raise ValueError(f"every={every!r} must be a number of seconds ≥ 0.")

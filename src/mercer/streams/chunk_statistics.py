@@ -39,6 +39,9 @@ class ChunkWork:
     key : the seed and the number of the pass
     weights : (C,), what a row of each class counts in the sums and products, one on average over all rows. The classes
         are the last view.
+
+    >>> ChunkWork(maps=()).draws
+    0
     """
 
     maps: tuple[RowMap, ...]

@@ -43,6 +43,10 @@ def cluster(place: Any) -> Iterator[None]:
     of a run of rows and 8 m² bytes twice, for m columns of the map.
 
     Cost: per chunk, 8 m² bytes come back; beyond 1,024 chunks, per group of chunks.
+
+    >>> from mercer import KernelPCA, open_rows
+    >>> with cluster("local:4"):  # doctest: +SKIP
+    ...     KernelPCA(3, kernel="rbf", gamma=0.1, rank=500).fit(open_rows("big.parquet"))
     """
     try:
         from mercer.backends.dask_workers import workers_at  # loaded late: dask need not be installed

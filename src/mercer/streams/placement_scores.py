@@ -42,6 +42,14 @@ def placement_quality(
 
     A landmark's own nearest landmarks leave it out. If the two scores agree, placing a row is as good as fitting it.
     Cost: `sample` searches among the landmarks, in the data and in the map.
+
+    `n_neighbors` are compared, and `random_state` draws the rows.
+
+    >>> import mercer
+    >>> rows = mercer.open_rows(np.random.default_rng(0).standard_normal((300, 3)))
+    >>> model = mercer.Isomap(n_neighbors=5, landmarks=100).fit(rows)
+    >>> type(placement_quality(model, rows, sample=50)).__name__
+    'PlacementQuality'
     """
     chosen, model = model.source_rows_, copy(model)
     model.__dict__.pop("feature_names_in_", None)  # samples are arrays, which have no names to compare

@@ -59,7 +59,11 @@ class RowMap(Protocol):
 
 @dataclass(frozen=True)
 class ShiftedRows:
-    """x ↦ x − shift in the precision of x. CSR rows stay as they are: their zeros keep them near the origin."""
+    """x ↦ x − shift in the precision of x. CSR rows stay as they are: their zeros keep them near the origin.
+
+    >>> ShiftedRows(np.array([1.0, 2.0])).shift.tolist()
+    [1.0, 2.0]
+    """
 
     shift: np.ndarray
     slack: float = 0.0
@@ -99,6 +103,11 @@ class LandmarkFeatures:
 
     expansion : k(x, landmarks) @ coefs, in the precision of its coefficients
     device : where the rows are, if they are tensors
+
+    >>> from mercer import KernelMap
+    >>> rows = np.random.default_rng(0).standard_normal((100, 2))
+    >>> KernelMap("rbf", gamma=0.1, rank=10).fit_transform(rows).shape  # such features, for rows in memory
+    (100, 10)
     """
 
     expansion: KernelExpansion

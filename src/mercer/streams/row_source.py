@@ -29,6 +29,10 @@ class RowSource(Protocol):
     """A matrix in numbered chunks of rows. Chunk i has lengths[i] rows, which may be none.
 
     If the chunks are torch tensors, the source also has `device`, where they are: passes are then computed there.
+
+    >>> from mercer.streams import ArraySource
+    >>> isinstance(ArraySource(np.zeros((3, 2))), RowSource)
+    True
     """
 
     @property
@@ -251,7 +255,12 @@ def places_of(columns: Sequence[Any], names: list[str] | None, width: int, where
 
 
 class ArraySource(MatrixRows):
-    """One array, memory map or sparse matrix, cut into chunks of rows. Only what is asked for is copied."""
+    """One array, memory map or sparse matrix, cut into chunks of rows. Only what is asked for is copied.
+
+    >>> source = ArraySource(np.arange(10.0)[:, None], chunk_rows=4)
+    >>> source.lengths, source.n_features
+    ([3, 3, 4], 1)
+    """
 
     def __init__(
         self,
@@ -282,7 +291,12 @@ def stored_row_bytes(n: int, nnz: int, dtype: np.dtype) -> float:
 
 
 class ListSource:
-    """Arrays or sparse matrices with the same columns, each one chunk."""
+    """Arrays or sparse matrices with the same columns, each one chunk.
+
+    >>> source = ListSource([np.zeros((3, 2)), np.ones((2, 2))])
+    >>> list(source.lengths), source.chunk(1).shape
+    ([3, 2], (2, 2))
+    """
 
     def __init__(self, parts: Sequence[Any], *, feature_names: Sequence[str] | None = None):
         self.parts = [part if hasattr(part, "shape") else np.asarray(part) for part in parts]

@@ -29,6 +29,10 @@ class ShardedRows:
     group : a group of torch.distributed; None is all processes
 
     Cost of a pass: that of the shard, and an exchange of 8 m² bytes for m columns of the map.
+
+    >>> import torch.distributed as dist  # doctest: +SKIP
+    >>> dist.init_process_group("gloo")  # doctest: +SKIP
+    >>> rows = ShardedRows(mercer.open_rows(f"part-{dist.get_rank()}.parquet"))  # doctest: +SKIP
     """
 
     def __init__(self, rows: RowSource, group: Any = None) -> None:

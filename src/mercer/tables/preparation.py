@@ -45,6 +45,10 @@ class Choice:
     delimiter, encoding, header : how a text file is written: the character between cells, the name of the encoding,
         and whether the first row holds names. By default the reader finds all three.
     sheet : the sheet of a spreadsheet, by default the first.
+
+    >>> choice = Choice(label="kind", id="name")
+    >>> choice.label, choice.id
+    ('kind', 'name')
     """
 
     label: str | None = None

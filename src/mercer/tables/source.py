@@ -22,7 +22,15 @@ Matrix = Any  # (n, p): np.ndarray, np.memmap or scipy.sparse.csr_array
 
 
 class TableError(ValueError):
-    """A table cannot be read, turned into numbers, or written. One line says what is wrong, where, and what to do."""
+    """A table cannot be read, turned into numbers, or written. One line says what is wrong, where, and what to do.
+
+    >>> from mercer.tables import read_table
+    >>> try:
+    ...     read_table("nowhere.csv")
+    ... except TableError as error:
+    ...     print("nowhere.csv" in str(error))
+    True
+    """
 
     def __init__(self, message: str):
         super().__init__(" ".join(str(message).split()))  # text from a hostile file must not break the line

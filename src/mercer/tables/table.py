@@ -79,6 +79,16 @@ class Table:
     notes : sentences worth reading before a fit: constant columns, very different scales, …
     originals : the columns that X is made of as the file has them, unscaled and with their gaps, name → (n,). Empty
         unless `read_table` was asked for them.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from mercer.tables import read_table
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "t.csv"
+    ...     _ = path.write_text("a,kind\\n1,x\\n2,y\\n")
+    ...     table = read_table(path, label="kind")
+    >>> table.X.ravel().tolist(), list(table.labels)
+    ([1.0, 2.0], ['x', 'y'])
     """
 
     X: Matrix
@@ -114,6 +124,14 @@ def read_table(
     **options : fields of `Choice` by keyword: `read_table("flowers.csv", label="kind", scale="standard")`.
 
     Cost: memory for n · d numbers and the other columns, plus blocks of a few megabytes; 2 n · d if text is encoded.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "t.csv"
+    ...     _ = path.write_text("a,b\\n1,2.5\\n3,4.5\\n")
+    ...     table = read_table(path, scale="standard")
+    >>> table.features, table.X.ravel().tolist()
+    (['a', 'b'], [-1.0, -1.0, 1.0, 1.0])
     """
     choice = replace(choice or Choice(), **options)
     source = open_source(path, preparation, choice)
@@ -218,6 +236,16 @@ def read_columns(path: str | Path, choice: Choice | None = None) -> dict[str, np
     """Read a table as it is: name → (n,) integers, floats, dates or text (missing: NaN, NaT or None).
 
     choice : its rows, delimiter, encoding, header and sheet say how to read the file; the rest of it is not used
+
+    `path` is the file; "-" is stdin.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "t.csv"
+    ...     _ = path.write_text("a,b\\n1,2.5\\n3,4.5\\n")
+    ...     columns = read_columns(path)
+    >>> columns["a"].tolist(), columns["b"].tolist()
+    ([1, 3], [2.5, 4.5])
     """
     choice = choice or Choice()
     source = open_source(path, choice=choice)

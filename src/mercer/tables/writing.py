@@ -44,6 +44,16 @@ def write_table(path: str | Path, columns: Columns, *, inert: bool = False) -> N
 
     inert : put an apostrophe before texts that begin with = + - @ or a tab, which a spreadsheet that opens a csv or tsv
         file would run as formulas. Numbers stay numbers, and `read_table` and `read_columns` give the original texts.
+
+    `path` is the file.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "t.csv"
+    ...     write_table(path, {"a": np.array([1, 2]), "b": np.array([0.5, 0.25])})
+    ...     text = path.read_text()
+    >>> text.split()
+    ['a,b', '1,0.5', '2,0.25']
     """
     with contextlib.suppress(BrokenPipeError), table_writer(path, inert=inert) as table:
         table.add(columns)
@@ -58,6 +68,18 @@ def table_writer(path: str | Path, *, inert: bool = False) -> Iterator[TableWrit
     BrokenPipeError says that no one reads stdout any more.
 
     Cost: memory for a part and for at most 64 MB of numbers; a .npz is compressed column by column, so it needs all.
+
+    `path` is the file, and `inert` is as in `write_table`.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "t.csv"
+    ...     with table_writer(path) as table:
+    ...         table.add({"a": np.array([1, 2])})
+    ...         table.add({"a": np.array([3])})
+    ...     text = path.read_text()
+    >>> text.split()
+    ['a', '1', '2', '3']
     """
     if str(path) == "-":
         with _flushed(cast(BinaryIO, sys.stdout.buffer)) as stdout, TableWriter(path, stdout, CsvFile, inert) as table:

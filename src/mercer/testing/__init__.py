@@ -91,6 +91,9 @@ def check_kernel(kernel: Kernel, X: Any, *, psd: bool = True, other_types: bool 
         may differ by 1e-7, since distances and angles near zero are known to half the digits only
 
     If the kernel has a gradient (`mercer.kernels.gradients`), it is compared with finite differences of its values.
+
+    >>> from mercer.kernels import RBF
+    >>> check_kernel(RBF(gamma=0.5), np.random.default_rng(0).standard_normal((12, 3)))
     """
     assert len(X) >= 12, f"Give at least 12 rows to check a kernel on, not {len(X)}."
     bound = kernel.bind(X)
@@ -254,6 +257,10 @@ def check_operator(A: Operator, explicit: Any, *, tol: float = 1e-10) -> None:
     A : an operator on NumPy data with n ≥ 6, of any precision
     explicit : the n × n matrix that it stands for
     tol : how far they may differ, relative to the largest entry of the result
+
+    >>> from mercer.linalg import Dense
+    >>> A = np.diag(np.arange(8.0))
+    >>> check_operator(Dense(A), A)
     """
     M = _array(explicit)
     n = len(M)
@@ -317,6 +324,8 @@ def check_solver(
     tol : the residual that it must reach, relative to the largest eigenvalue
     which : "algebraic" for the largest values, "magnitude" for a solver that finds the largest magnitudes
     repeated : whether it finds a repeated eigenvalue as often as it occurs; a method with one start vector may not
+
+    >>> check_solver("dense", n=30, k=3)
     """
     solve = solver if callable(solver) else _by_name(solver)
     for name, M in _matrices(n, k).items():
@@ -387,6 +396,9 @@ def check_backend(backend: ModuleType, make: Callable[[np.ndarray], Any] = np.as
 
     backend : a module such as `mercer.backends.cpu`
     make : from a NumPy array to the backend's own
+
+    >>> from mercer.backends import cpu
+    >>> check_backend(cpu)
     """
     sizes = ((7, 5, np.float64, 1e-12), (200, 150, np.float64, 1e-12), (200, 150, np.float32, 1e-4))
     for m, n, dtype, tol in (*sizes, (800, 700, np.float64, 1e-12), (800, 700, np.float32, 1e-4)):
@@ -457,6 +469,12 @@ def check_expansion(expansion: KernelExpansion, X: Any, *, tol: float = 1e-10) -
     """f(X) = k(X, anchors) @ coefs − offset, however the rows are cut, pickled or taken column by column.
 
     X : a few rows that the expansion's kernel accepts
+
+    `tol` is the largest difference allowed, relative to the scores.
+
+    >>> from mercer import KernelPCA
+    >>> X = np.random.default_rng(0).standard_normal((20, 2))
+    >>> check_expansion(KernelPCA(2, kernel="rbf").fit(X).expansion_, X)
     """
     kernel, anchors = expansion.kernel, expansion.anchor_points()
     K = _array(kernel.tile(kernel.points(X, like=anchors), anchors))

@@ -27,6 +27,11 @@ def check_arrays(
 
     Results have the library, the device and the precision of the input. A float32 copy of X gives float32. A saved
     model can be loaded without the library, and gives the same.
+
+    >>> import array_api_strict
+    >>> from mercer import PCA
+    >>> X = np.random.default_rng(0).standard_normal((20, 3))
+    >>> check_arrays(PCA(2, svd_solver="full"), X, array_api_strict.asarray, tol=1e-8)
     """
     new = X if new is None else new
     here, there = clone(estimator).fit(X, y), clone(estimator).fit(make(X), y)
