@@ -16,6 +16,7 @@ import base64
 import gc
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -48,6 +49,7 @@ class Browser:
             f"ws://{address}/socket", origin=f"http://{address}", additional_headers={"Cookie": cookie}, max_size=None
         )
         self.socket = self._opened.__enter__()
+        self.socket.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # as browsers do
         self.number = 0
 
     def close(self) -> None:
