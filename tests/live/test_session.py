@@ -56,6 +56,7 @@ def test_a_page_that_takes_no_map_gets_one_and_then_the_newest(listen, table):
             page.woken.wait(0.05)
             page.woken.clear()
         command = answers[-1]["command"]
+        assert [header for header, _ in page.heard if header["type"] == "trouble"] == []
     assert [header["number"] for header, _ in page.heard if header["type"] == "map"] == [1]
     page.session.receive({"type": "taken", "map": page.maps(1)[0]["map"]})
     page.take()
