@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import dataclasses
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -25,7 +24,7 @@ from mercer.estimators.isomap import Isomap
 from mercer.estimators.kernel_pca import KernelPCA
 from mercer.estimators.pca import PCA
 from mercer.estimators.tsne import SNE, TSNE
-from mercer.exceptions import MercerWarning
+from mercer.exceptions import collected_warnings
 from mercer.kernels.resolve import resolve_kernel
 from mercer.linalg.eigen import SMALL
 from mercer.live.controls import METHODS, Settings
@@ -167,15 +166,14 @@ class MapStages:
                 check()
             progress(phase, done, total)
 
-        with listening(heard), warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", MercerWarning)
+        with listening(heard), collected_warnings() as caught:
             if method in spectral:
                 frames = spectral[method](settings)
             else:
                 frames = self._descent(settings, shown, check, stopped, descent or DescentWish())
             for frame in frames:
-                noted = dict.fromkeys(str(each.message) for each in caught if issubclass(each.category, MercerWarning))
-                shown(dataclasses.replace(frame, facts=[*frame.facts, *(("note", note) for note in list(noted)[:3])]))
+                notes = list(dict.fromkeys(caught))[:3]
+                shown(dataclasses.replace(frame, facts=[*frame.facts, *(("note", note) for note in notes)]))
                 check()
 
     @contextmanager
