@@ -14,6 +14,7 @@ from typing import Any
 
 from mercer.live.access import HEADERS, PAGE, SOCKET, Access, Guard, is_loopback, new_token
 from mercer.live.controls import Controls, Settings
+from mercer.live.live_page import live_page
 from mercer.live.live_table import LiveTable
 from mercer.live.messages import longest_text, read_text
 from mercer.live.session import Session
@@ -180,19 +181,8 @@ class LiveServer:
     def _page(self) -> bytes:
         with self._making:
             if self.page is None:
-                self.page = self._made()
+                self.page = page_bytes(self.table.first_page(), live=live_page(self.table, self.controls))
         return self.page
-
-    def _made(self) -> bytes:
-        live = {
-            "methods": self.controls.described(),
-            "first": self.controls.first(),
-            "notes": list(self.table.notes),
-            "features": [str(name) for name in self.table.features],
-            "image": self.table.image_shape,
-            "range": self.table.image_shape and [float(self.table.X.min()), float(self.table.X.max())],
-        }
-        return page_bytes(self.table.first_page(), live=live)
 
     def _touch(self) -> None:
         self._quiet_since = time.monotonic()
