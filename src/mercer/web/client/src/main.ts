@@ -226,6 +226,7 @@ class Page {
     }
     performance.mark("mercer-webgl");
     this.chosen = true;
+    await new Promise(requestAnimationFrame); // a page that is not seen, in another tab or far down a notebook, draws once it is
     try {
       await this.drawAll();
     } catch (error) {
