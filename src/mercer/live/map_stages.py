@@ -12,6 +12,7 @@ raising `Superseded`.
 from __future__ import annotations
 
 import dataclasses
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -39,9 +40,8 @@ _TOLERANCE = 1e-4  # of the residuals: a thousandth of what a screen can show; t
 _RANK = 500  # of kernel PCA where all pairs take too long
 _FEW_PATHS = 150  # landmarks of Isomap for its first map
 STEPS, MORE_STEPS, EARLY = 1000, 500, 250  # of a descent; of one that goes on; exaggerated ones
-_FRAME_SECONDS = 0.08  # between two maps of a descent: twelve per second
-_MANY_ROWS, _FEWEST_STEPS = 20_000, 4  # between two maps: the divergence of a map takes about as long as a step
-_LOOKED_AT = 3  # intervals between maps that say whether there are too many
+_FRAME_SECONDS = 0.09  # between two maps of a descent, if a step takes less
+_MANY_ROWS, _BETWEEN_DIVERGENCES = 20_000, 1.0  # rows beyond which the divergence is computed once per second
 
 
 class Superseded(Exception):
@@ -81,41 +81,51 @@ class DescentWish:
     by: tuple[float, float] = (0.0, 0.0)
 
 
-class FramePace:
-    """How many steps of a descent lie between two maps, so that about twelve maps are shown per second.
-
-    Computing the divergence of a map takes about as long as a step, so more maps would slow the descent. `least` is
-    the smallest number of steps, however slow they are.
-    """
-
-    def __init__(self, least: int = 1, clock: Callable[[], float] = time.perf_counter) -> None:
-        self.every, self._least, self._clock = least, least, clock
-        self._seconds: list[float] = []
-        self._last: float | None = None
-
-    def is_wrong(self) -> bool:
-        """To be called at each map: whether the last ones came far too often or too seldom."""
-        now = self._clock()
-        if self._last is not None:
-            self._seconds = [*self._seconds[-_LOOKED_AT:], now - self._last]
-        self._last = now
-        return len(self._seconds) >= _LOOKED_AT and self._wanted() != self.every
-
-    def correct(self) -> None:
-        """Take the number of steps that would have been right."""
-        if self._seconds:
-            self.every = self._wanted()
-        self._seconds, self._last = [], None
-
-    def _wanted(self) -> int:
-        share = _FRAME_SECONDS / max(float(np.median(self._seconds)), 1e-6)
-        if 0.6 < share < 1.7:
-            return self.every
-        return int(np.clip(round(self.every * share), self._least, 50))
-
-
 Show = Callable[[MapFrame], None]
 Check = Callable[[], None]
+
+
+class DescentFrames:
+    """Shows a descent ten times per second or a little more often: the callback of an estimator.
+
+    A map costs its copy. Its divergence costs about as much as a step, so large maps tell it once in a while.
+
+    show : called with the number of the step, the newest divergence and the map
+    check : called at every step, and may end the descent by an error
+    stopped : whether the descent is to end where it is
+    between : seconds between two divergences
+    """
+
+    def __init__(
+        self,
+        show: Callable[[int, float, np.ndarray], None],
+        check: Check,
+        stopped: Callable[[], bool],
+        between: float = 0.0,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._show, self._check, self._stopped, self._between, self._clock = show, check, stopped, between, clock
+        self._shown_at = self._judged_at = -math.inf
+        self._stepped_at = clock()
+        self._divergence = math.nan
+
+    def is_due(self, _: int) -> bool:
+        """Whether to show this step: one step more would be too late."""
+        self._check()
+        now = self._clock()
+        step, self._stepped_at = now - self._stepped_at, now
+        return now - self._shown_at + step > _FRAME_SECONDS or self._stopped()
+
+    def sees_value(self, _: int) -> bool:
+        """Whether to compute the divergence of this step."""
+        return self._clock() - self._judged_at >= self._between
+
+    def __call__(self, step: int, divergence: float, Y: np.ndarray) -> bool:
+        self._shown_at = self._clock()
+        if math.isfinite(divergence):
+            self._divergence, self._judged_at = divergence, self._shown_at
+        self._show(step, self._divergence, Y)
+        return self._stopped()
 
 
 class MapStages:
@@ -307,20 +317,13 @@ class MapStages:
                 estimator=estimator if stage == "settled" else None,
             )
 
-        pace, shown_steps = FramePace(_FEWEST_STEPS if n > _MANY_ROWS else 1), [0]
-
-        def stepped(step: int, divergence: float, Y: np.ndarray) -> bool:
-            if step > shown_steps[0]:  # the map with which a run begins has been shown
-                shown_steps[0] = step
-                show(frame("steps", step, divergence, Y))
-            check()
-            return stopped() or pace.is_wrong()
-
-        taken, left = 0, wish.steps
-        while left > 0 and not stopped():
-            estimator.optimize(left, callbacks=stepped, callback_every=pace.every, **strength)
-            taken, left = estimator.n_iter_ + 1, left - (estimator.n_iter_ + 1 - taken)
-            pace.correct()
+        frames = DescentFrames(
+            lambda step, divergence, Y: show(frame("steps", step, divergence, Y)),
+            check,
+            stopped,
+            _BETWEEN_DIVERGENCES if n > _MANY_ROWS else 0.0,
+        )
+        estimator.optimize(wish.steps, callbacks=frames, callback_every=1, **strength)
         yield frame("settled", estimator.n_iter_ + 1, float(estimator.kl_divergence_), np.asarray(estimator.embedding_))
 
     def _known_affinities(self, perplexity: float) -> Affinities | None:
