@@ -159,7 +159,7 @@ def opened(browsers, jupyter):
         contexts.append(browsers("canvas").new_context(viewport={"width": 1300, "height": 1500}))
         page = contexts[-1].new_page()
         page.set_default_timeout(1000 * _PATIENCE)
-        page.goto(f"{address}/{application}/{name}?token=for-this-test")
+        page.goto(f"{address}/{application}/{name}?reset&token=for-this-test")  # without the tabs of other tests
         page.wait_for_function("window.jupyterapp && document.querySelector('.jp-Notebook .jp-Cell')")
         seen = Jupyter(page)
         seen.until(lambda: page.evaluate(_KERNEL) == "idle")
