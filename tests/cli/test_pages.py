@@ -145,6 +145,8 @@ def test_a_page_of_files_has_the_nearest_rows_and_the_name_of_the_ids(shell):
     about, _ = described()
     assert about["neighbors"]["k"] == 10 and about["ids"]["name"] == "name"
     assert about["maps"][0]["scores"][0]["name"] == "neighbours kept"
+    shell("report", "c.csv", "-o", "map.html", "-q")  # without the table
+    assert described()[0]["ids"]["name"] == "name"
 
 
 def test_labels_on_a_scale_are_not_classes(shell):

@@ -277,6 +277,9 @@ def test_all_rows_are_in_a_table_that_sorts(opened, clusters):
     seen.page.locator(".legend .class", has_text="red").click()
     left = (clusters.columns["kind"] != "red").sum()
     assert f"{left} of 300 rows shown" in seen.page.locator(".drawer h2").inner_text()
+    shown = seen.page.locator(".drawer tbody tr:not(.gap) th").all_inner_texts()
+    rest = order[clusters.columns["kind"][order] != "red"]
+    assert shown == [f"row-{row:03d}" for row in rest[: len(shown)]] != []  # still in the order that was asked for
     seen.page.keyboard.press("Escape")
     assert seen.page.locator(".drawer").is_hidden()
 
@@ -323,6 +326,7 @@ def test_a_reload_and_a_link_keep_what_was_chosen(opened, clusters):
     seen.until("mercer.found() === 100 && location.hash.includes('search=row-1')")
     asked = "[mercer.shown(), mercer.pinned(), mercer.states(), mercer.panels().map(p => [p.name, p.view.scale])]"
     before = seen.page.evaluate(asked)
+    colour = seen.page.locator("#colour").input_value()
     seen.page.reload()
     seen.until("document.documentElement.dataset.drawn")
     after = seen.page.evaluate(asked)
@@ -330,6 +334,7 @@ def test_a_reload_and_a_link_keep_what_was_chosen(opened, clusters):
     for (name, scale), (other, again) in zip(before[3], after[3], strict=True):
         assert name == other and again == pytest.approx(scale, rel=1e-4)
     assert seen.page.locator("#contours").is_checked()
+    assert seen.page.locator("#colour").input_value() == colour != "0"  # the label is the first
     assert seen.page.get_by_label("Vertical axis").input_value() == "2"
     assert seen.page.get_by_role("searchbox", name="Search ids").input_value() == "row-1"
 

@@ -124,7 +124,7 @@ def _column_line(name: str, facts: dict[str, Any]) -> list[str]:
         told = f"lists of {facts['width']:,} numbers"
     elif facts["kind"] == "date":
         told = " … ".join(facts["range"]) or "-"
-    elif facts["kind"] == "text":
+    elif "commonest" in facts:
         told = ", ".join(f"{_short(value)} ({count:,})" for value, count in facts["commonest"].items())
     elif "least" not in facts:
         told = "-"
