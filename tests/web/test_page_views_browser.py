@@ -295,6 +295,11 @@ def test_rows_are_sorted_by_their_dates(opened, clusters):
         shown = seen.page.locator(".drawer tbody tr:not(.gap) th").all_inner_texts()
         order = np.argsort(np.where(np.isnat(days), 10**6, sign * days.astype(int)), kind="stable")
         assert len(shown) > 5 and shown == [f"row-{row:03d}" for row in order[: len(shown)]]
+        seen.page.evaluate("document.querySelector('.scroller').scrollTop = 1e9")
+        seen.until("[...document.querySelectorAll('.drawer tbody th')].at(-1)?.textContent === 'row-008'")
+        assert seen.page.locator(".drawer tbody tr:not(.gap) th").all_inner_texts()[-2:] == ["row-007", "row-008"]
+        seen.page.evaluate("document.querySelector('.scroller').scrollTop = 0")
+        seen.until(f"[...document.querySelectorAll('.drawer tbody th')].some(e => e.textContent === '{shown[0]}')")
     first = seen.page.locator(".drawer tbody tr:not(.gap) td:not([aria-hidden])").first.inner_text()
     assert first == "2024-10-26"  # the last of 300 days
 
