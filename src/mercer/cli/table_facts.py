@@ -23,10 +23,12 @@ def table_facts(path: str, choice: Choice | None = None) -> dict[str, Any]:
     """
     columns = read_columns(path, choice)
     n = len(next(iter(columns.values()))) if columns else 0
-    vectors = open_source(path, choice=choice).lists
+    source = open_source(path, choice=choice)
     described = {
-        name: vector_facts(values) if name in vectors else column_facts(values) for name, values in columns.items()
+        name: vector_facts(values) if name in source.lists else column_facts(values) for name, values in columns.items()
     }
+    for name in source.truths(columns):
+        described[name]["kind"] = "yes/no"
     return {
         "path": path,
         "rows": n,

@@ -128,7 +128,8 @@ def connect(index: Any, graph: Any, how: str, *, measurable: bool = True) -> Con
         rows = np.flatnonzero(labels == np.bincount(labels).argmax())
         place = "placed as new points" if measurable else "left out: a sparse graph has no distance to them"
         left = graph.shape[0] - len(rows)
-        warn(f"{said} The map is that of the largest; the other {left} rows are {place}.", DisconnectedGraphWarning)
+        rest = "row is" if left == 1 else f"{left} rows are"
+        warn(f"{said} The map is that of the largest; the other {rest} {place}.", DisconnectedGraphWarning)
         return Connection(graph[rows][:, rows], rows, labels, count, [])
     if not measurable:
         raise DisconnectedGraphError(

@@ -86,6 +86,10 @@ class Source(ABC):
         for name in names:
             raise TableError(f"vector: column {shortened(name)!r} of {self.path} does not hold lists of numbers.")
 
+    def truths(self, columns: dict[str, np.ndarray]) -> set[str]:
+        """Which of some columns, read as they are, hold true and false: as features they are numbers, not text."""
+        return set()
+
     @abstractmethod
     def read(self, roles: dict[str, Role], dtype: str) -> Raw:
         """Read the columns that have a role. A matrix that has to be built anyway is built in `dtype`."""
