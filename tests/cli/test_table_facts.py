@@ -6,6 +6,7 @@ import shlex
 import numpy as np
 import pytest
 
+from mercer.cli.table_facts import meant_as
 from mercer.tables.table import write_table
 
 
@@ -76,6 +77,37 @@ def test_advice_works_when_it_is_followed(shell, seed):
     about = json.loads(shell("inspect", "t.csv", "--json").stdout)
     options = [advice.partition(": ")[0] for advice in about["suggestions"]]
     words = [word for option in options for word in shlex.split(option)]
+    shell("fit", "t.csv", *words, "-m", "pca", "-o", "c.csv", "-q")
+
+
+@pytest.mark.parametrize(
+    ("texts", "meant"),
+    [
+        (["$1.50", "$2,000.00", "$7"], "number"),
+        (["1,234", "2,345", "12"], "number"),
+        (["5%", "7 %", "0.5%"], "number"),
+        (["(1,000)", "20", "-3"], "number"),
+        (["1 234,5", "2"], "number"),
+        (["03/01/2024", "12/31/24"], "date"),
+        (["1.2.2024 10:30", "31.12.2023"], "date"),
+        (["00123", "00456"], None),
+        (["12", "a"], None),
+        (["079 123 45 67", "079 123 45 68"], None),
+        ([], None),
+    ],
+)
+def test_numbers_and_dates_that_no_reader_takes_for_such(texts, meant):
+    assert meant_as(texts) == meant
+
+
+def test_a_price_with_its_sign_is_no_id_and_the_advice_says_how_to_write_it(shell):
+    rows = [f'"${i},000",{1 + i % 28}/12/2024,{i * i}\n' for i in range(1, 30)]
+    (shell.folder / "t.csv").write_text("price,day,x\n" + "".join(rows))
+    advice = json.loads(shell("inspect", "t.csv", "--json").stdout)["suggestions"]
+    assert "--drop price: '$1,000' is text; to use it, write numbers like 1234.5" in advice
+    assert any(line.startswith("--drop day: ") and "write dates like 2024-12-31" in line for line in advice)
+    assert not any(line.startswith(("--id", "--label", "--encode")) for line in advice)
+    words = [word for line in advice for word in shlex.split(line.partition(": ")[0])]
     shell("fit", "t.csv", *words, "-m", "pca", "-o", "c.csv", "-q")
 
 

@@ -48,6 +48,9 @@ def command(file: str, as_json: bool, console: Console, **options: Any) -> None:
     and which options to give to mercer fit. For a model: its class, parameters and spectrum. For coordinates and for a
     run.json: the run that made them.
     """
+    from mercer.tables.source import refuse_address
+
+    refuse_address(file)
     if file != "-" and not Path(file).exists():
         raise unsuitable(f"{file}: the file does not exist.")
     about, show = _described(file, reading_choice(options), console)

@@ -103,8 +103,11 @@ class Connection:
     added: list[tuple[int, int, float]]
 
 
-def connect(index: Any, graph: Any, how: str, *, measurable: bool = True) -> Connection:
-    """A connected graph, made in the requested way. `measurable`: whether rows of different parts have a distance.
+def connect(index: Any, graph: Any, how: str, *, measurable: bool = True, reach: str = "n_neighbors") -> Connection:
+    """A connected graph, made in the requested way.
+
+    measurable : whether rows of different parts have a distance
+    reach : the parameter that gives the graph more edges, for messages
 
     A graph on a device comes back on the device. One that falls apart is joined on the host.
     """
@@ -112,7 +115,7 @@ def connect(index: Any, graph: Any, how: str, *, measurable: bool = True) -> Con
         labels = graph.parts()
         if not labels.max(initial=0):
             return Connection(graph, np.arange(graph.n), labels, 1, [])
-        joined = connect(index, graph.to_scipy(), how, measurable=measurable)
+        joined = connect(index, graph.to_scipy(), how, measurable=measurable, reach=reach)
         return replace(joined, graph=TensorGraph.of_host(joined.graph, graph.weights))
     count, labels = connected(graph)
     everything = np.arange(graph.shape[0])
@@ -121,7 +124,7 @@ def connect(index: Any, graph: Any, how: str, *, measurable: bool = True) -> Con
     said = _said(count, labels)
     if how == "error":
         raise DisconnectedGraphError(
-            f"{said} Raise n_neighbors or radius, or set disconnected='join' or 'largest'; mercer.diagnose_neighbors "
+            f"{said} Raise {reach}, or set disconnected='join' or 'largest'; mercer.diagnose_neighbors "
             "shows how the number falls."
         )
     if how == "largest":
@@ -138,7 +141,7 @@ def connect(index: Any, graph: Any, how: str, *, measurable: bool = True) -> Con
         )
     graph, added = join_components(index, graph, labels)
     # `added_edges_` has the rest: with the names of its options the command has two lines of 80 columns for this.
-    warn(f"{said} They are joined by guess: raise n_neighbors.", DisconnectedGraphWarning)
+    warn(f"{said} They are joined by guess: raise {reach}.", DisconnectedGraphWarning)
     return Connection(graph, everything, labels, count, added)
 
 
