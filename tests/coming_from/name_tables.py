@@ -7,11 +7,9 @@ PAGES = Path(__file__).parents[2] / "docs" / "coming_from"
 
 def first_cells(page):
     """The first cell of each row of the table in which the other library has the first column."""
-    cells = []
-    for line in (PAGES / page).read_text(encoding="utf-8").splitlines():
-        if line.startswith("|") and not set(line) <= set("|-: "):
-            cells.append(line.strip().strip("|").split("|")[0].strip())
-    return cells[1:]
+    lines = (PAGES / page).read_text(encoding="utf-8").splitlines()
+    rows = [line for line in lines if line.startswith("|") and not set(line) <= set("|-: ")]
+    return [row.strip().strip("|").split("|")[0].strip() for row in rows[1:]]
 
 
 def takes(function, *names):
