@@ -96,6 +96,9 @@ def build_index(
     random_state : the seed of "approximate"; None is the seed 0
     exact_flops : n²d up to which "auto" compares all pairs; 50 times that on a GPU
 
+    Cost of a search for all rows: n²d operations in float32 if all pairs are compared, and about n log n distances by a
+    tree in few dimensions. The memory is that of the answer, n k numbers twice, and of some tiles.
+
     >>> index = build_index([[0.0], [1.0], [3.0]])
     >>> index.neighbors(1).indices.tolist()
     [[1], [0], [1]]

@@ -23,6 +23,10 @@ class LiveTable:
     features : names of the columns of X
     image_shape : (height, width) if a row of X is a grey image, whose pre-images can then be drawn
     notes : sentences that the page shows once
+
+    >>> table = LiveTable(np.eye(3), columns={"kind": np.array(["a", "b", "a"])}, label="kind")
+    >>> table.X.shape, table.title
+    ((3, 3), 'Live map')
     """
 
     X: Any

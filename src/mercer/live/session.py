@@ -43,6 +43,15 @@ class Session:
     notify : called, from any thread, when `outgoing` has something to send
     turn : held while something is computed, so that all sessions of a process take turns: progress and warnings are
         those of the process
+
+    The server makes one session per open page:
+
+    >>> from mercer.live import LiveTable, Session
+    >>> from mercer.live.controls import Controls
+    >>> table = LiveTable.of(np.random.default_rng(0).normal(size=(50, 3)))
+    >>> session = Session(table, Controls(table), notify=lambda: None)
+    >>> session.receive({"type": "settings", "number": 1, "settings": {"method": "pca"}})
+    >>> session.close()
     """
 
     def __init__(
