@@ -28,10 +28,11 @@ def packed(mask):
     return base64.b64encode(np.packbits(mask).tobytes()).decode()
 
 
-@pytest.mark.parametrize("method", ["kpca", "pca", "isomap", "tsne"])
+@pytest.mark.parametrize("method", ["kpca", "pca", "isomap", "isomap without an edge", "tsne", "sne"])
 def test_the_model_is_that_of_the_map(listen, table, tmp_path, method):
     page = listen(table)
-    page.settings(1, method=method)
+    name, _, without = method.partition(" ")
+    page.settings(1, method=name, **({"n_neighbors": 20, "cut": "0-3"} if without else {}))
     _, arrays = page.settled(1)
     _, found = page.answer(what="model", id=1)
     path = tmp_path / "m.mercer"

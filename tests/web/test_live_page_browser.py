@@ -1,6 +1,9 @@
 """The live page in Chromium against the real server: what a person sets moves the map, and nothing ends the page."""
 
+import subprocess
+import sys
 import threading
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -224,6 +227,41 @@ def test_a_server_that_ends_shows_as_such_and_the_page_finds_it_again(visited, t
         second.stop()
 
 
+def test_a_command_that_was_killed_is_found_again(visited):
+    """As people see it: the process is gone without a word, and another one listens at its place."""
+
+    def explore(port):
+        run = [
+            sys.executable,
+            "-c",
+            "from mercer.cli.main import main; main()",
+            "explore",
+            "digits",
+            "--no-browser",
+            "-q",
+        ]
+        process = subprocess.Popen([*run, "--token", "a token for both", "--port", str(port)], stdout=subprocess.PIPE)
+        return process, process.stdout.readline().decode().strip()
+
+    first, address = explore(0)
+    try:
+        seen = visited(address, allowed=("WebSocket connection", "ERR_CONNECTION"))
+        choose(seen, "pca")
+        seen.until(SETTLED)
+        first.kill()
+        seen.page.locator(".notice", has_text="does not answer").wait_for()
+        second, _ = explore(urlsplit(address).port)
+    finally:
+        first.kill()
+        first.communicate()
+    try:
+        seen.until(f"mercer.live.connected() && {SETTLED}")
+        assert seen.page.locator(".notice").is_hidden() and seen.state("live.settings()")["method"] == "pca"
+    finally:
+        second.kill()
+        second.communicate()
+
+
 def test_a_closed_tab_stops_its_computation(visited, serving, table):
     seen = visited(serving(table).address)
     choose(seen, "sne")
@@ -270,9 +308,14 @@ def test_the_map_is_taken_along(visited, serving, table, tmp_path):
     with seen.page.expect_download() as given:
         seen.page.locator("#save-page").click()
     given.value.save_as(tmp_path / "map.html")
+    places = [seen.state(f"screen(0, {row})") for row in range(table.rows)]
     seen.page.goto(f"file://{tmp_path}/map.html")
     seen.until("document.documentElement.dataset.drawn")
     assert seen.state("panels()")[0]["name"] == "PCA" and seen.state("live") is None
+    offline = np.array([seen.state(f"screen(0, {row})") for row in range(table.rows)])
+    moved = np.column_stack([places, np.ones(table.rows)])  # the room for the map may be another: moved and scaled
+    left = offline - moved @ np.linalg.lstsq(moved, offline, rcond=None)[0]
+    assert np.abs(left).max() < 0.5  # pixels; coordinates are kept to 1/65,535 of their range
 
 
 def test_the_row_under_the_pointer_is_shown_with_its_distance(visited, serving):

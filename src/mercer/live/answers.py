@@ -22,14 +22,14 @@ from mercer.live.live_table import LiveTable
 from mercer.live.map_stages import MapFrame
 from mercer.live.method_estimators import transform_for
 from mercer.live.settings_text import as_command, as_python
-from mercer.quality.inputs import data_index
+from mercer.quality.inputs import ExactIndex, data_index
 from mercer.web.page import page_bytes
 from mercer.web.row_quality import RowQuality
 
 Answer = tuple[dict[str, Any], dict[str, np.ndarray]]
 
 MOST_BYTES = 256_000_000  # of a model or a page that a browser takes
-MOST_EXAMINED = 50_000  # rows up to which numbers of neighbours are compared while someone waits
+MOST_EXAMINED = 50_000  # rows up to which shortcuts are looked for while someone waits
 _COUNTS = range(4, 31, 2)  # numbers of neighbours that are compared
 _FUNCTIONS = ("kpca", "pca", "isomap")  # methods whose coordinates mean something beyond their distances
 _TOLD = 10  # variables that an answer names
@@ -62,6 +62,7 @@ class Answers:
     def __init__(self) -> None:
         self._table: LiveTable | None = None
         self._gaps: DataGaps | None = None
+        self._index: ExactIndex | None = None
         self._quality: RowQuality | None = None
         self._graphs: GraphQuestions | None = None
         self._rows: tuple[MapFrame, CursorRows] | None = None
@@ -165,6 +166,7 @@ class Answers:
         frame = _settled(shown)
         if shown.settings["method"] != "isomap":
             raise ValueError("Only maps of Isomap have a graph.")
+        _refuse_too_many(shown.table.rows)
         cut = read_cut(shown.settings.get("cut", ""), shown.table.rows)
         found = self._graph_questions(shown).graph(frame.estimator, shown.settings["n_neighbors"], cut)
         suspected = found.suspected
@@ -180,10 +182,7 @@ class Answers:
 
     def diagnosis(self, shown: Shown) -> Answer:
         n = shown.table.rows
-        if n > MOST_EXAMINED:
-            raise ValueError(
-                f"Comparing graphs of {n:,} rows takes minutes. mercer.diagnose_neighbors(X) does it in Python."
-            )
+        _refuse_too_many(n)
         current = [shown.settings["n_neighbors"]] if shown.settings["method"] == "isomap" else []
         found = self._graph_questions(shown).diagnosis([k for k in {*_COUNTS, *current} if k < n])
         columns = zip(
@@ -214,14 +213,14 @@ class Answers:
     def near(self, shown: Shown, row: int, count: int) -> Answer:
         if row >= shown.table.rows:
             raise ValueError("An added row has no neighbours in the map.")
-        found, _ = self._row_quality(shown).data.nearest_of(np.array([row]), min(count, shown.table.rows - 1))
+        found, _ = self._data_index(shown).nearest_of(np.array([row]), min(count, shown.table.rows - 1))
         return {"row": row, "near": np.asarray(found)[0].tolist()}, {}
 
     # --- what is kept ----------------------------------------------------------------------------------------
 
     def _turn_to(self, table: LiveTable) -> None:
         if table is not self._table:
-            self._table, self._gaps, self._quality, self._graphs = table, None, None, None
+            self._table, self._gaps, self._index, self._quality, self._graphs = table, None, None, None, None
 
     def _cursor_rows(self, shown: Shown) -> CursorRows:
         self._turn_to(shown.table)
@@ -232,12 +231,17 @@ class Answers:
             self._rows = (shown.frame, CursorRows(self._gaps, shown.frame))
         return self._rows[1]
 
-    def _row_quality(self, shown: Shown) -> RowQuality:
+    def _data_index(self, shown: Shown) -> ExactIndex:
         self._turn_to(shown.table)
+        if self._index is None:
+            self._index = data_index(shown.table.X, "euclidean")
+        return self._index
+
+    def _row_quality(self, shown: Shown) -> RowQuality:
+        data = self._data_index(shown)
         if self._quality is None:
-            if shown.table.rows < 3:
+            if data.n < 3:
                 raise ValueError("Quality by neighbours needs at least 3 rows.")
-            data = data_index(shown.table.X, "euclidean")
             self._quality = RowQuality(data, n_neighbors=_NEIGHBORS, most_pairs=_LIVE_PAIRS)
         return self._quality
 
@@ -255,6 +259,13 @@ def _settled(shown: Shown) -> MapFrame:
     if shown.frame is None or shown.frame.estimator is None:
         raise ValueError("The map has not settled yet. Wait for it, or press Stop.")
     return shown.frame
+
+
+def _refuse_too_many(rows: int) -> None:
+    if rows > MOST_EXAMINED:
+        raise ValueError(
+            f"Looking for shortcuts among {rows:,} rows takes minutes. mercer.diagnose_neighbors(X) does it in Python."
+        )
 
 
 def _file(content: bytes) -> Answer:
