@@ -23,7 +23,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from mercer import Isomap
+from mercer import Isomap, load
 from mercer.exceptions import DegenerateDataWarning, DisconnectedGraphError, DisconnectedGraphWarning, MemoryLimitError
 from mercer.kernels import RBF, Linear, Spectrum
 
@@ -498,3 +498,14 @@ def test_a_kernel_as_metric_can_name_columns():
     np.testing.assert_array_equal(named.transform(frame[:5]), numbered.transform(X[:5]))
     with pytest.raises(ValueError, match="no column named 'd'"):
         Isomap(metric=RBF(0.5).on(["d"])).fit(frame)
+
+
+def test_a_map_of_a_whole_graph_is_saved_with_its_infinite_radius(tmp_path):
+    X = np.random.default_rng(0).standard_normal((60, 3))
+    given = Isomap(n_neighbors=8).fit(X).graph_
+    model = Isomap(metric="precomputed", n_neighbors=None, radius=np.inf).fit(given)
+    model.save(tmp_path / "m.mercer")
+    again = load(tmp_path / "m.mercer")
+    links = sp.csr_array(cdist(X[:5] + 0.01, X))
+    assert np.array_equal(again.embedding_, model.embedding_)
+    assert np.array_equal(again.transform(links), model.transform(links))

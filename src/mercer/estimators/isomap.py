@@ -168,7 +168,7 @@ class Isomap(Estimator):
         {
             **INPUT,
             "_X": samples("n", "d", infinite=True),
-            "_links": tuple_of(optional(whole(1)), optional(finite)),
+            "_links": tuple_of(optional(whole(1)), optional(number)),  # a radius may be infinite
             "fitted_rows_": integers("m", below="n", increasing=True),
             "index_": instance_of("index", n="m"),
             "recall_": number,

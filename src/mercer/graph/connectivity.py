@@ -36,6 +36,25 @@ def connected(graph: Any) -> tuple[int, np.ndarray]:
     return int(count), labels
 
 
+def without_edges(graph: Any, edges: Any) -> sp.csr_array:
+    """An undirected graph of distances, such as `Isomap.graph_`, without some edges (i, j), given in either order.
+
+    Pairs that are no edges change nothing. Isomap(metric="precomputed", n_neighbors=None, radius=np.inf) maps what is
+    left.
+
+    >>> ring = sp.csr_array(np.array([[0, 1.0, 0, 1.0], [0, 0, 1.0, 0], [0, 0, 0, 1.0], [0, 0, 0, 0]]))
+    >>> without_edges(ring, [(3, 0)]).nnz
+    3
+    """
+    graph = sp.coo_array(graph)
+    ends = np.asarray(edges, np.int64).reshape(-1, 2)
+    rows, columns = (part.astype(np.int64) for part in graph.coords)
+    n = graph.shape[0]
+    cut = np.isin(np.minimum(rows, columns) * n + np.maximum(rows, columns), ends.min(axis=1) * n + ends.max(axis=1))
+    places = (rows[~cut].astype(np.int32), columns[~cut].astype(np.int32))
+    return sp.coo_array((graph.data[~cut], places), shape=graph.shape).tocsr()
+
+
 def join_components(index: NeighborIndex, graph: Any, labels: np.ndarray) -> tuple[sp.csr_array, list[Edge]]:
     """The graph plus the minimum spanning tree of its components, and the edges (i, j, distance) of that tree.
 
