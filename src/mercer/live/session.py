@@ -21,7 +21,7 @@ from mercer.live.controls import Controls, Settings
 from mercer.live.descent_runs import MORE_STEPS, STEPS, DescentWish
 from mercer.live.live_table import LiveTable
 from mercer.live.map_stages import MapFrame, MapStages, Superseded
-from mercer.live.messages import encode, read_rows
+from mercer.live.messages import encode, read_rows, without_paths
 from mercer.live.questions import Asker
 from mercer.progress import listening
 
@@ -235,9 +235,9 @@ class Session:
         except Superseded:
             pass
         except _EXPECTED as error:
-            self._trouble(wanted.number, " ".join(str(error).split()) or type(error).__name__)
+            self._trouble(wanted.number, _said(error))
         except Exception as error:  # a defect must not end the page: the last good map stays
-            self._trouble(wanted.number, f"{type(error).__name__}: {' '.join(str(error).split())} (a defect of Mercer)")
+            self._trouble(wanted.number, f"{type(error).__name__}: {_said(error)} (a defect of Mercer)")
 
     def _check(self) -> None:
         if self._closed or self._wanted is not None:
@@ -262,7 +262,7 @@ class Session:
             "settings": wanted.settings,
             "stage": frame.stage,
             "axes": frame.axes,
-            "facts": frame.facts,
+            "facts": [(name, without_paths(text)) for name, text in frame.facts],
             "step": frame.step,
             "divergence": frame.divergence,
         }
@@ -299,10 +299,15 @@ class Session:
                     self._questions.setdefault(what, message)
                 continue
             except _EXPECTED as error:
-                header["trouble"] = " ".join(str(error).split())
+                header["trouble"] = _said(error)
             except Exception as error:
-                header["trouble"] = f"{type(error).__name__}: {error} (a defect of Mercer)"
+                header["trouble"] = f"{type(error).__name__}: {_said(error)} (a defect of Mercer)"
             self._send(f"answer {what}", header, buffers)
+
+
+def _said(error: Exception) -> str:
+    """What an error says, in one line and without paths of this machine."""
+    return without_paths(" ".join(str(error).split())) or type(error).__name__
 
 
 def _shift(value: Any) -> tuple[float, float]:
