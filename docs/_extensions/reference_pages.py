@@ -52,8 +52,8 @@ def table(names: list[PublicName], homes: dict[str, PublicName]) -> str:
 def index(homes: dict[str, PublicName]) -> str:
     parts = [
         heading("Reference"),
-        "Every public name of Mercer has a page. It tells what the name computes, with its parameters, its attributes and "
-        "its cost, and shows an example.\n\n",
+        "Every public name of Mercer has a page. It tells what the name computes, with its parameters, its attributes "
+        "and its cost, and shows an example.\n\n",
         heading("mercer", "-"),
         table(names_of(mercer), homes),
     ]
