@@ -2,6 +2,7 @@
 
     first     from a slider's message to the first map of its settings
     settled   from the same message to the exact answer
+    path, levels, quality, near   from a question to its answer, when what can be kept has been found
     frames    maps of t-SNE per second of its descent, and the seconds of a plain descent beside those with a page
 
 --soak sends random settings and selections, and tells how the memory of the process has grown. Linux only.
@@ -32,6 +33,13 @@ from mercer.live.access import Access
 from mercer.live.live_table import LiveTable
 from mercer.live.messages import decode
 from mercer.live.server import LiveServer
+
+QUESTIONS: list[dict] = [
+    {"what": "path", "start": 0, "end": 1, "count": 9},
+    {"what": "levels", "component": 0, "across": None},
+    {"what": "quality", "score": "neighbours kept"},
+    {"what": "near", "row": 0, "count": 10},
+]
 
 
 def clusters(n: int, d: int) -> np.ndarray:
@@ -107,6 +115,10 @@ def sliders(name: str, X: np.ndarray, moves: int) -> None:
         browser.ask(what="cursor", place=place)
         under = [browser.ask(what="cursor", place=place) for _ in range(20)]
         print(f"{name}: row under the pointer {milliseconds(under)}")
+        for question in QUESTIONS:
+            browser.ask(**question)
+            times = [browser.ask(**question) for _ in range(5)]
+            print(f"{name}: {question['what']} {milliseconds(times)}")
         browser.close()
 
 
@@ -184,6 +196,7 @@ def soak(rounds: int) -> None:
             if number % 10 == 0:
                 selected = base64.b64encode(np.packbits(rng.random(300) < 0.3).tobytes()).decode()
                 browser.ask(what="groups", first=selected)
+                browser.ask(**QUESTIONS[number // 10 % len(QUESTIONS)])
             if number == rounds // 10:
                 early = _resident()
         late = _resident()

@@ -5,9 +5,9 @@ import pytest
 from scipy.spatial.distance import pdist
 
 from mercer import TSNE, Isomap, KernelPCA
-from mercer.live.controls import Controls
+from mercer.live.descent_runs import DescentWish
 from mercer.live.live_table import LiveTable
-from mercer.live.map_stages import DescentWish, FramePace, MapStages, Superseded, estimator_for
+from mercer.live.map_stages import MapStages, Superseded
 
 TSNE_SETTINGS = {"method": "tsne", "perplexity": 15.0, "exaggeration": 1.0, "dof": 1.0}
 
@@ -122,23 +122,3 @@ def test_warnings_become_notes():
     X = np.vstack([np.zeros((20, 2)), 1e3 + np.zeros((20, 2))]) + np.random.default_rng(0).normal(size=(40, 2))
     found = frames(MapStages(LiveTable.of(X)), {"method": "isomap", "n_neighbors": 3, "n_components": 2})
     assert "connected components" in dict(found[-1].facts)["note"]
-
-
-def test_large_tables_have_approximate_estimators():
-    kpca = estimator_for({"method": "kpca", "kernel": "rbf", "gamma": 1.0, "n_components": 2}, 100_000)
-    assert kpca.eigen_solver == "rpcholesky"
-    settings = Controls(LiveTable.of(np.random.default_rng(0).normal(size=(7_000, 2)))).checked({"method": "isomap"})
-    assert estimator_for(settings, 7_000).landmarks == 1000
-    assert estimator_for(settings | {"landmarks": 0}, 7_000).landmarks is None
-
-
-def test_the_pace_finds_how_many_steps_lie_between_two_maps():
-    now = [0.0]
-    pace = FramePace(clock=lambda: now[0])
-    for _ in range(10):  # a step takes 5 ms, so ten of them lie between two of twelve maps per second
-        while not pace.is_wrong() and now[0] < 1e3:
-            now[0] += 0.005 * pace.every
-        if now[0] >= 1e3:
-            break
-        pace.correct()
-    assert 9 <= pace.every <= 27

@@ -172,7 +172,7 @@ def page_bytes(page: Page, *, live: Mapping[str, Any] | None = None) -> bytes:
         style,
         b"</style>\n</head>\n<body>\n",
         b'<div id="page"><p class="waiting">',
-        f"Reading {about['rows']:,} rows &hellip;".encode("ascii"),
+        f"Reading {about['rows']:,} {'row' if about['rows'] == 1 else 'rows'} &hellip;".encode("ascii"),
         b"</p></div>\n",
         b"<noscript><p class='waiting'>This page draws its maps with JavaScript, which is switched off here. ",
         b"It runs from this one file and asks nothing of the network.</p></noscript>\n",
