@@ -98,7 +98,9 @@ html_context = {"default_mode": "auto"}  # light or dark, as the reader's system
 html_show_search_summary = False  # excerpts would be fetched, which browsers refuse to pages of a folder
 html_show_sourcelink = False
 html_copy_source = False
-html_sidebars = {"index": [], "install": [], "start": [], "trouble": []}
+# Pages without others below them have no section to navigate.
+ALONE = ("index", "install", "start", "trouble", "benchmarks", "design", "changes", "search", "genindex", "api/**")
+html_sidebars = {page: [] for page in ALONE}
 html_theme_options = {
     "logo": {"text": "Mercer"},
     "header_links_before_dropdown": 6,
