@@ -2,7 +2,8 @@
 
     first     from a slider's message to the first map of its settings
     settled   from the same message to the exact answer
-    pointer   the row under the pointer, once the pre-images of a map have been prepared
+    pointer   the row under the pointer, once the pre-images of a map have been prepared; paths, level sets, qualities
+              and neighbours, when what can be kept has been found
     many      maps of 200,000 points per second, each taken before the next is asked for
     descent   maps of t-SNE per second of its descent, and the time of a step with a page beside that without
     cold      `mercer explore digits` in a new process, to the settled map
@@ -40,6 +41,12 @@ from mercer.live.live_table import LiveTable
 from mercer.live.messages import decode
 from mercer.live.server import LiveServer
 
+QUESTIONS: list[dict] = [
+    {"what": "path", "start": 0, "end": 1, "count": 9},
+    {"what": "levels", "component": 0, "across": None},
+    {"what": "quality", "score": "neighbours kept"},
+    {"what": "near", "row": 0, "count": 10},
+]
 PATIENCE = 300  # seconds, after which a message counts as not answered, and the script fails
 
 
@@ -142,6 +149,15 @@ def pointer(name: str, X: np.ndarray) -> None:
         browser.settings(method="kpca", kernel="rbf", gamma=server.controls.first()["gamma"], n_components=5)
         for _ in browser.maps():
             pass
+        if len(X) <= 2_000:
+            for question in QUESTIONS:
+                browser.ask(**question)
+                times = Times()
+                for _ in range(5):
+                    began = time.process_time()
+                    seconds = browser.ask(**question)
+                    times.add(seconds, time.process_time() - began)
+                print(f"{name}: {question['what']} {times} {load()}", flush=True)
         rng, taken = np.random.default_rng(0), Times()
         prepared = browser.ask(what="cursor", place=[0.05] * 5)
         for _ in range(50):
@@ -270,6 +286,10 @@ def soak(rounds: int) -> None:
             sent += 1
             browser.ask(**questions[number % 3 if number % 10 == 0 else 2 * (number % 2)])
             answered += 1
+            if number % 10 == 5:
+                sent += 1
+                browser.ask(**QUESTIONS[number // 10 % len(QUESTIONS)])
+                answered += 1
             if number == rounds // 10:
                 early = _resident()
         late = _resident()
@@ -316,6 +336,7 @@ def main() -> None:
     if "20000" in given.only:
         sliders("20,000 × 50", clusters(20_000, 50), 7)
     if "pointer" in given.only:
+        pointer("1,797 digits", load_digits().data)
         pointer(
             "20,000 digits" if images is not None else "20,000 rows",
             clusters(20_000, 784) if images is None else images[:20_000] / 255,

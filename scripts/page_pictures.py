@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, make_swiss_roll
 
 import mercer
 
@@ -42,6 +42,7 @@ def main() -> None:
             tab.wait_for_timeout(500)
             save(tab.screenshot(), folder / f"{name}.png")
         live_page(browser, folder)
+        live_graph(browser, folder)
         browser.close()
 
 
@@ -57,6 +58,26 @@ def live_page(browser: Browser, folder: Path) -> None:
     tab.locator(".under canvas").wait_for()
     tab.wait_for_timeout(1500)
     save(tab.screenshot(), folder / "explore.png")
+    server.stop()
+
+
+def live_graph(browser: Browser, folder: Path) -> None:
+    """Isomap's graph of a roll, with the shortcuts among 8 neighbours, and the numbers of neighbours compared."""
+    X, along = make_swiss_roll(600, noise=0.3, random_state=0)
+    server = mercer.explore(X, along, title="roll", features=["x", "y", "z"], open_browser=False, wait=False)
+    tab = browser.new_page(viewport={"width": 1280, "height": 800}, device_scale_factor=1.5, reduced_motion="reduce")
+    tab.goto(server.address)
+    tab.locator("html[data-drawn]").wait_for(state="attached")
+    tab.select_option("#live-method", "isomap")
+    tab.get_by_label("neighbours, as a number").fill("8")
+    tab.keyboard.press("Enter")
+    tab.locator("#graph summary").click()
+    tab.locator("#graph tbody tr").first.wait_for(timeout=300_000)
+    tab.locator("#graph-compare").click()
+    tab.locator("[data-neighbors]").last.wait_for(timeout=300_000)
+    tab.locator("#graph").evaluate("part => part.scrollIntoView()")
+    tab.wait_for_timeout(500)
+    save(tab.screenshot(), folder / "explore_graph.png")
     server.stop()
 
 

@@ -1,15 +1,21 @@
 """`mercer explore`: what it reads and refuses. The server itself is tested in tests/live."""
 
 import http.client
+import shlex
 import signal
 import subprocess
 import sys
 from urllib.parse import urlsplit
 
+import numpy as np
 import pytest
 
 from mercer import KernelPCA
 from mercer.live import launch
+from mercer.live.controls import Controls
+from mercer.live.map_stages import MapStages
+from mercer.live.settings_text import as_command, as_python
+from mercer.tables.table import write_table
 
 
 @pytest.fixture
@@ -48,6 +54,50 @@ def test_a_model_opens_with_its_rows_and_settings(shell, served):
     assert served[0].table.rows == 90 and first["gamma"] == pytest.approx(0.3) and first["kernel"] == "rbf"
     shell("explore", "flowers.csv", "--model", "k.mercer", "--no-browser")
     assert served[1].table.rows == 90 and served[1].controls.first() == first
+
+
+def test_rows_of_a_second_table_can_be_added(shell, served):
+    columns = shell.columns("flowers.csv")
+    write_table("first.csv", {name: values[:70] for name, values in columns.items()})
+    write_table("new.csv", {name: values[70:] for name, values in columns.items() if name != "species"})
+    shell("explore", "first.csv", "--label", "species", "--id", "name", "--scale", "standard", "--add", "new.csv",
+          "--no-browser")  # fmt: skip
+    table = served[0].table
+    assert table.rows == 90 and table.X.shape == (70, 4) and table.more.shape == (20, 4)
+    measures = np.column_stack([columns[f"m{k}"] for k in range(4)])
+    scaled = (measures - measures[:70].mean(axis=0)) / measures[:70].std(axis=0)
+    assert np.allclose(table.more, scaled[70:])  # prepared as the first rows are
+    assert table.ids.tolist() == columns["name"].tolist()
+    assert table.columns["rows"].tolist() == ["first"] * 70 + ["added"] * 20
+    assert [value is None for value in table.columns["species"]] == [False] * 70 + [True] * 20
+
+
+def test_what_the_page_gives_as_text_reads_the_tables_in_the_same_way(shell, served):
+    columns = shell.columns("flowers.csv")
+    write_table("first.csv", {name: values[:70] for name, values in columns.items()})
+    write_table("new.csv", {name: values[70:] for name, values in columns.items()})
+    shell("explore", "first.csv", "--label", "species", "--drop", "name,m3", "--scale", "robust", "--add", "new.csv",
+          "--no-browser")  # fmt: skip
+    table = served[0].table
+    settings = Controls(table).checked({"method": "pca", "added": "placed"})
+    found = []
+    MapStages(table).run(settings, found.append, lambda: None)
+    names = {}
+    exec(as_python(settings, table), names)
+    assert np.array_equal(names["X"], table.X) and np.array_equal(names["X_more"], table.more)
+    command, _ = as_command(settings, table)
+    fit, place = (shlex.split(part) for part in command.split("&&"))
+    shell(*fit[1:])
+    shell(*place[1:])
+    Z = np.vstack([shell.coordinates("coords.csv"), shell.coordinates("added.csv")])
+    shown = found[-1].coordinates
+    for map_ in (Z, np.vstack([names["Z"], names["Z_more"]])):
+        assert np.allclose(map_ * np.sign((map_ * shown).sum(axis=0)), shown, atol=1e-5 * np.abs(shown).max())
+
+
+def test_only_tables_of_files_take_rows(shell, served):
+    assert "--add needs a table" in shell("explore", "digits", "--add", "flowers.csv", status=2).stderr
+    assert not served
 
 
 def test_a_model_without_rows_asks_for_the_table(shell, served):

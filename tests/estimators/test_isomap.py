@@ -23,7 +23,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from mercer import Isomap
+from mercer import Isomap, load
 from mercer.exceptions import DegenerateDataWarning, DisconnectedGraphError, DisconnectedGraphWarning, MemoryLimitError
 from mercer.kernels import RBF, Linear, Spectrum
 
@@ -278,9 +278,13 @@ def test_the_largest_part_is_mapped_as_if_alone_and_the_others_are_placed():
     assert isomap.embedding_.shape == (37, 2)
 
 
-def test_refusing_names_the_sizes():
-    with pytest.raises(DisconnectedGraphError, match="is 3: of 20, 12, 5 rows"):
-        Isomap(n_neighbors=3, disconnected="error").fit(apart())
+@pytest.mark.parametrize("reach", ["n_neighbors", "radius"])
+def test_refusing_names_the_sizes_and_the_parameter_that_was_given(reach):
+    given = {"n_neighbors": 3} if reach == "n_neighbors" else {"n_neighbors": None, "radius": 3.0}
+    with pytest.raises(DisconnectedGraphError, match=f"of 20, 12, 5 rows. Raise {reach}, or"):
+        Isomap(**given, disconnected="error").fit(apart())
+    with pytest.warns(DisconnectedGraphWarning, match=f"joined by guess: raise {reach}"):
+        Isomap(**given).fit(apart())
 
 
 def test_a_sparse_graph_that_falls_apart_cannot_be_joined_but_its_largest_part_mapped():
@@ -494,3 +498,14 @@ def test_a_kernel_as_metric_can_name_columns():
     np.testing.assert_array_equal(named.transform(frame[:5]), numbered.transform(X[:5]))
     with pytest.raises(ValueError, match="no column named 'd'"):
         Isomap(metric=RBF(0.5).on(["d"])).fit(frame)
+
+
+def test_a_map_of_a_whole_graph_is_saved_with_its_infinite_radius(tmp_path):
+    X = np.random.default_rng(0).standard_normal((60, 3))
+    given = Isomap(n_neighbors=8).fit(X).graph_
+    model = Isomap(metric="precomputed", n_neighbors=None, radius=np.inf).fit(given)
+    model.save(tmp_path / "m.mercer")
+    again = load(tmp_path / "m.mercer")
+    links = sp.csr_array(cdist(X[:5] + 0.01, X))
+    assert np.array_equal(again.embedding_, model.embedding_)
+    assert np.array_equal(again.transform(links), model.transform(links))

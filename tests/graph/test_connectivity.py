@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 from scipy.spatial.distance import cdist
 
 from mercer.exceptions import DisconnectedGraphError
-from mercer.graph.connectivity import connected, join_components
+from mercer.graph.connectivity import connected, join_components, without_edges
 from mercer.graph.nearest_neighbors import build_index
 from mercer.graph.tile_index import TileIndex
 from mercer.graph.tree_index import KDTreeIndex
@@ -150,3 +150,17 @@ def test_a_precomputed_matrix_joins_and_a_sparse_graph_cannot():
         DisconnectedGraphError, match=f"number of connected components of the neighbors graph is {count}"
     ):
         join_components(build_index(graph, metric="precomputed"), graph, labels)
+
+
+@pytest.mark.parametrize("stored", ["one way", "both ways"])
+def test_edges_taken_out_are_gone_in_both_directions_and_others_stay(stored):
+    D = np.triu(cdist(pieces(2, 5), pieces(2, 5)), k=1)
+    D[0, 1] = np.inf  # replaced by a stored zero below: copies of a row
+    graph = sp.csr_array(D if stored == "one way" else D + D.T)
+    graph.data[np.isinf(graph.data)] = 0.0
+    left = without_edges(graph, [(3, 2), (4, 9), (0, 0)])
+    expected = {*zip(*(part.tolist() for part in graph.tocoo().coords), strict=True)}
+    expected -= {(2, 3), (3, 2), (4, 9), (9, 4)}
+    assert {*zip(*(part.tolist() for part in left.tocoo().coords), strict=True)} == expected and (0, 1) in expected
+    assert all(left[i, j] == graph[i, j] for i, j in expected)
+    assert without_edges(graph, []).nnz == graph.nnz

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from mercer.live.cursor_rows import CursorRows
+from mercer.live.data_gaps import DataGaps
 from mercer.live.live_table import LiveTable
 from mercer.live.map_stages import MapFrame, MapStages
 
@@ -30,7 +31,7 @@ def flat():
 @pytest.mark.parametrize("turn", [lambda frame: frame, mirrored])
 def test_principal_components_are_inverted(flat, turn):
     frame = turn(settled(flat, {"method": "pca", "n_components": 2}))
-    rows = CursorRows(flat, frame)
+    rows = CursorRows(DataGaps(flat), frame)
     for row in (0, 7, 50):
         found = rows(frame.coordinates[row].astype(float))
         assert found.how == "inverse" and found.nearest == row
@@ -41,7 +42,7 @@ def test_principal_components_are_inverted(flat, turn):
 def test_pre_images_of_the_rows_are_near_the_rows(table, turn):
     settings = {"method": "kpca", "kernel": "rbf", "gamma": 0.02, "n_components": 5}
     frame = turn(settled(table, settings))
-    rows = CursorRows(table, frame)
+    rows = CursorRows(DataGaps(table), frame)
     found = np.array([rows(place.astype(float)).values for place in frame.coordinates])
     assert rows.how == "pre-image"
     # Regression on five components explains most of what the mean leaves; the wrong signs would explain nothing.
@@ -50,7 +51,7 @@ def test_pre_images_of_the_rows_are_near_the_rows(table, turn):
 
 def test_other_maps_are_interpolated(table):
     points = table.X[:, :2]
-    rows = CursorRows(table, MapFrame(points, ["a", "b"], "steps", []))
+    rows = CursorRows(DataGaps(table), MapFrame(points, ["a", "b"], "steps", []))
     for row in (0, 100):
         found = rows(points[row])
         assert found.how == "interpolated" and np.array_equal(found.values, table.X[row])
@@ -60,12 +61,22 @@ def test_other_maps_are_interpolated(table):
 def test_empty_space_is_far_from_the_rows():
     X = np.vstack([np.zeros((50, 2)), np.full((50, 2), 100.0)]) + np.random.default_rng(0).normal(size=(100, 2))
     table = LiveTable.of(X)
-    rows = CursorRows(table, settled(table, {"method": "pca", "n_components": 2}))
+    rows = CursorRows(DataGaps(table), settled(table, {"method": "pca", "n_components": 2}))
     assert rows(np.array([0.0, 0.0])).gap > 20
 
 
+def test_a_path_between_two_rows_of_a_flat_map_is_a_straight_line_of_the_data(flat):
+    frame = settled(flat, {"method": "pca", "n_components": 2})
+    places, rows = CursorRows(DataGaps(flat), frame).path(3, 40, 5)
+    assert np.allclose(places[[0, -1]], frame.coordinates[[3, 40]])
+    share = np.linspace(0, 1, 5)[:, None]
+    expected = (1 - share) * flat.X[3] + share * flat.X[40]
+    assert np.allclose([row.values for row in rows], expected, atol=1e-4)  # the map is in float32
+    assert rows[0].nearest == 3 and rows[-1].nearest == 40
+
+
 def test_places_of_another_map_are_refused(flat):
-    rows = CursorRows(flat, settled(flat, {"method": "pca", "n_components": 2}))
+    rows = CursorRows(DataGaps(flat), settled(flat, {"method": "pca", "n_components": 2}))
     for place in (np.zeros(3), np.array([np.nan, 0.0])):
         with pytest.raises(ValueError, match="coordinates"):
             rows(place)

@@ -60,3 +60,22 @@ def test_a_variable_that_is_constant_in_each_group_is_infinitely_apart():
     X[:, 1], X[:, 2] = half, 7.0
     found = group_differences(LiveTable.of(X), half, ~half)
     assert found.differences[1] == np.inf and found.differences[2] == 0
+
+
+def test_the_direction_orders_all_rows_and_leads_from_one_group_to_the_other(rows):
+    X = rows.copy()
+    X[HALF, 2] += 8
+    found = group_differences(LiveTable.of(X), np.arange(160) < 40, np.arange(160) >= 120)
+    scores = found.scores
+    assert scores.shape == (160,) and scores[HALF].min() > scores[~HALF].max()  # rows of neither group, too
+    assert found.places[0] > found.places[-1] and found.along.shape == (7, 4)
+    assert found.along[0, 2] - found.along[-1, 2] > 5  # what differs changes on the way
+    unchanged = np.abs(found.along[0] - found.along[-1])[[0, 1, 3]] / X[:, [0, 1, 3]].std(axis=0)
+    assert unchanged.max() < 1
+
+
+def test_rows_along_the_direction_are_means_of_rows(rows):
+    X = rows.copy()
+    X[HALF, 2] += 8
+    along = group_differences(LiveTable.of(X), HALF, ~HALF).along
+    assert np.all(along >= X.min(axis=0)) and np.all(along <= X.max(axis=0))

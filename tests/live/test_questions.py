@@ -28,10 +28,11 @@ def packed(mask):
     return base64.b64encode(np.packbits(mask).tobytes()).decode()
 
 
-@pytest.mark.parametrize("method", ["kpca", "pca", "isomap", "tsne"])
+@pytest.mark.parametrize("method", ["kpca", "pca", "isomap", "isomap without an edge", "tsne", "sne"])
 def test_the_model_is_that_of_the_map(listen, table, tmp_path, method):
     page = listen(table)
-    page.settings(1, method=method)
+    name, _, without = method.partition(" ")
+    page.settings(1, method=name, **({"n_neighbors": 20, "cut": "0-3"} if without else {}))
     _, arrays = page.settled(1)
     _, found = page.answer(what="model", id=1)
     path = tmp_path / "m.mercer"
@@ -98,6 +99,21 @@ def test_two_groups_and_one_against_the_rest(listen, table):
         {"what": "groups", "id": 1, "first": [1, 2]},
         {"what": "groups", "id": 1, "first": "AA=="},
         {"what": "model", "id": "1"},
+        {"what": "path", "id": 1},
+        {"what": "path", "id": 1, "start": 0, "end": 240, "count": 5},
+        {"what": "path", "id": 1, "start": 0, "end": 1, "count": 1_000_000},
+        {"what": "path", "id": 1, "start": True, "end": 1, "count": 5},
+        {"what": "levels", "id": 1},
+        {"what": "levels", "id": 1, "component": -1},
+        {"what": "levels", "id": 1, "component": 0, "across": [0]},
+        {"what": "levels", "id": 1, "component": 0, "across": [0, 5]},
+        {"what": "levels", "id": 1, "component": 0, "across": "axes"},
+        {"what": "levels", "id": 1, "component": 0, "base": 240},
+        {"what": "quality", "id": 1},
+        {"what": "quality", "id": 1, "score": "beauty"},
+        {"what": "quality", "id": 1, "score": ["continuity"]},
+        {"what": "near", "id": 1, "row": -1, "count": 5},
+        {"what": "near", "id": 1, "row": 0, "count": 10_000},
     ],
 )
 def test_malformed_questions_are_refused(listen, table, question):

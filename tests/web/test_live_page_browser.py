@@ -1,12 +1,16 @@
 """The live page in Chromium against the real server: what a person sets moves the map, and nothing ends the page."""
 
+import subprocess
+import sys
 import threading
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
+from sklearn.datasets import make_swiss_roll
 
 import mercer
-from mercer import KernelPCA
+from mercer import Isomap, KernelPCA
 from mercer.live.live_table import LiveTable
 
 pytest.importorskip("uvicorn")
@@ -223,6 +227,41 @@ def test_a_server_that_ends_shows_as_such_and_the_page_finds_it_again(visited, t
         second.stop()
 
 
+def test_a_command_that_was_killed_is_found_again(visited):
+    """As people see it: the process is gone without a word, and another one listens at its place."""
+
+    def explore(port):
+        run = [
+            sys.executable,
+            "-c",
+            "from mercer.cli.main import main; main()",
+            "explore",
+            "digits",
+            "--no-browser",
+            "-q",
+        ]
+        process = subprocess.Popen([*run, "--token", "a token for both", "--port", str(port)], stdout=subprocess.PIPE)
+        return process, process.stdout.readline().decode().strip()
+
+    first, address = explore(0)
+    try:
+        seen = visited(address, allowed=("WebSocket connection", "ERR_CONNECTION"))
+        choose(seen, "pca")
+        seen.until(SETTLED)
+        first.kill()
+        seen.page.locator(".notice", has_text="does not answer").wait_for()
+        second, _ = explore(urlsplit(address).port)
+    finally:
+        first.kill()
+        first.communicate()
+    try:
+        seen.until(f"mercer.live.connected() && {SETTLED}")
+        assert seen.page.locator(".notice").is_hidden() and seen.state("live.settings()")["method"] == "pca"
+    finally:
+        second.kill()
+        second.communicate()
+
+
 def test_a_closed_tab_stops_its_computation(visited, serving, table):
     seen = visited(serving(table).address)
     choose(seen, "sne")
@@ -269,9 +308,14 @@ def test_the_map_is_taken_along(visited, serving, table, tmp_path):
     with seen.page.expect_download() as given:
         seen.page.locator("#save-page").click()
     given.value.save_as(tmp_path / "map.html")
+    places = [seen.state(f"screen(0, {row})") for row in range(table.rows)]
     seen.page.goto(f"file://{tmp_path}/map.html")
     seen.until("document.documentElement.dataset.drawn")
     assert seen.state("panels()")[0]["name"] == "PCA" and seen.state("live") is None
+    offline = np.array([seen.state(f"screen(0, {row})") for row in range(table.rows)])
+    moved = np.column_stack([places, np.ones(table.rows)])  # the room for the map may be another: moved and scaled
+    left = offline - moved @ np.linalg.lstsq(moved, offline, rcond=None)[0]
+    assert np.abs(left).max() < 0.5  # pixels; coordinates are kept to 1/65,535 of their range
 
 
 def test_the_row_under_the_pointer_is_shown_with_its_distance(visited, serving):
@@ -288,6 +332,253 @@ def test_the_row_under_the_pointer_is_shown_with_its_distance(visited, serving):
     seen.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, steps=5)
     under.get_by_text("empty space").wait_for()
     assert under.locator("canvas.faded").count() == 1
+
+
+def pin(seen, row):
+    """A click on the point of a row, which must not be hidden by another."""
+    seen.page.mouse.click(*seen.place(row))
+    seen.until(f"mercer.pinned() == {row}")
+
+
+def apart(seen, count=2):
+    """Rows whose points have no other within reach of the pointer, the farthest apart first."""
+    places = np.array(seen.page.evaluate("Array.from({length: mercer.shown()}, (_, row) => mercer.screen(0, row))"))
+    distances = np.linalg.norm(places[:, None] - places, axis=2) + 1e9 * np.eye(len(places))
+    (x, y), box = places.T, seen.box()
+    beneath = ((x < 200) & (y < 60)) | ((x > box["width"] - 200) & (y > box["height"] - 60))  # the lists of axes
+    alone = np.flatnonzero((distances.min(axis=1) > 16) & ~beneath)
+    i, j = np.unravel_index(np.argmax(np.where(distances < 1e8, distances, 0)[np.ix_(alone, alone)]), (len(alone),) * 2)
+    return [int(alone[i]), int(alone[j])][:count]
+
+
+def opened_part(seen, name):
+    part = seen.page.locator(f"#{name}")
+    part.locator("summary").click()
+    return part
+
+
+def test_a_path_shows_rows_between_two_points_with_their_distance(visited, serving):
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.random((30, 16)), 5 + rng.random((30, 16))])
+    seen = visited(serving(LiveTable.of(X, image_shape=(4, 4))).address)
+    choose(seen, "pca")
+    seen.until(SETTLED)
+    part, (first, second) = opened_part(seen, "path"), apart(seen)
+    assert part.locator("#path-start").is_disabled()
+    pin(seen, first)
+    part.locator("#path-start").click()
+    pin(seen, second)
+    part.locator(".strip canvas").first.wait_for()
+    assert part.locator(".strip canvas").count() == 9
+    # The two ends are in clusters far from each other, so the middle of the way is in empty space.
+    assert "empty space" in part.inner_text() and part.locator("canvas.faded").count() >= 3
+    assert "faded" not in (part.locator(".strip canvas").first.get_attribute("class") or "")
+    part.locator("#path-start").click()
+    assert part.locator(".strip").count() == 0
+
+
+def test_level_sets_follow_the_slider_and_the_columns(visited, serving, table):
+    named = LiveTable.of(table.X, table.columns["label"], features=list("abcde"))
+    seen = visited(serving(named).address)
+    seen.until(SETTLED)
+    part = opened_part(seen, "levels")
+    canvas = part.locator("canvas")
+    canvas.wait_for()
+    picture = "document.querySelector('#levels canvas').toDataURL()"
+    before = seen.page.evaluate(picture)
+    slide(seen, "gamma", ["PageUp"] * 3)
+    seen.until(f"{SETTLED} && {picture} != {before!r}")
+    part.locator("#level-component").select_option("2")
+    seen.until("document.querySelector('#levels canvas').ariaLabel.startsWith('Level sets of component 3: a from')")
+    part.locator("#level-horizontal").select_option("3")
+    seen.until("document.querySelector('#levels canvas').ariaLabel.includes('d from')")
+    part.locator("#level-horizontal").select_option("axes")
+    seen.until("document.querySelector('#levels canvas').ariaLabel.includes('principal axis 2')")
+    choose(seen, "tsne")
+    seen.page.locator("#stop").click()
+    seen.until(SETTLED)
+    assert part.is_hidden()  # its coordinates are no functions of the data
+
+
+@pytest.fixture(scope="module")
+def roll():
+    """A roll whose graph of 8 neighbours has two shortcuts, and 20 rows to add."""
+    X = make_swiss_roll(600, noise=0.3, random_state=0)[0]
+    return LiveTable.of(X, more=make_swiss_roll(20, noise=0.3, random_state=1)[0], title="roll")
+
+
+def isomap_of(seen, n_neighbors):
+    choose(seen, "isomap")
+    typed = seen.page.get_by_label("neighbours, as a number")
+    typed.fill(str(n_neighbors))
+    typed.press("Enter")
+    seen.until(f"mercer.live.settings().n_neighbors == {n_neighbors} && {SETTLED}")
+
+
+def unexplained(seen):
+    return float(seen.state("live.facts()")["unexplained"].split()[0])
+
+
+def test_a_shortcut_is_cut_on_the_map_and_put_back(visited, serving, roll):
+    seen = visited(serving(roll).address)
+    isomap_of(seen, 8)
+    part = opened_part(seen, "graph")
+    part.locator("tbody tr").first.wait_for()
+    assert part.locator("tbody tr").count() == 2
+    before = unexplained(seen)
+    i, j = map(int, part.locator("tbody th").first.inner_text().split(" – "))
+    (x0, y0), (x1, y1) = seen.place(i), seen.place(j)
+    number = seen.state("live.number()")
+    seen.page.mouse.click((x0 + x1) / 2, (y0 + y1) / 2)
+    seen.until(f"mercer.live.number() > {number} && {SETTLED}")
+    assert seen.state("live.settings()")["cut"] == f"{i}-{j}" and seen.state("pinned()") == -1
+    part.get_by_role("button", name="Put back").wait_for()
+    part.get_by_role("button", name="Cut the edge").click()
+    seen.until(f"mercer.live.settings().cut.includes(' ') && {SETTLED}")
+    assert unexplained(seen) < 0.2 * before  # the roll is unrolled
+    seen.until("location.hash.includes('live.cut=')")
+    seen.page.reload()
+    seen.until("document.documentElement.dataset.drawn")
+    seen.until(f"(mercer.live.settings().cut ?? '').includes(' ') && {SETTLED}")
+    choose(seen, "pca")
+    seen.until(SETTLED)
+    assert part.is_hidden() and "cut" not in seen.state("live.settings()")
+    seen.page.locator("#undo").click()
+    seen.until(f"'cut' in mercer.live.settings() && {SETTLED}")
+
+
+def test_a_number_of_neighbours_is_chosen_in_the_chart(visited, serving, roll):
+    seen = visited(serving(roll).address)
+    isomap_of(seen, 8)
+    part = opened_part(seen, "graph")
+    part.locator("#graph-compare").click()
+    bars = part.locator("[data-neighbors]")
+    bars.first.wait_for()
+    recommended = part.get_by_role("button", name="recommended")
+    assert recommended.count() == 1 and "0 shortcuts" in recommended.get_attribute("aria-label")
+    assert part.locator("[data-neighbors='8']").get_attribute("aria-pressed") == "true"
+    wanted = recommended.get_attribute("data-neighbors")
+    recommended.click()
+    seen.until(f"mercer.live.settings().n_neighbors == {wanted} && {SETTLED}")
+    seen.until(f"document.querySelector('[data-neighbors=\"{wanted}\"]').ariaPressed == 'true'")
+
+
+def test_quality_is_a_colour_that_follows_the_map(visited, serving, table):
+    seen = visited(serving(table).address)
+    seen.until(SETTLED)
+    part = opened_part(seen, "quality")
+    part.locator("#live-quality").select_option("neighbours kept")
+    told = part.get_by_text("On average")
+    told.wait_for()
+    assert seen.page.locator("#colour option:checked").inner_text() == "neighbours kept"
+    kept = told.inner_text()
+    choose(seen, "tsne")
+    seen.until(f"{SETTLED} && document.querySelector('#quality .hint').textContent != {kept!r}")
+    share = lambda text: float(text.split()[2])  # noqa: E731
+    assert share(told.inner_text()) > share(kept) + 0.1  # t-SNE keeps more of the neighbours than two components do
+    seen.page.select_option("#colour", label="label")
+    assert part.locator("#live-quality").input_value() == ""
+    slide(seen, "perplexity", ["PageUp"])
+    seen.until(f"mercer.live.map().stage == 'steps' || {SETTLED}")
+    assert seen.page.locator("#colour option:checked").inner_text() == "label"
+
+
+def test_the_nearest_rows_are_pulled_together_for_a_look(visited, serving, table):
+    seen = visited(serving(table).address)
+    seen.until(SETTLED)
+    part, (row,) = opened_part(seen, "quality"), apart(seen, 1)
+    assert part.locator("#magnet").is_disabled()
+    pin(seen, row)
+    nearest = seen.page.locator(".card.pinned .nearest .lists > div").first
+    nearest.wait_for()
+    expected = np.argsort(np.linalg.norm(table.X - table.X[row], axis=1))[1:11]
+    assert nearest.locator("li").all_inner_texts() == [str(other) for other in expected]
+    kept = seen.page.locator(".card.pinned .nearest").inner_text()
+    places = [seen.place(int(other)) for other in expected]
+    part.locator("#magnet").click()
+    pulled = np.array([seen.place(int(other)) for other in expected])
+    assert np.allclose(np.linalg.norm(pulled - seen.place(row), axis=1), 34, atol=1)
+    assert seen.page.locator(".card.pinned .nearest").inner_text() == kept  # the map stays what it is
+    part.locator("#magnet").click()
+    assert np.allclose([seen.place(int(other)) for other in expected], places, atol=0.5)
+
+
+def test_added_rows_are_hidden_placed_and_joined(visited, serving, roll):
+    seen = visited(serving(roll).address)
+    seen.until(SETTLED)
+    assert seen.state("shown()") == 600 and "600 of 620 rows shown" in seen.page.locator(".facts").inner_text()
+    isomap_of(seen, 6)
+    before = coordinates(seen)[:600]
+    seen.page.select_option("[data-control=added]", "placed")
+    seen.until(f"mercer.live.settings().added == 'placed' && {SETTLED}")
+    assert seen.state("shown()") == 620
+    placed = coordinates(seen)
+    assert np.allclose(placed[:600], before, atol=1e-3)
+    expected = Isomap(n_neighbors=6, n_components=placed.shape[1]).fit(roll.X).transform(roll.more)
+    assert np.allclose(np.abs(placed[600:]), np.abs(expected[:, :2]), atol=1e-2 * np.ptp(before))
+    choose(seen, "tsne")
+    seen.page.select_option("[data-control=added]", "joined")
+    seen.until("mercer.live.settings().added == 'joined'")
+    seen.until("mercer.live.map().stage == 'steps' && mercer.live.map().number == mercer.live.number()")
+    seen.page.locator("#undo").click()
+    seen.page.locator("#undo").click()
+    seen.until(f"mercer.live.settings().method == 'isomap' && {SETTLED}")
+    assert np.isfinite(coordinates(seen)).all()
+
+
+def test_the_kept_map_has_its_certificate_and_a_way_back(visited, serving, table):
+    seen = visited(serving(table).address)
+    seen.until(SETTLED)
+    settings = seen.state("live.settings()")
+    seen.page.locator("#keep").click()
+    kept = seen.page.locator(".kept")
+    assert "gamma" in kept.inner_text() and "residual" in kept.inner_text()
+    choose(seen, "isomap")
+    seen.until(SETTLED)
+    seen.page.locator("#back-to-kept").click()
+    seen.until(f"mercer.live.settings().method == 'kpca' && {SETTLED}")
+    assert seen.state("live.settings()") == settings
+    assert [seen.state(f"screen(0, {row})") for row in range(9)] == [
+        seen.state(f"screen(1, {row})") for row in range(9)
+    ]
+
+
+def test_a_reload_in_the_middle_of_a_run_begins_again(visited, serving, table):
+    seen = visited(serving(table).address)
+    choose(seen, "sne")
+    seen.until("mercer.live.map().stage == 'steps' && location.hash.includes('live.method=sne')")
+    seen.page.reload()
+    seen.until("document.documentElement.dataset.drawn")
+    seen.until("mercer.live.map().stage == 'steps' && mercer.live.settings().method == 'sne'")
+    seen.page.locator("#stop").click()
+    seen.until(SETTLED)
+
+
+def test_a_table_that_is_too_large_says_what_is_shown_instead(visited, serving, table):
+    seen = visited(serving(LiveTable.of(table.X, most=300)).address)
+    seen.until(SETTLED)
+    notice = seen.page.locator(".notice")
+    assert "400 rows" in notice.inner_text() and "random sample of 300" in notice.inner_text()
+    seen.page.select_option("[data-control=added]", "placed")
+    seen.until(f"mercer.shown() == 400 && {SETTLED}")
+
+
+def test_questions_are_answered_after_the_server_has_come_back(visited, table):
+    token = "a token for both servers"
+    first = LiveServer(table, token=token).start()
+    seen = visited(first.address, allowed=("WebSocket connection", "ERR_CONNECTION"))
+    choose(seen, "pca")
+    seen.until(SETTLED)
+    opened_part(seen, "quality")
+    first.stop()
+    seen.until("!mercer.live.connected()")
+    seen.page.locator("#live-quality").select_option("continuity")  # nobody hears this
+    second = LiveServer(table, token=token, port=first.port).start()
+    try:
+        seen.until(f"mercer.live.connected() && {SETTLED}")
+        seen.page.locator("#quality").get_by_text("On average").wait_for()
+    finally:
+        second.stop()
 
 
 def test_two_selections_are_compared(visited, serving, table):
@@ -308,18 +599,40 @@ def test_two_selections_are_compared(visited, serving, table):
     compare.click()
     result = seen.page.locator(".groups")
     result.get_by_text("A kernel discriminant of").wait_for()
-    assert "200 and 200 rows" in result.inner_text() and result.locator("tbody tr").count() == 5
+    assert (
+        "200 and 200 rows" in result.inner_text()
+        and result.locator(".separating").first.locator("tbody tr").count() == 5
+    )
+    assert "Along the direction" in result.inner_text() and "distance" in result.inner_text()
+    seen.page.locator("#direction-colour").click()
+    assert seen.page.locator("#colour option:checked").inner_text() == "direction from others to selected"
+    seen.page.locator("#group-first").click()  # the selection becomes the first group
+    right = places[:, 0] > np.quantile(places[:, 0], 0.75)
+    seen.drag([(places[:, 0].max() + 5, y1), (middle, y0), (np.quantile(places[:, 0], 0.75), y0)])
+    assert len(seen.state("selected()")) == right.sum()
+    compare.click()
+    result.get_by_text("200 and 100 rows").wait_for()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_in_the_settings(visited, serving, table, axe, axe_finds, scheme):
     seen = visited(serving(table).address, color_scheme=scheme, prepare=axe)
     seen.until(SETTLED)
-    for summary in seen.page.locator("summary").all():
-        summary.click()
+    for part in ("path", "levels", "quality", "groups"):
+        opened_part(seen, part)
+    seen.page.locator("summary", has_text="Take it with you").click()
     seen.page.locator("#under-pointer").check()
     seen.page.locator("#save-text").click()
     seen.page.locator(".code pre").first.wait_for()
+    seen.page.locator("#keep").click()
+    first, second = apart(seen)
+    pin(seen, first)
+    seen.page.locator("#path-start").click()
+    pin(seen, second)
+    seen.page.locator("#path .separating").wait_for()
+    seen.page.locator("#magnet").click()
+    seen.page.select_option("#live-quality", "continuity")
+    seen.page.locator("#quality").get_by_text("On average").wait_for()
     seen.page.locator(".surface").first.focus()
     seen.page.keyboard.press("+")
     seen.page.keyboard.press("s")
@@ -332,6 +645,25 @@ def test_axe_finds_nothing_in_the_settings(visited, serving, table, axe, axe_fin
         seen.page.set_viewport_size({"width": width, "height": 900})
         found += [(width, each) for each in axe_finds(seen)]
     choose(seen, "tsne")
+    seen.page.locator("#stop").click()
     seen.until(SETTLED)
     found += [("t-SNE", each) for each in axe_finds(seen)]
+    assert found == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_in_the_graph_and_its_chart(visited, serving, roll, axe, axe_finds, scheme):
+    seen = visited(serving(roll).address, color_scheme=scheme, prepare=axe)
+    isomap_of(seen, 8)
+    part = opened_part(seen, "graph")
+    opened_part(seen, "levels")
+    seen.page.locator("#levels canvas").wait_for()
+    part.get_by_role("button", name="Cut the edge").first.click()
+    part.get_by_role("button", name="Put back").wait_for()
+    part.locator("#graph-compare").click()
+    part.locator("[data-neighbors]").first.wait_for()
+    found = []
+    for width in (390, 1280):
+        seen.page.set_viewport_size({"width": width, "height": 900})
+        found += [(width, each) for each in axe_finds(seen)]
     assert found == []

@@ -7,7 +7,7 @@ block_index         indexes that compute whole rows of distances; metric_index, 
 tile_index          Euclidean, cosine and correlation distances from tiles of dot products; tile_rows prepares rows
 approximate_index   large data with a measured recall, by the cells of kmeans_cells
 tensor_index        the same on the device of a tensor; tensor_blocks has its metrics without tiles
-connectivity        connected components, and the shortest edges that join them; box_tree finds these
+connectivity        connected components, the shortest edges that join them (box_tree finds these), edges taken out
 geodesics           distances along a graph
 shortcut_edges      edges whose ends are far apart along the rest of the data
 """
@@ -19,17 +19,19 @@ from typing import TYPE_CHECKING
 from mercer.deferred_names import deferred_names
 
 if TYPE_CHECKING:
+    from mercer.graph.connectivity import without_edges
     from mercer.graph.geodesics import Geodesics
     from mercer.graph.nearest_neighbors import build_index
     from mercer.graph.neighbor_index import NeighborIndex, Neighbors
 
-__all__ = ["Geodesics", "NeighborIndex", "Neighbors", "build_index"]
+__all__ = ["Geodesics", "NeighborIndex", "Neighbors", "build_index", "without_edges"]
 
 _HOMES = {
     "Geodesics": "geodesics",
     "NeighborIndex": "neighbor_index",
     "Neighbors": "neighbor_index",
     "build_index": "nearest_neighbors",
+    "without_edges": "connectivity",
 }
 
 __getattr__, __dir__ = deferred_names(__name__, _HOMES)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from mercer.kernels.resolve import resolve_kernel
+from mercer.live.isomap_graph import read_cut, written_cut
 from mercer.live.live_table import LiveTable
 
 Settings = dict[str, Any]  # {"method": "kpca", "kernel": "rbf", "gamma": 0.1, "n_components": 5}
@@ -27,6 +28,7 @@ _WIDE = ("rbf", "laplacian", "matern", "rational_quadratic", "poly", "sigmoid", 
 _DECADES = 3  # a slider for gamma reaches this many powers of ten to either side of its first value
 EXACT_ROWS = 6_000  # up to which paths from all rows take seconds
 _SAMPLE = 1000  # rows that the first value of gamma is taken from
+ADDED = ("hidden", "placed", "joined")  # what becomes of rows that can be added
 METHODS = {"kpca": "Kernel PCA", "pca": "PCA", "isomap": "Isomap", "tsne": "t-SNE", "sne": "SNE"}
 
 
@@ -34,7 +36,7 @@ METHODS = {"kpca": "Kernel PCA", "pca": "PCA", "isomap": "Isomap", "tsne": "t-SN
 class Control:
     """One setting.
 
-    kind : "choice", "whole" (numbers), "log" (positive numbers, on a logarithmic slider)
+    kind : "choice", "whole" (numbers), "log" (positive numbers, on a logarithmic slider), "edges" (cut from a graph)
     first, low, high : where a slider begins and ends; by kernel, if `ranges` has the kernel that is set
     only : the values of another setting for which this one has an effect, such as {"kernel": ("poly",)}
     """
@@ -79,6 +81,13 @@ class Controls:
         n, d = table.X.shape
         k = min(n - 1, 20)
         widths = _widths(table.X)
+        added = () if table.more is None else (
+            Control(
+                "added", "added rows", "choice",
+                "Placed: where the map of the other rows puts them. Joined: mapped together with them.",
+                "hidden", high=table.rows - n, choices=ADDED,
+            ),
+        )  # fmt: skip
         few = Control("n_components", "components", "whole", "How many coordinates are computed.", min(2, k), 1, k)
         perplexity = min(30.0, max(1.5, (n - 1) / 3))
         least, most = (0 if n <= EXACT_ROWS else 50), min(n, 5_000)
@@ -98,7 +107,7 @@ class Controls:
                 1.0, 1.0, 12.0,
             ),
         )  # fmt: skip
-        self.methods: dict[str, tuple[Control, ...]] = {
+        methods: dict[str, tuple[Control, ...]] = {
             "kpca": (
                 Control("kernel", "kernel", "choice", "Which rows count as alike.", "rbf", choices=KERNELS),
                 Control(
@@ -120,6 +129,7 @@ class Controls:
                 ),
                 few,
                 *landmarks,
+                Control("cut", "cut edges", "edges", "Edges taken out of the graph.", "", high=table.rows),
             ),
             "tsne": (
                 *descent,
@@ -127,6 +137,7 @@ class Controls:
             ),
             "sne": descent,
         }  # fmt: skip
+        self.methods = {name: (*own, *added) for name, own in methods.items()}
 
     def described(self) -> list[dict[str, Any]]:
         """The methods and their controls, for the page."""
@@ -162,7 +173,9 @@ class Controls:
         found: Settings = {"method": method}
         for control in controls:
             if all(found.get(name) in values for name, values in control.only.items()):
-                found[control.name] = _value(control, given.get(control.name), found.get("kernel"))
+                value = _value(control, given.get(control.name), found.get("kernel"))
+                if control.kind != "edges" or value:
+                    found[control.name] = value
         return found
 
 
@@ -174,6 +187,8 @@ def _value(control: Control, given: Any, kernel: str | None) -> Any:
         if not isinstance(given, str) or given not in control.choices:
             raise ValueError(f"Unknown {control.name}. Choose one of: {', '.join(control.choices)}.")
         return given
+    if control.kind == "edges":
+        return written_cut(read_cut(given, round(high)))
     if isinstance(given, bool) or not isinstance(given, int | float) or not math.isfinite(given):
         raise ValueError(f"{control.name} must be a number.")
     slack = 1e-9 * abs(high)  # a browser rounds the ends of a slider

@@ -4,8 +4,7 @@
     PCA             its inverse
     other maps      the mean of the rows of the nearest points, weighted by a Gaussian of their distance in the map
 
-The gap says how believable a place is: the distance of its row to the nearest row of the table, over the distance that
-rows of the table usually have to their nearest. About 1 is among the data, 3 and more is empty space.
+The gap of such a row (`mercer.live.data_gaps`) says how believable the place is.
 """
 
 from __future__ import annotations
@@ -17,11 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from mercer.live.live_table import LiveTable
+from mercer.live.data_gaps import DataGaps
 from mercer.live.map_stages import MapFrame
 
 _NEAR = 10  # points of the map that are interpolated between
-_SAMPLE = 300  # rows whose nearest rows say how far apart rows usually are
 
 
 @dataclass(frozen=True)
@@ -37,19 +35,16 @@ class CursorRow:
 class CursorRows:
     """From places of one finished map to rows of the table.
 
+    >>> from mercer.live.live_table import LiveTable
     >>> X = np.random.default_rng(0).normal(size=(30, 2))
-    >>> rows = CursorRows(LiveTable(X), MapFrame(X, ["a", "b"], "steps", []))
+    >>> rows = CursorRows(DataGaps(LiveTable(X)), MapFrame(X, ["a", "b"], "steps", []))
     >>> found = rows(X[3])
     >>> found.how, found.nearest
     ('interpolated', 3)
     """
 
-    def __init__(self, table: LiveTable, frame: MapFrame) -> None:
-        if not isinstance(table.X, np.ndarray):
-            raise ValueError("Rows of a sparse table are not looked up: most of their numbers are zero.")
-        self._X, self._points = table.X, frame.coordinates.astype(np.float64)
-        self._norms = np.einsum("ij,ij->i", self._X, self._X)
-        self._usual = self._usual_distance()
+    def __init__(self, gaps: DataGaps, frame: MapFrame) -> None:
+        self._gaps, self._X, self._points = gaps, gaps.X, frame.coordinates.astype(np.float64)
         name = type(frame.estimator).__name__
         ways = {"KernelPCA": self._pre_image, "PCA": self._inverse}
         self.how, self._row = ways[name](frame.estimator) if name in ways else ("interpolated", self._interpolated)
@@ -59,8 +54,13 @@ class CursorRows:
         if place.shape != (self._points.shape[1],) or not np.all(np.isfinite(place)):
             raise ValueError(f"A place of this map has {self._points.shape[1]} finite coordinates.")
         values = np.asarray(self._row(place), np.float64).ravel()
-        nearest, distance = self._nearest(values)
-        return CursorRow(values, self.how, nearest, distance / self._usual if self._usual > 0 else 0.0)
+        return CursorRow(values, self.how, *self._gaps(values))
+
+    def path(self, start: int, end: int, count: int) -> tuple[np.ndarray, list[CursorRow]]:
+        """`count` places (count, k) on the straight line between the points of two rows, and the rows of data there."""
+        share = np.linspace(0.0, 1.0, count)[:, None]
+        places = (1 - share) * self._points[start] + share * self._points[end]
+        return places, [self(place) for place in places]
 
     def _pre_image(self, estimator: Any) -> tuple[str, Callable[[np.ndarray], np.ndarray]]:
         # A factor instead of all rows keeps an answer below a millisecond, however many rows there are.
@@ -68,12 +68,11 @@ class CursorRows:
         on_factor.eigen_solver = "rpcholesky"
         way_back = on_factor.way_back(self._X, self._points.shape[1])
         scores = np.asarray(estimator.eigenvectors_ * np.sqrt(estimator.eigenvalues_))
-        signs = np.where(np.einsum("ij,ij->j", scores, self._points) < 0, -1.0, 1.0)  # the map may be mirrored
+        signs = mirrored_axes(scores, self._points)
         return "pre-image", lambda place: way_back((place * signs)[None, :].astype(scores.dtype))
 
     def _inverse(self, estimator: Any) -> tuple[str, Callable[[np.ndarray], np.ndarray]]:
-        scores = np.asarray(estimator.transform(self._X))
-        signs = np.where(np.einsum("ij,ij->j", scores, self._points) < 0, -1.0, 1.0)
+        signs = mirrored_axes(np.asarray(estimator.transform(self._X)), self._points)
         return "inverse", lambda place: estimator.inverse_transform((place * signs)[None, :])
 
     def _interpolated(self, place: np.ndarray) -> np.ndarray:
@@ -85,13 +84,11 @@ class CursorRows:
             weights = (squares[near] == 0).astype(np.float64)
         return weights @ self._X[near] / weights.sum()
 
-    def _nearest(self, values: np.ndarray) -> tuple[int, float]:
-        row = int(np.argmin(self._norms - 2 * (self._X @ values)))
-        return row, float(np.linalg.norm(self._X[row] - values))
 
-    def _usual_distance(self) -> float:
-        n = len(self._X)
-        rows = np.random.default_rng(0).permutation(n)[:_SAMPLE]
-        squares = self._norms[rows][:, None] + self._norms - 2 * self._X[rows] @ self._X.T
-        squares[np.arange(len(rows)), rows] = np.inf
-        return float(np.median(np.sqrt(np.maximum(squares.min(axis=1), 0.0))))
+def mirrored_axes(scores: np.ndarray, shown: np.ndarray) -> np.ndarray:
+    """(k,) −1 for each axis on which the map that is shown mirrors the scores, 1 for the others.
+
+    >>> mirrored_axes(np.array([[1.0, 2.0]]), np.array([[-1.0, 2.0]])).tolist()
+    [-1.0, 1.0]
+    """
+    return np.where(np.einsum("ij,ij->j", scores, shown) < 0, -1.0, 1.0)

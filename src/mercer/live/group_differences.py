@@ -3,6 +3,9 @@
 The contribution of a variable is the mean square of ∂z/∂x over rows of both groups, times its variance, as a share of
 all: how much the direction z that separates the groups depends on it. The difference of means is in standard
 deviations of the variable within the groups.
+
+Along the direction z stands, for a value of it, the mean of the compared rows weighted by a Gaussian of their distance
+from this value in z: what rows of one group become on the way to the other.
 """
 
 from __future__ import annotations
@@ -17,6 +20,9 @@ from mercer.live.live_table import LiveTable
 LEAST, MOST = 3, 1_500  # rows per group: fewer say nothing, of more a sample is taken
 _MOST_COLUMNS = 300  # variables up to which contributions are found
 _LOOKED_AT = 40  # rows per group at which the direction is differentiated
+ALONG = 7  # places along the direction, the middle one halfway between the groups
+_AT_ONCE = 20_000  # rows that are scored together
+_BEYOND = 0.25  # of the way between the groups that the places reach beyond their means
 
 
 @dataclass(frozen=True)
@@ -29,6 +35,8 @@ class GroupDifferences:
     contributions, differences : (d,) as above; contributions are NaN for very wide tables
     means : (2, d), of the two groups
     rows : how many of each group were compared
+    scores : (n,) of all rows of the table along the direction, the first group at the greater values
+    along, places : (ALONG, d) rows along the direction, and where they are on it, from the first group to the second
     """
 
     error: float
@@ -39,6 +47,9 @@ class GroupDifferences:
     differences: np.ndarray
     means: np.ndarray
     rows: tuple[int, int]
+    scores: np.ndarray
+    along: np.ndarray
+    places: np.ndarray
 
 
 def group_differences(table: LiveTable, first: np.ndarray, second: np.ndarray, seed: int = 0) -> GroupDifferences:
@@ -68,8 +79,15 @@ def group_differences(table: LiveTable, first: np.ndarray, second: np.ndarray, s
     constant = np.where(apart == 0, 0.0, np.copysign(np.inf, apart))  # in both groups
     differences = np.where(within > 0, apart / np.where(within > 0, within, 1.0), constant)
     spread = X.std(axis=0)
-    Z = (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0)  # units must not decide what separates
+    centre, unit = X.mean(axis=0), np.where(spread > 0, spread, 1.0)  # units must not decide what separates
+    Z = (X - centre) / unit
     model = KernelDiscriminantAnalysis().fit(Z, y)
+    scores = _scores(model, table, centre, unit)
+    z = scores[np.concatenate(chosen)]
+    ends = [float(z[y == k].mean()) for k in (0, 1)]
+    if ends[0] < ends[1]:
+        scores, z, ends = -scores, -z, [-end for end in ends]
+    places = ends[0] + np.linspace(-_BEYOND, 1 + _BEYOND, ALONG) * (ends[1] - ends[0])
     contributions = _contributions(model, Z, y, rng)
     order = np.argsort(-np.where(np.isnan(contributions), np.abs(differences), contributions), kind="stable")
     return GroupDifferences(
@@ -81,7 +99,28 @@ def group_differences(table: LiveTable, first: np.ndarray, second: np.ndarray, s
         differences,
         means,
         (len(chosen[0]), len(chosen[1])),
+        scores,
+        _along(X, z, places),
+        places,
     )
+
+
+def _scores(model: KernelDiscriminantAnalysis, table: LiveTable, centre: np.ndarray, unit: np.ndarray) -> np.ndarray:
+    """(n,) of all rows, some at a time: a sparse table becomes dense."""
+    parts = []
+    for start in range(0, table.X.shape[0], _AT_ONCE):
+        rows = table.X[start : start + _AT_ONCE]
+        rows = rows.toarray() if hasattr(rows, "toarray") else rows
+        parts.append(np.asarray(model.transform((rows - centre) / unit))[:, 0])
+    return np.concatenate(parts)
+
+
+def _along(X: np.ndarray, z: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """The means of the rows around each place of z."""
+    width = max(abs(float(places[1] - places[0])), 1e-300)
+    exponents = -0.5 * ((places[:, None] - z) / width) ** 2
+    weights = np.exp(exponents - exponents.max(axis=1, keepdims=True))  # a place beyond all rows has the last ones
+    return weights @ X / weights.sum(axis=1, keepdims=True)
 
 
 def _contributions(

@@ -24,6 +24,7 @@ def explore(
     title: str = "Live map",
     features: Sequence[str] | None = None,
     image_shape: tuple[int, int] | None = None,
+    more: Any = None,
     host: str = "127.0.0.1",
     port: int = 0,
     token: str | None = None,
@@ -44,19 +45,34 @@ def explore(
     images, ids, columns, title : as in `mercer.web.Page`
     features : names of the columns of X; those of a data frame are known
     image_shape : (height, width), if rows of X are grey images
+    more : at most 5,000 rows with the columns of X, which can be added to the map. y, ids, columns and images have
+        values for the rows of X, or for these and then for the rows of `more`.
     host, port, token, names : where the server listens, by default on a free port of this machine. Another host needs
         a token, and `names` are further names that browsers may call it by.
     idle : seconds without a page after which the server ends
     open_browser : whether to open the address, which is printed in any case
     wait : whether to return only when the server has ended or Ctrl-C was pressed. Otherwise the server runs in a
         thread; `.address` is its address and `.stop()` ends it.
+
+    >>> server = explore(np.random.default_rng(0).normal(size=(50, 3)), open_browser=False, wait=False)
+    >>> server.address.startswith("http://127.0.0.1:")
+    True
+    >>> server.stop()
     """
     if features is None:
         features = [str(name) for name in getattr(X, "columns", ())]
-    rows = X.to_numpy() if hasattr(X, "to_numpy") else X
+    rows, others = (each.to_numpy() if hasattr(each, "to_numpy") else each for each in (X, more))
     y = None if y is None else np.asarray(y)
     table = LiveTable.of(
-        rows, y, images=images, ids=ids, columns=columns, title=title, features=features, image_shape=image_shape
+        rows,
+        y,
+        images=images,
+        ids=ids,
+        columns=columns,
+        title=title,
+        features=features,
+        image_shape=image_shape,
+        more=others,
     )
     server = LiveServer(table, host=host, port=port, token=token, names=names, idle=idle)
     return serve(server, open_browser=open_browser, wait=wait)

@@ -12,7 +12,6 @@ raising `Superseded`.
 from __future__ import annotations
 
 import dataclasses
-import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,26 +20,19 @@ from typing import Any
 import numpy as np
 
 from mercer.embedding.affinities import Affinities
-from mercer.estimators.isomap import Isomap
-from mercer.estimators.kernel_pca import KernelPCA
-from mercer.estimators.pca import PCA
-from mercer.estimators.tsne import SNE, TSNE
 from mercer.exceptions import collected_warnings
-from mercer.kernels.resolve import resolve_kernel
-from mercer.linalg.eigen import SMALL
+from mercer.live.added_rows import AddedRows
 from mercer.live.controls import METHODS, Settings
+from mercer.live.descent_runs import EARLY, STEPS, DescentFrames, DescentRun, DescentWish
 from mercer.live.landmark_scores import LandmarkScores
 from mercer.live.live_table import LiveTable
 from mercer.live.map_alignment import mirrored_onto, turn_onto
+from mercer.live.method_estimators import estimator_for, kernel_of, rows_for, transform_for
 from mercer.progress import listening
 
-EXACT_KPCA = 30_000  # rows up to which the exact answer comes within seconds
 _QUICK_KPCA, _QUICK_ISOMAP = 600, 1_500  # rows up to which it comes as soon as an approximate one
-_TOLERANCE = 1e-4  # of the residuals: a thousandth of what a screen can show; the residual that was reached is told
-_RANK = 500  # of kernel PCA where all pairs take too long
 _FEW_PATHS = 150  # landmarks of Isomap for its first map
-STEPS, MORE_STEPS, EARLY = 1000, 500, 250  # of a descent; of one that goes on; exaggerated ones
-_FRAME_SECONDS = 0.09  # between two maps of a descent, if a step takes less
+_MOST_RUNS = 100  # of a descent that are remembered; its beginning is forgotten first
 _MANY_ROWS, _BETWEEN_DIVERGENCES = 20_000, 1.0  # rows beyond which the divergence is computed once per second
 
 
@@ -70,62 +62,8 @@ class MapFrame:
     estimator: Any = None
 
 
-@dataclasses.dataclass(frozen=True)
-class DescentWish:
-    """What a person does to a descent: how many steps are still to come, and which rows are held where they are."""
-
-    steps: int = STEPS
-    exaggeration: float | None = None
-    held: np.ndarray | None = None
-    moved: np.ndarray | None = None
-    by: tuple[float, float] = (0.0, 0.0)
-
-
 Show = Callable[[MapFrame], None]
 Check = Callable[[], None]
-
-
-class DescentFrames:
-    """Shows a descent ten times per second or a little more often: the callback of an estimator.
-
-    A map costs its copy. Its divergence costs about as much as a step, so large maps tell it once in a while.
-
-    show : called with the number of the step, the newest divergence and the map
-    check : called at every step, and may end the descent by an error
-    stopped : whether the descent is to end where it is
-    between : seconds between two divergences
-    """
-
-    def __init__(
-        self,
-        show: Callable[[int, float, np.ndarray], None],
-        check: Check,
-        stopped: Callable[[], bool],
-        between: float = 0.0,
-        clock: Callable[[], float] = time.perf_counter,
-    ) -> None:
-        self._show, self._check, self._stopped, self._between, self._clock = show, check, stopped, between, clock
-        self._shown_at = self._judged_at = -math.inf
-        self._stepped_at = clock()
-        self._divergence = math.nan
-
-    def is_due(self, _: int) -> bool:
-        """Whether to show this step: one step more would be too late."""
-        self._check()
-        now = self._clock()
-        step, self._stepped_at = now - self._stepped_at, now
-        return now - self._shown_at + step > _FRAME_SECONDS or self._stopped()
-
-    def sees_value(self, _: int) -> bool:
-        """Whether to compute the divergence of this step."""
-        return self._clock() - self._judged_at >= self._between
-
-    def __call__(self, step: int, divergence: float, Y: np.ndarray) -> bool:
-        self._shown_at = self._clock()
-        if math.isfinite(divergence):
-            self._divergence, self._judged_at = divergence, self._shown_at
-        self._show(step, self._divergence, Y)
-        return self._stopped()
 
 
 class MapStages:
@@ -133,11 +71,15 @@ class MapStages:
 
     def __init__(self, table: LiveTable) -> None:
         self.table = table
+        self._mapped = table.first
         self._landmarks: LandmarkScores | None = None
         self._affinities: tuple[float, Affinities] | None = None
+        self._added: AddedRows | None = None
         self._first_look = False  # while an answer is computed that is shown whatever has been asked since
-        self.last: np.ndarray | None = None
-        self.last_method = ""
+        self.last: np.ndarray | None = None  # of all rows of the page
+        self.last_settings: Settings = {"method": ""}
+        self._raw: np.ndarray | None = None  # the last map of a descent as the estimator has it
+        self.runs: list[DescentRun] = []  # that led to the map of a descent, from its beginning
 
     def run(
         self,
@@ -155,19 +97,22 @@ class MapStages:
         progress : called with a phase, the jobs done in it, and all its jobs or 0
         """
         method = settings["method"]
+        self._turn_to(settings)
         spectral = {"kpca": self._kernel_pca, "pca": self._pca, "isomap": self._isomap}
         turn: np.ndarray | None = None  # of all maps of a descent, found for its first
         began = time.perf_counter()
 
         def shown(frame: MapFrame) -> None:
             nonlocal turn
+            coordinates = self._with_added(frame, settings)
             if method in spectral:
-                aligned = mirrored_onto(self.last, frame.coordinates)
+                aligned = mirrored_onto(self.last, coordinates)
             else:
-                turn = turn_onto(self.last, frame.coordinates) if turn is None else turn
-                aligned = frame.coordinates @ turn
+                turn = turn_onto(self.last, coordinates) if turn is None else turn
+                aligned = coordinates @ turn
+                self._raw, self.runs[-1].steps = frame.coordinates.copy(), frame.step or 0
             aligned = np.ascontiguousarray(aligned, np.float32)
-            self.last, self.last_method = aligned, method
+            self.last, self.last_settings = aligned, settings
             taken = [("time", f"{time.perf_counter() - began:.2g} s")] if frame.stage == "settled" else []
             show(dataclasses.replace(frame, coordinates=aligned, facts=[*frame.facts, *taken]))
 
@@ -186,6 +131,33 @@ class MapStages:
                 shown(dataclasses.replace(frame, facts=[*frame.facts, *(("note", note) for note in notes)]))
                 check()
 
+    def mapped(self, settings: Settings) -> LiveTable:
+        """The table of the rows that a map of these settings is made of."""
+        return self.table.joined if settings.get("added") == "joined" else self.table.first
+
+    def _turn_to(self, settings: Settings) -> None:
+        mapped = self.mapped(settings)
+        if mapped is not self._mapped:
+            self._mapped, self._landmarks, self._affinities, self._raw = mapped, None, None, None
+
+    def _with_added(self, frame: MapFrame, settings: Settings) -> np.ndarray:
+        """The coordinates with those of rows that are not mapped themselves: placed, or hidden in the middle."""
+        missing = self.table.rows - len(frame.coordinates)
+        if not missing:
+            return frame.coordinates
+        if settings.get("added") == "hidden":
+            others = np.repeat(frame.coordinates.mean(axis=0, keepdims=True), missing, axis=0)
+        elif frame.estimator is None:
+            others = self._more().interpolated(frame.coordinates)
+        else:
+            others = self._more().placed(transform_for(settings, frame.estimator, self._mapped.X))
+        return np.concatenate([frame.coordinates, others.astype(frame.coordinates.dtype)])
+
+    def _more(self) -> AddedRows:
+        if self._added is None:
+            self._added = AddedRows(self.table)
+        return self._added
+
     @contextmanager
     def _uninterrupted(self) -> Iterator[None]:
         self._first_look = True
@@ -194,16 +166,20 @@ class MapStages:
         finally:
             self._first_look = False
 
+    def go_on_from(self, settings: Settings, coordinates: np.ndarray) -> None:
+        """Take a map that was computed elsewhere for the last one."""
+        self.last, self.last_settings, self._raw = coordinates, settings, None
+
     # --- spectral maps ---------------------------------------------------------------------------------------
 
     def _kernel_pca(self, settings: Settings) -> Iterator[MapFrame]:
-        n, k = self.table.rows, settings["n_components"]
+        n, k = self._mapped.rows, settings["n_components"]
         if n > _QUICK_KPCA:
             with self._uninterrupted():
                 first = self._on_landmarks(settings, k)
             yield first
         estimator = estimator_for(settings, n)
-        scores = np.asarray(estimator.set_output(transform="default").fit_transform(self.table.X))
+        scores = np.asarray(estimator.set_output(transform="default").fit_transform(self._mapped.X))
         values = np.asarray(estimator.eigenvalues_, np.float64)
         share = float(np.sum(estimator.explained_variance_ratio_))
         largest = float(values[0]) if len(values) and values[0] > 0 else 1.0
@@ -225,8 +201,8 @@ class MapStages:
 
     def _on_landmarks(self, settings: Settings, k: int) -> MapFrame:
         if self._landmarks is None:
-            self._landmarks = LandmarkScores(self.table.X)
-        kernel = _kernel_of(settings).bind(self._landmarks.X)
+            self._landmarks = LandmarkScores(self._mapped.X)
+        kernel = kernel_of(settings).bind(self._landmarks.X)
         answer = self._landmarks(kernel, k)
         bound = answer.bound / max(float(answer.values[0]), 1e-300)
         return MapFrame(
@@ -242,8 +218,8 @@ class MapStages:
         )
 
     def _pca(self, settings: Settings) -> Iterator[MapFrame]:
-        estimator = estimator_for(settings, self.table.rows)
-        scores = np.asarray(estimator.set_output(transform="default").fit_transform(self.table.X))
+        estimator = estimator_for(settings, self._mapped.rows)
+        scores = np.asarray(estimator.set_output(transform="default").fit_transform(self._mapped.X))
         yield MapFrame(
             scores,
             [f"component {i + 1}" for i in range(scores.shape[1])],
@@ -254,16 +230,16 @@ class MapStages:
         )
 
     def _isomap(self, settings: Settings) -> Iterator[MapFrame]:
-        n = self.table.rows
+        n, rows = self._mapped.rows, rows_for(settings, self._mapped.X)
         if n > _QUICK_ISOMAP and not 0 < settings.get("landmarks", 0) <= _FEW_PATHS:
-            few = Isomap(**{name: settings[name] for name in ("n_neighbors", "n_components")}, landmarks=_FEW_PATHS)
+            few = estimator_for(settings | {"landmarks": _FEW_PATHS}, n)
             with self._uninterrupted():
-                first = self._isomap_frame(few, "quick")
+                first = self._isomap_frame(few, rows, "quick")
             yield first
-        yield self._isomap_frame(estimator_for(settings, n), "settled")
+        yield self._isomap_frame(estimator_for(settings, n), rows, "settled")
 
-    def _isomap_frame(self, estimator: Any, stage: str) -> MapFrame:
-        scores = np.asarray(estimator.set_output(transform="default").fit_transform(self.table.X))
+    def _isomap_frame(self, estimator: Any, rows: Any, stage: str) -> MapFrame:
+        scores = np.asarray(estimator.set_output(transform="default").fit_transform(rows))
         facts = [("unexplained", f"{_percent(float(estimator.residual_variance_[-1]))} of the variance of distances")]
         if estimator.landmarks_ is not None:
             facts.append(("paths", f"from {len(estimator.landmarks_):,} landmarks"))
@@ -284,22 +260,19 @@ class MapStages:
     def _descent(
         self, settings: Settings, show: Show, check: Check, stopped: Callable[[], bool], wish: DescentWish
     ) -> Iterator[MapFrame]:
-        n = self.table.rows
-        warm = self.last_method in ("tsne", "sne") and self.last is not None and self.last.shape == (n, 2)
-        if warm and wish.moved is not None and self.last is not None:
-            self.last = self.last.copy()
-            self.last[wish.moved] += np.array(wish.by, self.last.dtype)
-        early = 0 if warm else min(EARLY, STEPS)
+        n = self._mapped.rows
+        begin, wish = self._beginning(settings, wish)
+        early = 0 if begin is not None else min(EARLY, STEPS)
         estimator = estimator_for(settings, n).set_params(
             max_iter=0,
             early_exaggeration_iter=early,
             n_iter_without_progress=10**9,
             min_grad_norm=0.0,
             affinities=self._known_affinities(settings["perplexity"]),
-            **({"init": self.last} if warm else {}),
-            **({"fixed": wish.held} if warm and wish.held is not None and wish.held.any() else {}),
+            **({"init": begin} if begin is not None else {}),
+            **({"fixed": wish.held} if wish.held is not None else {}),
         )
-        estimator.fit(self.table.X)
+        estimator.fit(self._mapped.X)
         self._affinities = (settings["perplexity"], estimator.affinities_)
         strength = {} if wish.exaggeration is None else {"exaggeration": wish.exaggeration}
 
@@ -326,30 +299,32 @@ class MapStages:
         estimator.optimize(wish.steps, callbacks=frames, callback_every=1, **strength)
         yield frame("settled", estimator.n_iter_ + 1, float(estimator.kl_divergence_), np.asarray(estimator.embedding_))
 
+    def _beginning(self, settings: Settings, wish: DescentWish) -> tuple[np.ndarray | None, DescentWish]:
+        """Where a descent begins, None for principal components, and the wish for the rows that are mapped."""
+        n = self._mapped.rows
+        warm = self.last_settings["method"] in ("tsne", "sne") and self.last is not None
+        if not warm or self.last is None:
+            self.runs = [DescentRun(settings, DescentWish(wish.steps), warm=False)]
+            return None, self.runs[0].wish
+        held = None if wish.held is None or not wish.held[:n].any() else wish.held[:n]
+        moved = None if wish.moved is None else wish.moved[:n]
+        run = DescentRun(settings, dataclasses.replace(wish, held=held, moved=moved), warm=True)
+        if self._raw is None or len(self._raw) != n:  # other rows are mapped now: their points are those on the page
+            if self.last_settings.get("added") == "hidden" and n > self.table.first.rows:
+                self.last[self.table.first.rows :] = self._more().interpolated(self.last[: self.table.first.rows])
+            self._raw, self.runs = self.last[:n].copy(), []
+        if moved is not None:
+            back = turn_onto(self.last[:n], self._raw)
+            self.last = self.last.copy()
+            self.last[:n][moved] += np.array(wish.by, self.last.dtype)
+            shift = np.asarray(wish.by) @ back.T
+            self._raw[moved] += shift.astype(self._raw.dtype)
+            run.by = (float(shift[0]), float(shift[1]))
+        self.runs = [*self.runs, run][-_MOST_RUNS:]
+        return self._raw, run.wish
+
     def _known_affinities(self, perplexity: float) -> Affinities | None:
         return self._affinities[1] if self._affinities is not None and self._affinities[0] == perplexity else None
-
-
-def estimator_for(settings: Settings, rows: int) -> Any:
-    """The estimator that the settings describe, for a table of so many rows."""
-    method = settings["method"]
-    given = {name: value for name, value in settings.items() if name != "method"}
-    if method == "kpca":
-        if rows > EXACT_KPCA:
-            given |= {"eigen_solver": "rpcholesky", "rank": _RANK}
-        elif rows > SMALL:  # smaller ones are solved to rounding in no time
-            given["tol"] = _TOLERANCE
-        return KernelPCA(**given)
-    if method == "pca":
-        return PCA(**given)
-    if method == "isomap":
-        return Isomap(**given | {"landmarks": given.get("landmarks") or None})
-    return (TSNE if method == "tsne" else SNE)(**given)
-
-
-def _kernel_of(settings: Settings) -> Any:
-    gamma = settings.get("gamma")
-    return resolve_kernel(settings["kernel"], gamma if gamma is not None else 1.0, settings.get("degree", 3))
 
 
 def _percent(share: float) -> str:

@@ -7,6 +7,7 @@ gets the newest map and never a queue of old ones.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import threading
 import time
@@ -15,11 +16,14 @@ from typing import Any
 
 import numpy as np
 
+from mercer.live.answers import Shown
 from mercer.live.controls import Controls, Settings
+from mercer.live.descent_runs import MORE_STEPS, STEPS, DescentWish
 from mercer.live.live_table import LiveTable
-from mercer.live.map_stages import MORE_STEPS, STEPS, DescentWish, MapFrame, MapStages, Superseded
+from mercer.live.map_stages import MapFrame, MapStages, Superseded
 from mercer.live.messages import encode, read_rows, without_paths
-from mercer.live.questions import Asker, Shown
+from mercer.live.questions import Asker
+from mercer.progress import listening
 
 _BETWEEN_PROGRESS = 0.2  # seconds
 # Exceptions whose message is for the person at the slider. Others are defects, and the page says which.
@@ -43,6 +47,15 @@ class Session:
     notify : called, from any thread, when `outgoing` has something to send
     turn : held while something is computed, so that all sessions of a process take turns with its processors
     known : settings and their map, if it has been computed before
+
+    The server makes one session per open page:
+
+    >>> from mercer.live import LiveTable, Session
+    >>> from mercer.live.controls import Controls
+    >>> table = LiveTable.of(np.random.default_rng(0).normal(size=(50, 3)))
+    >>> session = Session(table, Controls(table), notify=lambda: None)
+    >>> session.receive({"type": "settings", "number": 1, "settings": {"method": "pca"}})
+    >>> session.close()
     """
 
     def __init__(
@@ -66,7 +79,7 @@ class Session:
         self._told = 0.0
         self._stages = MapStages(table)
         self._current: Wanted | None = None
-        self._shown = Shown(table, {}, None)
+        self._shown = Shown(table, table.first, {}, None)
         self._asker = Asker()
         self._worker = threading.Thread(target=self._work, name="mercer-live", daemon=True)
         self._worker.start()
@@ -207,7 +220,7 @@ class Session:
         self._current = wanted
         self._send("working", {"type": "working", "number": wanted.number, "phase": "", "done": 0, "total": 0})
         if self._known is not None and wanted.settings == self._known[0] and wanted.descent is None:
-            self._stages.last, self._stages.last_method = self._known[1].coordinates, wanted.settings["method"]
+            self._stages.go_on_from(wanted.settings, self._known[1].coordinates)
             self._show(wanted, self._known[1])
             return
         try:
@@ -229,6 +242,10 @@ class Session:
     def _check(self) -> None:
         if self._closed or self._wanted is not None:
             raise Superseded
+
+    def _heard(self, phase: str, done: int, total: int, _: str) -> None:
+        self._check()
+        self._progress(phase, done, total)
 
     def _progress(self, phase: str, done: int, total: int) -> None:
         now = time.monotonic()
@@ -254,20 +271,33 @@ class Session:
             buffers["spectrum"] = frame.spectrum
         if frame.errors is not None:
             buffers["errors"] = frame.errors
-        self._shown = Shown(self.table, wanted.settings, frame)
+        self._shown = self._now_shown(wanted.settings, frame)
         self._send("map", header, buffers)
         if frame.stage == "steps":
             self._answer()
 
+    def _now_shown(self, settings: Settings, frame: MapFrame) -> Shown:
+        """What questions are about: the map of the rows that were mapped, without those that were added to it."""
+        mapped = self._stages.mapped(settings)
+        own = dataclasses.replace(frame, coordinates=frame.coordinates[: mapped.rows])
+        runs = tuple(map(copy.copy, self._stages.runs)) if settings["method"] in ("tsne", "sne") else ()
+        return Shown(self.table, mapped, settings, own, frame.coordinates, runs)
+
     def _answer(self) -> None:
+        """Answer what has been asked. Newer settings end it: a question waits for their map, and is answered then."""
         with self._changed:
             questions, self._questions = self._questions, {}
         for what, message in questions.items():
             header: dict[str, Any] = {"type": "answer", "what": what, "id": message["id"]}
             buffers: dict[str, np.ndarray] = {}
             try:
-                found, buffers = self._asker.answer(message, self._shown)
+                with listening(self._heard):
+                    found, buffers = self._asker.answer(message, self._shown)
                 header |= found
+            except Superseded:
+                with self._changed:
+                    self._questions.setdefault(what, message)
+                continue
             except _EXPECTED as error:
                 header["trouble"] = _said(error)
             except Exception as error:

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from matplotlib.axes import Axes
 
+from mercer.graph.connectivity import without_edges
 from mercer.graph.geodesics import undirected
 from mercer.plots import NeighborsDisplay, ShortcutsDisplay
 
@@ -81,14 +82,11 @@ class NeighborsDiagnosis:
         Isomap(metric="precomputed", n_neighbors=None, radius=np.inf) maps it. Edges of more neighbours than were
         examined stay as they are.
         """
-        graph, fitted = undirected(graph).tocoo(), int(self.sizes[0].sum())
+        graph, fitted = undirected(graph), int(self.sizes[0].sum())
         if graph.shape[0] != fitted:
             raise ValueError(f"The graph has {graph.shape[0]} rows, but {fitted} were examined.")
-        rows, columns = (part.astype(np.int64) for part in graph.coords)
-        n, cut = graph.shape[0], self.shortcuts[-1]
-        bad = np.isin(np.minimum(rows, columns) * n + np.maximum(rows, columns), cut.i * n + cut.j)
-        places = (rows[~bad].astype(np.int32), columns[~bad].astype(np.int32))
-        return sp.coo_array((graph.data[~bad], places), shape=graph.shape).tocsr()
+        cut = self.shortcuts[-1]
+        return without_edges(graph, np.column_stack([cut.i, cut.j]))
 
     def table(self) -> dict[str, list[Any]]:
         """The numbers as columns."""

@@ -41,6 +41,9 @@ class Map:
     run : how the map was made, values of JSON, as in a `.run.json`
     row_scores : name → (n,) scores of single rows, NaN where a row has none; `with_neighbors` computes them
     snapshots : earlier states of the map, (steps, (n, k)) each, such as `TSNE.snapshots_`, for a slider
+
+    >>> Map("first two", np.eye(3)[:, :2], axes=["length", "width"]).coordinates.shape
+    (3, 2)
     """
 
     name: str
@@ -54,7 +57,12 @@ class Map:
 
 @dataclasses.dataclass(frozen=True)
 class NearRows:
-    """The nearest rows in the data: `indices` (m, k), nearest first, of the rows `rows` (m,), ascending, or of all."""
+    """The nearest rows in the data: `indices` (m, k), nearest first, of the rows `rows` (m,), ascending, or of all.
+
+    >>> near = NearRows(np.array([[1, 2], [0, 2], [1, 0]]))  # row 0 is nearest to row 1, then to row 2
+    >>> near.indices[0].tolist(), near.rows
+    ([1, 2], None)
+    """
 
     indices: np.ndarray
     rows: np.ndarray | None = None
@@ -62,7 +70,12 @@ class NearRows:
 
 @dataclasses.dataclass(frozen=True)
 class AsFitted:
-    """What a method was given for the values of a column: (value − centre) / spread, and `fill` for missing ones."""
+    """What a method was given for the values of a column: (value − centre) / spread, and `fill` for missing ones.
+
+    >>> how = AsFitted(fill=4.0, centre=5.0, spread=2.0)  # a missing value counted as 4, so the method saw −0.5
+    >>> (how.fill - how.centre) / how.spread
+    -0.5
+    """
 
     fill: float | str | None = None
     centre: float = 0.0
@@ -82,6 +95,11 @@ class Page:
     fitted : name → how the values of that column were filled and scaled before the fit; the page tells both
     neighbors : the nearest rows in the data, which a click on a point shows; `with_neighbors` finds them
     id_name : what the table calls its ids
+
+    >>> kinds = {"kind": np.array(["a", "b", "a"])}
+    >>> page = Page("Flowers", [Map("PCA", np.eye(3)[:, :2])], columns=kinds, label="kind")
+    >>> page.title, list(page.columns), page.id_name
+    ('Flowers', ['kind'], 'id')
     """
 
     title: str
@@ -133,12 +151,15 @@ def page_policy(*, live: bool = False) -> str:
 def page_bytes(page: Page, *, live: Mapping[str, Any] | None = None) -> bytes:
     """The HTML file that `write_page` writes. It is ASCII throughout.
 
-    live : for a page that a server gives out, what its settings may be; see `mercer.live`
+    live : for a page that a server sends, the settings that it may have; see `mercer.live`
+
+    >>> page_bytes(Page("Three points", [Map("PCA", np.eye(3)[:, :2])])).startswith(b"<!doctype html>")
+    True
     """
     about, payload = _about(page, live)
     body = [
         b'<div id="page"><p class="waiting">',
-        f"Reading {about['rows']:,} rows &hellip;".encode("ascii"),
+        f"Reading {about['rows']:,} {'row' if about['rows'] == 1 else 'rows'} &hellip;".encode("ascii"),
         b"</p></div>\n",
         b"<noscript><p class='waiting'>This page draws its maps with JavaScript, which is switched off here. ",
         b"It runs from this one file and asks nothing of the network.</p></noscript>\n",

@@ -24,15 +24,15 @@ const VIRIDIS = [
 export const RAMP_STEPS = 256;
 export const DISTINCT = MANY_ON_LIGHT.length; // classes that have a colour of their own
 
-export interface Ground { dark: boolean; paper: RGB; missing: RGB; dimmed: RGB; ink: string; faint: string; accent: string }
+export interface Ground { dark: boolean; paper: RGB; missing: RGB; dimmed: RGB; ink: string; faint: string; accent: string; bad: string }
 
 export const LIGHT: Ground = {
   dark: false, paper: [255, 255, 255], missing: [173, 178, 186], dimmed: [206, 210, 216],
-  ink: "#1b2330", faint: "#667080", accent: "#2456c9",
+  ink: "#1b2330", faint: "#667080", accent: "#2456c9", bad: "#b3261e",
 };
 export const DARK: Ground = {
   dark: true, paper: [22, 26, 33], missing: [112, 120, 132], dimmed: [62, 69, 80],
-  ink: "#e8ebf0", faint: "#98a2b3", accent: "#8db4ff",
+  ink: "#e8ebf0", faint: "#98a2b3", accent: "#8db4ff", bad: "#ff8a80",
 };
 
 export function rgb(hex: string): RGB {

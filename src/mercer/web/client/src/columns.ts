@@ -19,15 +19,16 @@ export class Column {
   private range: { low: number; high: number } | null = null;
   private scaled: Scale | null = null;
 
-  /** map: the name of the map that the column is a score of, "" for a column of the table. */
-  constructor(block: Uint8Array, about: ColumnAbout, readonly map = "") {
+  /** block: where its values are, or the numbers themselves; map: the map that it is a score of, "" for a column of the table. */
+  constructor(block: Uint8Array | Float32Array, about: ColumnAbout, readonly map = "") {
     this.name = about.name;
     this.kind = about.kind;
     this.names = about.names ?? [];
     this.fitted = about.fitted ?? null;
-    this.codes = about.kind === "category" ? unpack(block, about) : null;
-    this.numbers = about.kind === "number" || about.kind === "date" ? unpack(block, about) : null;
-    this.texts = about.kind === "text" ? new Texts(block, about) : null;
+    const given = block instanceof Float32Array ? block : null, packed = given ? new Uint8Array(0) : (block as Uint8Array);
+    this.codes = about.kind === "category" ? unpack(packed, about) : null;
+    this.numbers = given ?? (about.kind === "number" || about.kind === "date" ? unpack(packed, about) : null);
+    this.texts = about.kind === "text" ? new Texts(packed, about) : null;
   }
 
   /** The name, with that of the map if it is a score of one. */

@@ -1,5 +1,6 @@
 // How dense a map is: counts on a grid, smoothed; its peaks, the clusters around them, and lines of equal density.
 
+import { levelLines } from "./contours";
 import type { Box } from "./view";
 
 const SIDE = 128; // cells along each side
@@ -54,29 +55,10 @@ export class Density {
     return sorted.at(-1) ?? 0;
   }
 
-  /** Segments x0, y0, x1, y1, … of the line on which the density is `level`, by marching squares. */
+  /** Segments x0, y0, x1, y1, … of the line on which the density is `level`. */
   contour(level: number): Float32Array {
-    const { side, values } = this;
-    const out: number[] = [];
     const at = (c: number, r: number): [number, number] => [this.low[0] + (c + 0.5) * this.step[0], this.low[1] + (r + 0.5) * this.step[1]];
-    for (let r = 0; r + 1 < side; r++) {
-      for (let c = 0; c + 1 < side; c++) {
-        const k = r * side + c;
-        const corners = [values[k]!, values[k + 1]!, values[k + side + 1]!, values[k + side]!] as const;
-        const code = corners.reduce((sum, value, bit) => sum | (value >= level ? 1 << bit : 0), 0);
-        if (code === 0 || code === 15) continue;
-        const cut = (edge: number): [number, number] => {
-          const a = corners[edge]!, b = corners[(edge + 1) % 4]!, t = (level - a) / (b - a);
-          return edge === 0 ? at(c + t, r) : edge === 1 ? at(c + 1, r + t) : edge === 2 ? at(c + 1 - t, r + 1) : at(c, r + 1 - t);
-        };
-        const crossed = [0, 1, 2, 3].filter((edge) => corners[edge]! >= level !== corners[(edge + 1) % 4]! >= level);
-        // Four crossings: the middle of the cell decides which corners belong together.
-        const turned = crossed.length === 4 && (corners.reduce((sum, value) => sum + value, 0) / 4 >= level) === (corners[0] >= level);
-        const pairs = crossed.length === 2 ? [crossed] : turned ? [[0, 1], [2, 3]] : [[3, 0], [1, 2]];
-        for (const [a, b] of pairs) out.push(...cut(a!), ...cut(b!));
-      }
-    }
-    return Float32Array.from(out);
+    return levelLines(this.values, this.side, this.side, level, at);
   }
 
   /** Clusters: every cell climbs to a peak; peaks that hardly stand out from a higher one join it. The largest comes first. */

@@ -119,7 +119,7 @@ export class Gestures {
     }
     if (this.travelled <= CLICK) {
       const row = panel.nearest(...at);
-      panel.store.pin(row === panel.store.pinned ? -1 : row, panel);
+      if (!panel.onPress(...at)) panel.store.pin(row === panel.store.pinned ? -1 : row, panel);
     } else if (trace && trace.length >= 6) {
       panel.store.hover(-1, panel);
       panel.selectWithin(trace, event.ctrlKey || event.metaKey ? "add" : event.altKey ? "remove" : "replace");

@@ -21,6 +21,7 @@ const LIVE_WAYS: [string, string[]][] = [
   ["Undo, redo a setting", ["Ctrl and Z", "Ctrl, Shift and Z"]],
   ["Fine steps of a slider", ["← →", "PageUp, PageDown: coarse"]],
   ["Pull points of t-SNE and hold them", ["D, then drag a point or the selection"]],
+  ["Cut an edge of Isomap's graph", ["click a red line", "click the dashed line: put it back"]],
   ["Choose an axis", ["click a bar of the spectrum", "Shift-click: vertical"]],
 ];
 

@@ -142,17 +142,24 @@ class Page {
 
   private sidebar(): HTMLElement {
     const { store } = this;
-    const { colourable } = store;
-    const { element, select } = chooser(colourable, colourable.map((_, k) => String(k)), ["-1", "one colour"], false, { id: "colour", label: "Colour by" });
-    const show = (): void => void (select.value = String(colourable.indexOf(store.colouring.column!)));
-    show();
-    store.on("colour", show);
-    select.addEventListener("change", () => {
-      store.colourBy(colourable[Number(select.value)] ?? null);
-      this.announce(`Coloured by ${store.colouring.column?.title ?? "nothing"}`);
-    });
+    const chosen = h("div", {});
+    let show = (): void => {};
+    const build = (): void => {
+      const { colourable } = store;
+      const { element, select } = chooser(colourable, colourable.map((_, k) => String(k)), ["-1", "one colour"], false, { id: "colour", label: "Colour by" });
+      show = () => void (select.value = String(colourable.indexOf(store.colouring.column!)));
+      select.addEventListener("change", () => {
+        store.colourBy(colourable[Number(select.value)] ?? null);
+        this.announce(`Coloured by ${store.colouring.column?.title ?? "nothing"}`);
+      });
+      chosen.replaceChildren(element);
+      show();
+    };
+    build();
+    store.on("colour", () => show());
+    store.on("scores", build);
     const legend = new Legend(store, this.announce);
-    const colour = h("section", { class: "block", hidden: !colourable.length }, h("h2", {}, h("label", { for: "colour" }, "Colour")), element, legend.element);
+    const colour = h("section", { class: "block", hidden: !store.colourable.length && !this.live }, h("h2", {}, h("label", { for: "colour" }, "Colour")), chosen, legend.element);
     const filters = new Filters(store, this.announce);
     return h("aside", { class: "sidebar", "aria-label": "Colours, quality and settings" }, this.live?.element ?? null, colour, filters.element, quality(store.maps), overlays(store), this.points(), runs(store.maps), this.footnote());
   }

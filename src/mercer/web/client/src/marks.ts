@@ -43,6 +43,7 @@ export class Marks {
     if (this.panel.store.contours) this.drawLines(context);
     this.images.draw(context);
     if (this.panel.store.pinned >= 0) this.drawNeighbors(context, this.panel.store.pinned);
+    for (const drawing of this.panel.store.drawings) drawing(context, this.panel);
     for (const name of this.shownNames(context)) this.drawName(context, name);
   }
 
@@ -164,7 +165,7 @@ export class Marks {
       context.stroke();
     }
     context.setLineDash([3, 2]);
-    for (const other of panel.index().neighbors(row, near.length)) {
+    for (const other of panel.moving ? [] : panel.neighbors(row, near.length)) {
       context.beginPath();
       context.arc(...panel.screen(other), radius + 3.5, 0, 2 * Math.PI);
       context.strokeStyle = ground.ink;

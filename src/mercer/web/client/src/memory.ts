@@ -49,7 +49,7 @@ export class Memory {
         snapshot: panel.snapshot,
         view: panel.isMoved ? [panel.view.x, panel.view.y, panel.closeness] : null,
       })),
-      colour: store.colouring.column === this.first.colour ? null : colourable.indexOf(store.colouring.column!),
+      colour: store.colouring.column === this.first.colour || (host.live && store.scores.includes(store.colouring.column!)) ? null : colourable.indexOf(store.colouring.column!),
       filters: [...store.filters].map(([column, filter]): FilterState => {
         const at = colourable.indexOf(column);
         return "off" in filter ? { column: at, off: [...filter.off.keys()].filter((code) => filter.off[code]) } : { column: at, ...filter };

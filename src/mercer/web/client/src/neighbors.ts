@@ -10,11 +10,12 @@ import { shorten } from "./text";
 export function neighborLists(store: Store, panels: Panel[], row: number): HTMLElement | null {
   if (!store.near) return null;
   const near = store.near.of(row);
+  if (!near && store.near.sampled === null) return null; // not known yet
   if (!near) {
     return h("p", { class: "hint" }, `This row is not among the ${formatCount(store.near.sampled!)} whose nearest rows are in this file. Colour by quality to see which ones are.`);
   }
   const inData = new Set(near);
-  const found = panels.map((panel) => ({ panel, rows: panel.index().neighbors(row, near.length) }));
+  const found = panels.map((panel) => ({ panel, rows: panel.neighbors(row, near.length) }));
   const inMaps = new Set(found.flatMap(({ rows }) => rows));
   const lists = [
     list(store, "In the data", "lines", near, (other) => inMaps.has(other)),

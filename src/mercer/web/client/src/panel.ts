@@ -16,6 +16,7 @@ import { type Box, PADDING, type Size, type View, between, fit, fromScreenX, fro
 
 const MOST_UNEQUAL = 6; // axes whose ranges differ by more are drawn to a scale each, unless asked otherwise
 
+const PULLED = 34, PULLING = 300; // pixels from the point that others are drawn around, and milliseconds until they are there
 const NAMES_STAY = 400; // milliseconds between two searches for the places of names while points move
 
 export class Panel {
@@ -33,11 +34,14 @@ export class Panel {
   onTool: () => void = () => {};
   onMap: () => void = () => {};
   onGrab: () => void = () => {};
+  onPress: (px: number, py: number) => boolean = () => false; // whether a press meant something other than a point
   onDrop: (rows: ArrayLike<number>, by: [number, number]) => void = () => {}; // by: in units of the axes
   private grabbed = false; // some points go with the pointer, so that the others stay
   trace: number[] | null = null; // the lasso being drawn, in pixels
 
   private grid: Grid | null = null;
+  private own: { x: Float32Array; y: Float32Array; grid: Grid | null } | null = null; // where points belong while some are drawn elsewhere
+  private pull: { to: number; rows: number[] } | null = null;
   private home!: View;
   box!: Box;
   readonly marks: Marks;
@@ -148,7 +152,7 @@ export class Panel {
     const now = performance.now();
     const rename = settled || now - this.named > NAMES_STAY;
     if (rename) this.named = now;
-    cancelAnimationFrame(this.gliding);
+    this.stand();
     if (milliseconds < 20 || calm() || from.x.length !== to.x.length) {
       if (rename) this.marks.forget();
       this.renderer?.setPlaces(to.x, to.y);
@@ -157,6 +161,7 @@ export class Panel {
     }
     const step = (time: number): void => {
       const share = Math.min(1, Math.max(0, (time - now) / milliseconds));
+      this.gliding = share < 1 ? requestAnimationFrame(step) : 0;
       const eased = 1 - (1 - share) ** 2;
       this.x = share < 1 ? mixed(from.x, to.x, eased) : to.x;
       this.y = share < 1 ? mixed(from.y, to.y, eased) : to.y;
@@ -164,23 +169,58 @@ export class Panel {
       if (rename && share === 1) this.marks.forget(); // names stand where the points have come to
       this.renderer?.setPlaces(this.x, this.y);
       this.redraw();
-      if (share < 1) this.gliding = requestAnimationFrame(step);
     };
     step(now);
   }
 
+  private stand(): void {
+    cancelAnimationFrame(this.gliding);
+    this.gliding = 0;
+  }
+
   /** Where the points belong, in units of the view. */
   private measure(): void {
-    cancelAnimationFrame(this.gliding);
+    this.stand();
     this.shape = this.room;
     const [a, b] = this.drawn;
     const [halfX, halfY] = this.halves;
     this.x = a.scaled(halfX);
     this.y = b.scaled(b.ticks ? halfY : halfY * 2.2);
     this.grid = null; // built when it is first asked
+    this.own = null;
+    if (this.pull) this.drawPulled(this.pull);
     this.box = { lowX: -a.half / halfX, highX: a.half / halfX, lowY: -b.half / halfY, highY: b.half / halfY };
     const label = `${this.map.name}: ${formatCount(this.store.rows)} points, ${a.name} by ${b.name}.`;
     this.surface.setAttribute("aria-label", `${label} Arrow keys move, plus and minus zoom, 0 shows all, S selects what is in view.`);
+  }
+
+  /** Draws some points around another, for a look; null lets them go back. */
+  attract(pull: { to: number; rows: number[] } | null): void {
+    this.pull = pull;
+    this.follow(PULLING, false, true);
+  }
+
+  private drawPulled({ to, rows }: { to: number; rows: number[] }): void {
+    this.own = { x: this.x, y: this.y, grid: null };
+    const x = this.x.slice(), y = this.y.slice(), radius = this.view ? PULLED / this.view.scale : 0;
+    rows.forEach((row, k) => {
+      const angle = (2 * Math.PI * k) / rows.length;
+      x[row] = x[to]! + radius * Math.sin(angle);
+      y[row] = y[to]! + radius * Math.cos(angle);
+    });
+    this.x = x;
+    this.y = y;
+  }
+
+  /** The nearest points of a row in the map, wherever they are drawn. */
+  neighbors(row: number, k: number): number[] {
+    if (!this.own) return this.index().neighbors(row, k);
+    return (this.own.grid ??= new Grid(this.own.x, this.own.y)).neighbors(row, k);
+  }
+
+  /** Whether points are on their way to new places. */
+  get moving(): boolean {
+    return this.gliding !== 0;
   }
 
   index(): Grid {
@@ -337,7 +377,7 @@ export class Panel {
   grab(px: number, py: number): ArrayLike<number> | null {
     const row = this.nearest(px, py);
     if (row < 0) return null;
-    cancelAnimationFrame(this.gliding);
+    this.stand();
     this.grabbed = true;
     this.onGrab();
     const { selected } = this.store;

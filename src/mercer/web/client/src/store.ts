@@ -3,14 +3,18 @@
 import { type Colouring, colouring, coloursOf } from "./colouring";
 import { type Ground, LIGHT, type RGB } from "./colours";
 import { Axis, Column, rowNumbers, spread } from "./columns";
+import type { Panel } from "./panel";
+import type { Pen } from "./pen";
 import { type About, type NeighborsAbout, type Numbers, type Score, unpack } from "./data";
 import { DIMMED, HIDDEN, SHOWN, mixedOrder } from "./renderer";
 import type { Sorting } from "./sorting";
 
-export type Change = "colour" | "states" | "selection" | "search" | "hover" | "pin" | "style" | "ground" | "marks" | "table" | "sorting" | "view" | "maps";
+export type Change = "colour" | "states" | "selection" | "search" | "hover" | "pin" | "style" | "ground" | "marks" | "table" | "sorting" | "view" | "maps" | "scores";
 /** Which names stand on the maps: of classes, of clusters that the page finds, or none. */
 export type Naming = "classes" | "clusters" | "none";
 export type Filter = { off: Uint8Array } | { low: number; high: number; missing: boolean };
+/** The nearest rows in the data, as far as they are known. */
+export interface Nearest { k: number; sampled: number | null; of(row: number): number[] | null }
 export interface MapData {
   name: string; axes: Axis[]; quality: Score[] | null; run: Record<string, unknown> | null;
   snapshots: { steps: number; axes: [Axis, Axis] }[];
@@ -24,7 +28,8 @@ export class Store {
   readonly columns: Column[];
   readonly scores: Column[]; // of single rows, by map
   readonly label: Column | null;
-  readonly near: NearestRows | null;
+  near: Nearest | null;
+  readonly drawings: ((pen: Pen, panel: Panel) => void)[] = []; // what else lies over the points of a map
   order: Uint32Array;
   readonly filters = new Map<Column, Filter>();
   readonly states: Uint8Array;
@@ -47,6 +52,7 @@ export class Store {
   table = false; // whether the table is open without a selection
   sorting: Sorting = { column: null, down: false };
 
+  private absent: number | null = null;
   private readonly mixed: Uint32Array;
   private readonly visible: Uint8Array;
   private selectedMask: Uint8Array | null = null;
@@ -95,6 +101,26 @@ export class Store {
   keepMap(map: MapData): void {
     this.maps.splice(1, this.maps.length, map);
     this.emit("maps");
+  }
+
+  /** A score takes the place of an earlier one of its name. */
+  setScore(score: Column): void {
+    const at = this.scores.findIndex((each) => each.name === score.name);
+    const filter = at < 0 ? undefined : this.filters.get(this.scores[at]!);
+    if (filter) {
+      this.filters.delete(this.scores[at]!);
+      this.filters.set(score, filter);
+    }
+    this.scores.splice(at < 0 ? this.scores.length : at, 1, score);
+    this.emit("scores");
+    if (filter) this.refilter();
+  }
+
+  /** Rows from this one on have no place yet; null if all have. */
+  setAbsent(from: number | null): void {
+    if (from === this.absent) return;
+    this.absent = from;
+    this.refilter();
   }
 
   on(change: Change, listener: (source: unknown) => void): void {
@@ -158,6 +184,7 @@ export class Store {
   private refilter(): void {
     this.filtered++;
     this.visible.fill(1);
+    if (this.absent !== null) this.visible.fill(0, this.absent);
     for (const [each, what] of this.filters) hide(each, what, this.visible);
     this.restate();
     this.emit("states");
@@ -284,7 +311,7 @@ export class Store {
 }
 
 /** The nearest rows in the data, of every row or of a sample of rows. */
-export class NearestRows {
+export class NearestRows implements Nearest {
   readonly k: number;
   readonly sampled: number | null; // how many rows have neighbours, if not all
   private readonly indices: Numbers;

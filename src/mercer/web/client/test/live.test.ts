@@ -3,7 +3,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { read, written } from "../src/address";
+import { Column } from "../src/columns";
+import { levelLines } from "../src/contours";
 import { type ControlAbout, type MethodAbout, completed, placeOf, shownOf, valueAt } from "../src/live/controls";
+import { toSegment } from "../src/live/graph";
 import { History } from "../src/live/history";
 import { packedRows, readMessage } from "../src/live/message";
 
@@ -86,4 +89,38 @@ test("settings of a live page stand in the address", () => {
   const state = { ...read(""), live: { method: "kpca", kernel: "rbf", gamma: 0.00125, n_components: 5 } };
   assert.deepEqual(read(`#${written(state)}`).live, state.live);
   assert.equal(read("#theme=dark").live, undefined);
+});
+
+test("cut edges are carried along as they are, and only by a method that has them", () => {
+  const isomap: MethodAbout = { name: "isomap", title: "Isomap", controls: [control("n_neighbors", { kind: "whole", first: 10, low: 1, high: 50 }), control("cut", { kind: "edges", first: "" })] };
+  const pca: MethodAbout = { name: "pca", title: "PCA", controls: [control("n_components", { kind: "whole", first: 2, low: 1, high: 5 })] };
+  assert.deepEqual(completed(isomap, { n_neighbors: 8, cut: "1-2 3-9" }), { method: "isomap", n_neighbors: 8, cut: "1-2 3-9" });
+  assert.deepEqual(completed(isomap, { n_neighbors: 8, cut: "" }), { method: "isomap", n_neighbors: 8 });
+  assert.equal("cut" in completed(pca, { cut: "1-2" }), false);
+  assert.deepEqual(shownOf(isomap, { method: "isomap" }).map((each) => each.name), ["n_neighbors"]);
+  assert.equal(read(`#${written({ ...read(""), live: { cut: "1-2 3-9" } })}`).live!["cut"], "1-2 3-9");
+});
+
+test("a press is as far from an edge as from its nearest place", () => {
+  assert.equal(toSegment(5, 3, [0, 0], [10, 0]), 3);
+  assert.equal(toSegment(13, 4, [0, 0], [10, 0]), 5); // beyond an end
+  assert.equal(toSegment(3, 4, [0, 0], [0, 0]), 5);
+});
+
+test("level lines of a plane are straight, and of a hill closed", () => {
+  const side = 21, at = (c: number, r: number): [number, number] => [c, r];
+  const plane = levelLines(Float32Array.from({ length: side * side }, (_, k) => k % side), side, side, 7.5, at);
+  for (let k = 0; k < plane.length; k += 2) assert.equal(plane[k], 7.5);
+  assert.equal(plane.length, 4 * (side - 1));
+  const hill = levelLines(Float32Array.from({ length: side * side }, (_, k) => Math.hypot((k % side) - 10, Math.floor(k / side) - 10)), side, side, 6, at);
+  const ends = new Map<string, number>(); // a closed line has each of its corners twice
+  for (let k = 0; k < hill.length; k += 2) ends.set(`${hill[k]!.toFixed(4)} ${hill[k + 1]!.toFixed(4)}`, (ends.get(`${hill[k]!.toFixed(4)} ${hill[k + 1]!.toFixed(4)}`) ?? 0) + 1);
+  assert.ok([...ends.values()].every((count) => count === 2));
+  for (let k = 0; k < hill.length; k += 2) assert.ok(Math.abs(Math.hypot(hill[k]! - 10, hill[k + 1]! - 10) - 6) < 0.1);
+});
+
+test("a column can be made of numbers that came later", () => {
+  const column = new Column(Float32Array.of(0.5, NaN, 1), { name: "kept", kind: "number", at: 0, count: 3 }, "PCA");
+  assert.equal(column.title, "kept · PCA");
+  assert.deepEqual([column.text(0), column.text(1), column.extent()], ["0.5", null, { low: 0.5, high: 1 }]);
 });

@@ -1,10 +1,11 @@
 // The settings of a live page: a method, and a slider or a list for each of its parameters.
 
 import { h } from "../dom";
+import { formatCount } from "../format";
 import type { Settings, Value } from "./message";
 
 export interface ControlAbout {
-  name: string; label: string; kind: "choice" | "whole" | "log"; help: string; first: Value; low: number; high: number;
+  name: string; label: string; kind: "choice" | "whole" | "log" | "edges"; help: string; first: Value; low: number; high: number;
   choices: string[]; ranges: Record<string, [number, number, number]>; only: Record<string, string[]>;
 }
 export interface MethodAbout { name: string; title: string; controls: ControlAbout[] }
@@ -19,7 +20,7 @@ export const valueAt = (place: number, low: number, high: number): number =>
 
 /** The controls that have an effect with these settings. */
 export const shownOf = (method: MethodAbout, settings: Settings): ControlAbout[] =>
-  method.controls.filter((control) => Object.entries(control.only).every(([name, values]) => values.includes(String(settings[name]))));
+  method.controls.filter((control) => control.kind !== "edges" && Object.entries(control.only).every(([name, values]) => values.includes(String(settings[name]))));
 
 export const rangeOf = (control: ControlAbout, settings: Settings): [number, number, number] =>
   control.ranges[String(settings["kernel"])] ?? [control.low, Number(control.first), control.high];
@@ -30,7 +31,9 @@ export function completed(method: MethodAbout, settings: Settings): Settings {
   for (const control of method.controls) {
     if (!Object.entries(control.only).every(([name, values]) => values.includes(String(out[name])))) continue;
     const given = settings[control.name];
-    if (control.kind === "choice") out[control.name] = typeof given === "string" && control.choices.includes(given) ? given : control.first;
+    if (control.kind === "edges") {
+      if (typeof given === "string" && given) out[control.name] = given; // the server knows which edges there are
+    } else if (control.kind === "choice") out[control.name] = typeof given === "string" && control.choices.includes(given) ? given : control.first;
     else {
       const [low, first, high] = rangeOf(control, out);
       out[control.name] = typeof given === "number" && given >= low && given <= high ? given : first;
@@ -63,6 +66,11 @@ export class ControlPanel {
     else this.rows.querySelectorAll("label").forEach((row) => row.dispatchEvent(new Event("refresh")));
   }
 
+  /** Settings that a person has chosen elsewhere on the page. */
+  set(change: Settings): void {
+    this.put(change, true);
+  }
+
   private get current(): MethodAbout {
     return this.methods.find((method) => method.name === this.settings["method"])!;
   }
@@ -88,7 +96,7 @@ export class ControlPanel {
   }
 
   private row(control: ControlAbout): HTMLElement {
-    const label = h("span", {}, control.label);
+    const label = h("span", {}, control.kind === "choice" && control.high ? `${control.label} (${formatCount(control.high)})` : control.label);
     if (control.kind === "choice") {
       const select = h("select", { "data-control": control.name }, ...control.choices.map((choice) => h("option", { value: choice }, choice.replaceAll("_", " "))));
       const row = h("label", { class: "control choice", title: control.help }, label, select);

@@ -1,12 +1,16 @@
 // Two lassos, one answer: what separates two selections, or a selection from all other rows.
 
 import { h } from "../dom";
+import { Column } from "../columns";
 import { formatCount, formatShort } from "../format";
-import type { Store } from "../store";
+import { type Store, rowsIn } from "../store";
 import { shorten } from "../text";
 import { greyImage } from "./image";
-import type { LiveAbout } from "./live";
+import type { Ask, LiveAbout } from "./live";
 import { type Header, packedRows } from "./message";
+import { strip } from "./strip";
+
+const MOST_CLASSES = 3, LEAST_APART = 0.1; // classes that are named, and how much their shares must differ
 
 export class Groups {
   readonly element: HTMLElement;
@@ -15,8 +19,9 @@ export class Groups {
   private readonly shown = h("div", { class: "groups", "aria-live": "polite" });
   private kept: Uint32Array | null = null;
   private asked = 0;
+  private compared: [Uint32Array, Uint32Array] | null = null;
 
-  constructor(private readonly store: Store, private readonly about: LiveAbout, private readonly ask: (what: string, more: Record<string, unknown>) => number) {
+  constructor(private readonly store: Store, private readonly about: LiveAbout, private readonly ask: Ask) {
     this.element = h("details", { class: "take", id: "groups" }, h("summary", {}, "What separates them?"),
       h("p", { class: "hint" }, "Select points with a lasso and compare them with all others. Or keep them as group 1, and select a second group."),
       h("div", { class: "descent" }, this.first, this.compare), this.shown);
@@ -38,11 +43,39 @@ export class Groups {
   }
 
   private go(): void {
-    const { selected, rows } = this.store;
+    const { store } = this, { selected, rows } = store;
     if (!selected) return;
     const mine = packedRows(selected, rows);
+    this.compared = this.kept ? [this.kept, selected] : [selected, rowsIn(store.combined(selected, "replace").map((each) => 1 - each))];
     this.asked = this.ask("groups", this.kept ? { first: packedRows(this.kept, rows), second: mine } : { first: mine });
     this.shown.replaceChildren(h("p", { class: "hint" }, "comparing …"));
+  }
+
+  private colourBy(direction: Column): void {
+    this.store.setScore(direction);
+    this.store.colourBy(direction);
+  }
+
+  /** Of each column of classes, the one whose shares in the two groups differ most. */
+  private classes(names: string[]): HTMLElement[] {
+    const { compared, store } = this;
+    if (!compared) return [];
+    const [first, second] = compared;
+    const percent = (share: number): string => `${formatShort(100 * share, 2)} %`;
+    const found = store.columns.filter((column) => column.codes && column.names.length > 1).map((column) => {
+      const shares = [first, second].map((rows) => {
+        const counts = new Float64Array(column.names.length + 1);
+        for (const row of rows) counts[Math.min(column.codes![row]!, column.names.length)]! += 1 / rows.length;
+        return counts;
+      });
+      const most = column.names.map((_, code) => code).reduce((a, b) => (apart(b) > apart(a) ? b : a));
+      function apart(code: number): number {
+        return Math.abs(shares[0]![code]! - shares[1]![code]!);
+      }
+      return { column, most, apart: apart(most), shares };
+    });
+    return found.filter((each) => each.apart >= LEAST_APART).sort((a, b) => b.apart - a.apart).slice(0, MOST_CLASSES).map(({ column, most, shares }) =>
+      h("p", {}, h("strong", {}, `${shorten(column.name, 30)} ${shorten(column.names[most]!, 30)}`), `: ${percent(shares[0]![most]!)} of ${names[0]}, ${percent(shares[1]![most]!)} of ${names[1]}`));
   }
 
   show(header: Header, floats: Record<string, Float32Array>): void {
@@ -61,6 +94,10 @@ export class Groups {
     const { image, range } = this.about;
     const images = image && floats["first"] && floats["second"] ? h("div", { class: "means" }, ...(["first", "second"] as const).map((which, k) =>
       h("figure", {}, greyImage(floats[which]!, image, range, `Mean of ${names[k]}`), h("figcaption", {}, `mean of ${names[k]}`)))) : null;
-    this.shown.replaceChildren(h("p", {}, verdict), ...(images ? [images] : []), h("div", { class: "across", tabindex: "0", role: "region", "aria-label": "Variables that separate the groups" }, h("table", { class: "separating" }, h("thead", {}, head), h("tbody", {}, ...rows))));
+    const labels = `${names[0]} → ${names[1]}`;
+    const direction = new Column(floats["scores"]!, { name: `direction from ${names[1]} to ${names[0]}`, kind: "number", at: 0, count: this.store.rows });
+    const colour = h("button", { type: "button", class: "button", id: "direction-colour", onclick: () => this.colourBy(direction) }, "Colour by the direction");
+    const along = h("div", {}, h("h3", {}, `Along the direction, ${labels}`), strip(header, floats, this.about, `Rows along the direction, ${labels}`), h("div", { class: "descent" }, colour));
+    this.shown.replaceChildren(h("p", {}, verdict), ...this.classes(names), ...(images ? [images] : []), h("div", { class: "across", tabindex: "0", role: "region", "aria-label": "Variables that separate the groups" }, h("table", { class: "separating" }, h("thead", {}, head), h("tbody", {}, ...rows))), along);
   }
 }

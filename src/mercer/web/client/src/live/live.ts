@@ -9,14 +9,20 @@ import type { Store } from "../store";
 import { DivergenceChart, SpectrumChart } from "./charts";
 import { Connection } from "./connection";
 import { ControlPanel, type MethodAbout, completed } from "./controls";
+import { Graph } from "./graph";
 import { Groups } from "./groups";
 import { History } from "./history";
+import { LevelSets } from "./levels";
 import { type Message, type Settings, packedRows } from "./message";
+import { Path } from "./path";
 import { UnderPointer } from "./pointer";
+import { Quality } from "./quality";
 
 export interface LiveAbout {
   methods: MethodAbout[]; first: Settings; notes: string[]; features: string[]; image: [number, number] | null; range: [number, number] | null;
 }
+/** Asks the server about the map that is shown; the number of the question. */
+export type Ask = (what: string, more: Record<string, unknown>) => number;
 export interface LiveHost {
   panels(): Panel[]; setPanels(count: number): void; announce(text: string): void; notify(text: string | null): void;
 }
@@ -43,7 +49,12 @@ export class Live {
   private readonly holdButton = h("button", { type: "button", class: "button", id: "hold", title: "Selected rows stay where they are while the others move", onclick: () => this.hold() }, "Hold selected");
   private readonly saved = h("div", { class: "saved" });
   private readonly pointer: UnderPointer;
-  private readonly groups: Groups;
+  private readonly levels: LevelSets;
+  private readonly graph: Graph;
+  private readonly path: Path;
+  private readonly quality: Quality;
+  private readonly answers: Record<string, { show(header: Message["header"], floats: Message["floats"]): void }>;
+  private readonly kept = h("div", { class: "kept", hidden: true });
   private held: Uint32Array | null = null;
   private number = 0; // of the settings that were sent last
   private waiting: Settings | null = null; // to be sent with the next frame of the screen
@@ -51,6 +62,7 @@ export class Live {
   private lastMap = { number: -1, stage: "", axes: "", at: 0, count: 0 };
   private question = 0;
   private shown: Settings; // of the map that is drawn
+  private rest = ""; // what is said of the map that is drawn
   private lost = false;
   onChange: () => void = () => {};
 
@@ -63,14 +75,19 @@ export class Live {
     this.controls = new ControlPanel(about.methods, first, (settings, arrived) => this.changed(settings, arrived));
     const keep = h("button", { type: "button", class: "link", id: "keep", title: "Keep this map as a second one, to compare the next with", onclick: () => this.keepBeside() }, "Keep beside");
     const ask = (what: string, more: Record<string, unknown>): number => this.ask(what, more);
+    const groups = new Groups(store, about, ask);
     this.pointer = new UnderPointer(store, about, () => host.panels(), ask);
-    this.groups = new Groups(store, about, ask);
+    this.path = new Path(store, about, ask);
+    this.levels = new LevelSets(store, about, ask);
+    this.graph = new Graph(store, ask, (change) => this.controls.set(change));
+    this.quality = new Quality(store, () => host.panels(), ask);
+    this.answers = { cursor: this.pointer, groups, path: this.path, levels: this.levels, graph: this.graph, diagnosis: this.graph, quality: this.quality, near: this.quality };
     this.descent.append(this.stopButton, this.exaggerateButton, this.holdButton);
     this.element = h("section", { class: "block live", "aria-label": "Settings" },
       h("h2", {}, "Settings", h("span", { class: "history" }, keep, this.undoButton, this.redoButton)),
       this.controls.element, this.descent, this.trouble,
       h("div", { class: "answer", "aria-live": "off" }, h("p", {}, this.stageText), this.divergence.element, this.spectrum.element, this.facts),
-      this.pointer.element, this.groups.element, this.saving());
+      this.kept, this.pointer.element, this.path.element, this.levels.element, this.graph.element, this.quality.element, groups.element, this.saving());
     store.on("selection", () => this.showDescent());
     document.addEventListener("keydown", (event) => this.key(event));
     this.showHistory();
@@ -84,6 +101,7 @@ export class Live {
   private opened(): void {
     if (this.lost) this.host.notify(null);
     this.lost = false;
+    this.pointer.reset();
     this.element.classList.remove("lost");
     this.send(this.history.current);
   }
@@ -156,6 +174,7 @@ export class Live {
 
   /** Panels let points be pulled while a descent is shown. */
   wire(panel: Panel): void {
+    panel.onPress = (px, py) => this.graph.press(panel, px, py);
     panel.onGrab = () => this.connection.send({ type: "stop" }); // what is pulled must not move meanwhile
     panel.onDrop = (rows, by) => {
       this.held = Uint32Array.from(new Set([...(this.held ?? []), ...Array.from(rows)])).sort();
@@ -189,7 +208,10 @@ export class Live {
     const names = header.axes!, coordinates = floats["coordinates"]!, n = store.rows;
     const axes = names.map((name, k) => new Axis(name, coordinates.subarray(k * n, (k + 1) * n), 0, 1));
     const title = this.about.methods.find((method) => method.name === header.settings!["method"])!.title;
+    const newRows = this.shown["added"] !== header.settings!["added"];
     this.shown = header.settings!;
+    const added = this.about.methods[0]!.controls.find((control) => control.name === "added");
+    store.setAbsent(added && this.shown["added"] === added.first ? n - added.high : null);
     const now = performance.now(), since = now - this.lastMap.at;
     const renamed = names.join() !== this.lastMap.axes;
     store.replaceMap(0, title, axes, { settings: header.settings, ...Object.fromEntries(header.facts ?? []) });
@@ -202,10 +224,16 @@ export class Live {
     if (header.step !== null && header.step !== undefined) this.divergence.add(header.step, header.divergence!);
     else this.divergence.clear();
     const settled = header.stage === "settled";
-    this.tell(settled ? (DESCENTS.includes(String(header.settings!["method"])) ? "at rest" : "exact") : header.stage === "steps" ? "descending …" : "a first look; the exact map follows …", !settled);
+    this.rest = settled ? (DESCENTS.includes(String(header.settings!["method"])) ? "at rest" : "exact") : header.stage === "steps" ? "descending …" : "a first look; the exact map follows …";
+    this.tell(this.rest, !settled);
     this.facts.replaceChildren(...(header.facts ?? []).flatMap(([name, text]) => [h("dt", {}, name), h("dd", { dir: "auto" }, text)]));
     if (settled) this.host.announce(`${title}: ${(header.facts ?? []).map((fact) => fact.join(" ")).join(", ")}`);
     this.showDescent();
+    this.quality.follow(title, settled, newRows);
+    if (!settled) return;
+    this.path.follow();
+    this.levels.follow(names, String(this.shown["method"]));
+    this.graph.follow(this.shown);
   }
 
   private showWork(header: Message["header"]): void {
@@ -225,8 +253,9 @@ export class Live {
   }
 
   private showAnswer({ header, bytes, floats }: Message): void {
-    if (header.what === "cursor") this.pointer.show(header, floats);
-    else if (header.what === "groups") this.groups.show(header, floats);
+    if (this.lastMap.number === this.number && this.trouble.hidden) this.tell(this.rest, this.lastMap.stage !== "settled");
+    const part = this.answers[header.what!];
+    if (part) part.show(header, floats);
     else if (header["trouble"]) {
       this.saved.replaceChildren(h("p", { class: "trouble" }, String(header["trouble"])));
     } else if (header.what === "text") {
@@ -234,7 +263,8 @@ export class Live {
         const copy = h("button", { type: "button", class: "link", onclick: () => void navigator.clipboard?.writeText(text).then(() => this.host.announce("Copied")) }, "Copy");
         return h("div", { class: "code" }, h("h3", {}, name, copy), h("pre", { tabindex: "0" }, text));
       };
-      this.saved.replaceChildren(code("Python", String(header["python"])), code("Command", String(header["command"])));
+      const command = header["command"] ? [code("Command", String(header["command"]))] : [], note = header["note"] ? [h("p", { class: "hint" }, String(header["note"]))] : [];
+      this.saved.replaceChildren(code("Python", String(header["python"])), ...command, ...note);
     } else if (header.what === "model" || header.what === "page") {
       const name = `${fileName(this.store.title)}.${header.what === "model" ? "mercer" : "html"}`;
       save(new Blob([bytes["file"]!], { type: header.what === "model" ? "application/octet-stream" : "text/html" }), name);
@@ -288,7 +318,16 @@ export class Live {
     kept!.setMap(store.maps.at(-1)!);
     live!.onMap();
     kept!.onMap();
+    this.showKept(this.shown, told);
     this.host.announce("The map is kept beside the live one");
+  }
+
+  /** What is known of the map that was kept, and a way back to its settings. */
+  private showKept(settings: Settings, told: string): void {
+    const facts = this.facts.cloneNode(true);
+    const back = h("button", { type: "button", class: "link", id: "back-to-kept", onclick: () => this.goTo(settings) }, "Back to its settings");
+    this.kept.hidden = false;
+    this.kept.replaceChildren(h("h3", {}, `Kept beside: ${told}`, back), facts);
   }
 
   private ask(what: string, more: Record<string, unknown> = {}): number {

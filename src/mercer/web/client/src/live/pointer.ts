@@ -6,11 +6,11 @@ import type { Panel } from "../panel";
 import type { Store } from "../store";
 import { fromScreenX, fromScreenY } from "../view";
 import { greyImage } from "./image";
-import type { LiveAbout } from "./live";
+import type { Ask, LiveAbout } from "./live";
 import type { Header } from "./message";
+import { FAR } from "./strip";
 
-const FAR = 3; // usual distances between rows beyond which a place is empty
-const HOW: Record<string, string> = { "pre-image": "pre-image", inverse: "inverse of PCA", interpolated: "interpolated between the nearest points" };
+export const HOW: Record<string, string> = { "pre-image": "pre-image", inverse: "inverse of PCA", interpolated: "interpolated between the nearest points" };
 
 export class UnderPointer {
   readonly element: HTMLElement;
@@ -19,11 +19,16 @@ export class UnderPointer {
   private asked = 0; // the question that is not answered yet, 0 if there is none
   private next: [Panel, number, number] | null = null; // where the pointer has gone since
 
-  constructor(private readonly store: Store, private readonly about: LiveAbout, private readonly panels: () => Panel[], private readonly ask: (what: string, more: Record<string, unknown>) => number) {
+  constructor(private readonly store: Store, private readonly about: LiveAbout, private readonly panels: () => Panel[], private readonly ask: Ask) {
     this.wanted.checked = about.image !== null;
     this.wanted.addEventListener("change", () => (this.shown.hidden = this.shown.hidden || !this.wanted.checked));
     this.element = h("div", { class: "take" }, h("label", { class: "check first" }, this.wanted, h("span", {}, "Row under the pointer")), this.shown);
     document.addEventListener("pointermove", (event) => this.moved(event));
+  }
+
+  /** The server is another one: what it was asked is not answered. */
+  reset(): void {
+    this.asked = 0;
   }
 
   private moved(event: PointerEvent): void {
