@@ -77,7 +77,7 @@ class Opened:
         """Wait until a function gives something that is true, and give that."""
         end = time.monotonic() + _PATIENCE
         while not (found := wanted()):
-            assert time.monotonic() < end, wanted
+            assert time.monotonic() < end, self.page.locator("body").inner_text()[-2000:]
             self.page.wait_for_timeout(50)
         return found
 
