@@ -189,6 +189,25 @@ def many(rows: int, maps: int) -> None:
         browser.close()
 
 
+class Stopwatch:
+    """Notes when each step of a descent begins, and asks for nothing."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[float, float]] = []
+
+    def is_due(self, _: int) -> bool:
+        self.seen.append((time.perf_counter(), time.process_time()))
+        return False
+
+    def __call__(self, *_: object) -> None: ...
+
+    def per_step(self, after: int) -> tuple[float, float]:
+        """Seconds and processor time of a step, without the first ones."""
+        (began, busy), (ended, used) = self.seen[after], self.seen[-1]
+        count = len(self.seen) - 1 - after
+        return (ended - began) / count, (used - busy) / count
+
+
 def descent(name: str, X: np.ndarray, steps: int, repeats: int = 6) -> None:
     """t-SNE with a page that takes every map, in turn with the same descent without one."""
     plain = TSNE(max_iter=20, early_exaggeration_iter=0).fit(X)
@@ -212,9 +231,9 @@ def descent(name: str, X: np.ndarray, steps: int, repeats: int = 6) -> None:
             count = taken[-1][1] - taken[0][1]
             with_page.add(passed / count, busy / count)
             rates.append((len(taken) - 1) / passed)
-            began, busy = time.perf_counter(), time.process_time()
-            plain.optimize(count)
-            without.add((time.perf_counter() - began) / count, (time.process_time() - busy) / count)
+            watch = Stopwatch()
+            plain.optimize(count + 5, callbacks=watch, callback_every=1)
+            without.add(*watch.per_step(5))
             ratios.append((with_page.wall[-1] / without.wall[-1], with_page.processor[-1] / without.processor[-1]))
         browser.close()
     wall, processor = np.median(ratios, axis=0)

@@ -93,8 +93,8 @@ class Answers:
     def cursor(self, shown: Shown, place: np.ndarray) -> Answer:
         found = self._cursor_rows(shown)(place)
         names = _names(shown.table, len(found.values))
-        spread = shown.table.X.std(axis=0) if len(found.values) <= 1000 else np.ones(len(found.values))
-        unusual = np.abs(found.values - shown.table.X.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+        spread = shown.table.spread if len(found.values) <= 1000 else np.ones(len(found.values))
+        unusual = np.abs(found.values - shown.table.middle) / np.where(spread > 0, spread, 1.0)
         told = np.sort(np.argsort(-unusual, kind="stable")[:_TOLD])
         header = _of_row(found) | {"values": [[names[j], _number(found.values[j])] for j in told]}
         return header, {"row": found.values} if shown.table.image_shape else {}
@@ -281,7 +281,7 @@ def _of_row(found: CursorRow) -> dict[str, Any]:
 def _strip(table: LiveTable, rows: np.ndarray, steps: list[dict[str, Any]]) -> Answer:
     """Rows of data one after the other: as images, or the variables that change most, in their deviations."""
     names, X = _names(table, rows.shape[1]), table.X
-    spread = X.std(axis=0) if isinstance(X, np.ndarray) else np.ones(rows.shape[1])
+    spread = table.spread if isinstance(X, np.ndarray) else np.ones(rows.shape[1])
     changes = np.ptp(rows, axis=0) / np.where(spread > 0, spread, np.inf)
     told = np.argsort(-changes, kind="stable")[:_TOLD]
     header = {

@@ -12,7 +12,7 @@ import numpy as np
 from mercer.live.controls import Settings
 
 STEPS, MORE_STEPS, EARLY = 1000, 500, 250  # of a descent; of one that goes on; exaggerated ones
-_FRAME_SECONDS = 0.09  # between two maps of a descent, if a step takes less
+_FRAME_SECONDS = 0.075  # between two maps of a descent, if a step takes less
 
 
 @dataclasses.dataclass(frozen=True)
