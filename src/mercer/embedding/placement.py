@@ -24,7 +24,7 @@ from mercer.embedding.loss import attraction_of
 from mercer.embedding.repulsion import Repulsion
 from mercer.embedding.similarity import Similarity
 
-STEPS = 100
+STEPS = 100  # of a new row, which settles sooner than a map: the points around it stay
 TOGETHER = 2**16  # rows placed at a time: their neighbours take some 100 MB, and more rows would gain nothing
 RATE, MOMENTUM = 0.5, 0.8  # the divergence of one point has a curvature of about 2, so 1/2 is a Newton step
 _SAME = 1e-6  # of the distance to the second neighbour: a nearer row is the same row, up to rounding
