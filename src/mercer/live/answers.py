@@ -135,8 +135,11 @@ class Answers:
     # --- groups of rows --------------------------------------------------------------------------------------
 
     def groups(self, shown: Shown, first: np.ndarray, second: np.ndarray) -> Answer:
-        table = shown.page_table.joined
-        found = group_differences(table, first, second)
+        hidden = shown.settings.get("added") == "hidden"
+        table = shown.table if hidden else shown.page_table.joined
+        found = group_differences(table, first[: table.rows], second[: table.rows])
+        scores = np.full(shown.page_table.rows, np.nan)
+        scores[: table.rows] = found.scores
         names = _names(table, len(found.contributions))
         gaps = DataGaps(table) if isinstance(table.X, np.ndarray) else None
         steps = [dict(zip(("nearest", "gap"), gaps(row), strict=True)) if gaps else {} for row in found.along]
@@ -158,7 +161,7 @@ class Answers:
             ],
         }
         images = {"first": found.means[0], "second": found.means[1]} if table.image_shape else {}
-        return header | strip, images | buffers | {"scores": found.scores}
+        return header | strip, images | buffers | {"scores": scores}
 
     # --- the graph of neighbours -----------------------------------------------------------------------------
 
