@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test test-torch test-gallery test-processors test-compilation test-oldest test-pythons test-page page check-page lint docs test-docs release bench pictures clean
+.PHONY: demo test test-torch test-gallery test-coming-from test-processors test-compilation test-oldest test-pythons test-page page check-page lint docs test-docs release bench pictures clean
 
 $(VENV)/.made:
 	$(PYTHON) -m venv $(VENV)
@@ -65,6 +65,13 @@ test-torch: $(VENV)/.installed-test
 # scikit-learn's gallery with Mercer's classes; EXAMPLES='plot_kernel_pca manifold' chooses some.
 test-gallery: $(VENV)/.installed-test
 	$(BIN)/python scripts/sklearn_gallery.py $(EXAMPLES)
+
+# The pages for those who come from another library: their code, and each row of their tables on both libraries. R with kernlab
+# takes part if it is there: apt-get install r-base-core r-cran-kernlab.
+test-coming-from: $(VENV)/.installed-test
+	$(BIN)/pip install --quiet openTSNE umap-learn
+	$(BIN)/pytest -rs tests/coming_from tests/site/test_coming_from.py
+	$(BIN)/pytest -rs tests/test_examples.py -k "code_in_documents and coming_from"
 
 # The script of the pages is built from TypeScript and committed, so that nobody needs node to use Mercer.
 CLIENT := src/mercer/web/client

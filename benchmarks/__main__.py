@@ -35,7 +35,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="tiny sizes; prints the page, keeps nothing")
     parser.add_argument("--repeats", type=int, default=3, metavar="R", help="turns of every competitor (3)")
     parser.add_argument("--list", action="store_true", help="show the cases")
-    parser.add_argument("--render", action="store_true", help="write docs/benchmarks.md from figures.json")
+    parser.add_argument("--render", action="store_true", help="write the page and the README from figures.json")
     parser.add_argument("--merge-gpu", type=Path, metavar="FILE", help="take in the output of benchmarks/gpu.py")
     options = parser.parse_args()
     if options.repeats < 1:

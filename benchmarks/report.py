@@ -1,4 +1,5 @@
-"""benchmarks/figures.json, which keeps every case that was run, and docs/benchmarks.md, which is written from it."""
+"""benchmarks/figures.json, which keeps every case that was run, and what is written from it: docs/benchmarks.md and a
+table of the README."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks import memory
+from benchmarks import memory, readme
 from benchmarks.cases import GROUPS, PEERS, SKLEARN, SLACK, all_cases
 from benchmarks.targets import best_peer, memory_ratio, mercer_row, scoreboard, time_ratio
 
@@ -131,10 +132,11 @@ def merged(figures: Figures, new: dict[str, Figures]) -> Figures:
 
 
 def save(figures: Figures) -> None:
-    """Write figures.json and the page."""
+    """Write figures.json, the page, and the table of the README."""
     FIGURES.write_text(json.dumps(figures, indent=1, ensure_ascii=False) + "\n")
     DOCS.parent.mkdir(exist_ok=True)
     DOCS.write_text(render(figures))
+    readme.save(figures["cases"])
 
 
 def render(figures: Figures) -> str:

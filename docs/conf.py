@@ -3,6 +3,7 @@
 import os
 import sys
 import warnings
+from importlib.util import find_spec
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -65,7 +66,8 @@ numpydoc_xref_param_type = False
 sphinx_gallery_conf = {
     "examples_dirs": str(ROOT / "examples"),
     "gallery_dirs": "gallery",
-    "filename_pattern": r"\.py$",
+    # Without torch the page of this example shows the script alone. `make test-torch` runs it.
+    "filename_pattern": r"\.py$" if find_spec("torch") else r"/(?!gpu\.)\w+\.py$",
     "ignore_pattern": r"__init__\.py",
     "within_subsection_order": "FileNameSortKey",
     "image_scrapers": ("matplotlib", "gallery_pictures"),
@@ -96,7 +98,9 @@ html_context = {"default_mode": "auto"}  # light or dark, as the reader's system
 html_show_search_summary = False  # excerpts would be fetched, which browsers refuse to pages of a folder
 html_show_sourcelink = False
 html_copy_source = False
-html_sidebars = {"index": [], "install": [], "start": [], "trouble": []}
+# Pages without others below them have no section to navigate.
+ALONE = ("index", "install", "start", "trouble", "benchmarks", "design", "changes", "search", "genindex", "api/**")
+html_sidebars = {page: [] for page in ALONE}
 html_theme_options = {
     "logo": {"text": "Mercer"},
     "header_links_before_dropdown": 6,

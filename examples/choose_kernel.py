@@ -1,7 +1,8 @@
 """Which kernel, and what moves its components?
 ============================================
 
-Wines from three cultivars: which kernel, how many components, and which measurements move them.
+For wines from three cultivars, this example compares kernels, finds the number of components, and shows which
+measurements move them.
 
 ::
 

@@ -1,7 +1,8 @@
 """What does a kernel see that PCA does not?
 =========================================
 
-Two concentric rings: no line separates their projections, and the first kernel component does.
+Two rings lie one inside the other. Their projections onto any line overlap. The first component of kernel PCA
+separates them.
 
 ::
 

@@ -1,13 +1,14 @@
 """What is the crowding problem?
 =============================
 
-The crowding problem: the same digits by SNE, whose Gaussian leaves no room in the plane, and by t-SNE.
+This example maps the same digits by SNE and by t-SNE. In the map of SNE the clusters crowd together. The heavy tail of
+t-SNE opens gaps between them.
 
 ::
 
     python examples/crowding.py --output pictures
 
-What is measured and drawn is in `mercer.cli.demos.crowding`, which `mercer demo crowding` shows as well.
+The measurements and the drawing are in `mercer.cli.demos.crowding`. `mercer demo crowding` shows them too.
 """
 
 import argparse

@@ -1,9 +1,9 @@
 """How do I write a kernel of my own?
 ==================================
 
-A kernel of your own in a few lines: the lift (x, y) ↦ (x, y, x² + y²) of the lecture notes, without lifting.
+A few lines are enough. This kernel lifts (x, y) to (x, y, x² + y²) without computing the lifted points.
 
-⟨Φ(a), Φ(b)⟩ = ⟨a, b⟩ + ‖a‖² ‖b‖² is all that kernel PCA needs of it.
+Kernel PCA needs only their inner products, ⟨Φ(a), Φ(b)⟩ = ⟨a, b⟩ + ‖a‖² ‖b‖².
 
 ::
 

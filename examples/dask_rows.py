@@ -1,8 +1,8 @@
 """My rows are a dask array. Do I have to load them?
 =================================================
 
-No. Pass the array: Mercer asks dask for one chunk after the other, adds up what it needs, and gives scores as a dask
-array. On a cluster the workers compute the chunks.
+No. Pass the array. Mercer asks dask for one chunk after the other and adds up what it needs. The scores are a dask
+array again. On a cluster the workers compute the chunks.
 """
 
 import matplotlib.pyplot as plt
@@ -22,7 +22,7 @@ print(type(scores).__module__.split(".")[0], scores.shape, scores.chunks[0])
 print(f"landmarks: {len(kpca.expansion_.anchors)}, rows in memory at once: {max(rows.chunks[0])}")
 
 # %%
-# The same numbers as from an array in memory, for PCA to rounding.
+# The numbers of PCA are the same as from an array in memory, to rounding.
 
 pca, whole = PCA(3).fit(rows), PCA(3).fit(rows.compute())
 print("the same variances:", bool(abs(pca.explained_variance_ / whole.explained_variance_ - 1).max() < 1e-10))

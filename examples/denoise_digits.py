@@ -1,15 +1,16 @@
 """Which pre-image removes noise best?
 ===================================
 
-Noise off handwritten digits: project on components, go back to pixels, and compare the ways back.
+To remove noise from handwritten digits, project them onto components and map the scores back to pixels. This example
+compares the ways to map them back.
 
 ::
 
     python examples/denoise_digits.py --rows 1000 --output pictures
 
-Components are found on clean digits. New digits get noise, are reduced to their scores and brought back: what the
-components do not know, noise above all, is gone. Every method may choose its settings on one set of noisy digits;
-errors are those on another. scikit-learn's ridge has the largest grid.
+The components are fitted to clean digits. New digits get noise, are reduced to their scores, and are mapped back. What
+the components do not describe, above all the noise, is lost on the way. Each method chooses its settings on one set of
+noisy digits, and its error is measured on another. scikit-learn's ridge has the largest grid of settings.
 """
 
 import argparse

@@ -1,7 +1,8 @@
 """How do I search over a kernel's width?
 ======================================
 
-Handwritten digits: choose the width of the kernel by what the components are good for, then look at the map.
+Judge the width by the purpose of the components. Here they go into a classifier of handwritten digits, and a grid
+search finds the width. Then the map is drawn.
 
 ::
 

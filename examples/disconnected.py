@@ -25,8 +25,8 @@ X = np.vstack([arc, strays])
 print(diagnose_neighbors(X, [2, 3, 4]))
 
 # %%
-# Two ways to go on. `"join"` pulls the strays to the arc by one edge. `"largest"` fits the arc and then places the
-# strays.
+# There are two ways to continue. `"join"` connects the strays to the arc by one edge. `"largest"` fits the arc alone
+# and then places the strays.
 
 figure, panels = plt.subplots(1, 3, figsize=(10.5, 3.4), layout="constrained")
 panels[0].scatter(*X.T, c=np.append(angle, [0, 0, 0]), s=8)

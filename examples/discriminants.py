@@ -1,7 +1,8 @@
 """Which penalty separates classes best?
 =====================================
 
-Handwritten digits by discriminants: straight ones, curved ones, and how leaving one out chooses the penalty.
+This example maps handwritten digits by linear and by kernel discriminants, and shows how the leave-one-out error
+chooses the penalty.
 
 ::
 

@@ -1,15 +1,16 @@
 """Is it a face, and whose?
 ========================
 
-Eigenfaces: is it a face, and whose is it? By the distance from face space, and by the nearest neighbour within it.
+The distance from face space tells whether a picture shows a face. The nearest neighbour within face space tells whose
+face it is.
 
 ::
 
     python scripts/fetch_data.py faces
     python examples/eigenfaces.py --output pictures
 
-Components, kernels and widths are chosen by cross-validation within the training part of each fold. `mercer demo faces`
-shows the same two questions with fixed choices.
+Cross-validation within the training part of each fold chooses the components, the kernel and its width. `mercer demo
+faces` answers the same two questions with fixed choices.
 """
 
 # sphinx_gallery_thumbnail_path = "pictures/eigenfaces.png"

@@ -1,8 +1,9 @@
 """How many components should I keep?
 ==================================
 
-Three answers to one question. A share of the variance is a habit. Parallel analysis keeps the components that exceed
-those of shuffled columns. Cross-validation keeps as many as bring back rows that the fit has not seen.
+There are three common answers. Many people keep a fixed share of the variance. Parallel analysis keeps the components
+that exceed those of shuffled columns. Cross-validation keeps the number that best restores rows that the fit has not
+seen.
 """
 
 import matplotlib.pyplot as plt

@@ -1,15 +1,16 @@
 """Is my Isomap graph short-circuited?
 ===================================
 
-One edge ruins a map: a swiss roll with noise, its shortcut, the diagnosis, and the map that it recommends.
+A single edge can ruin a map. This example shows a noisy swiss roll, the edge that cuts across it, the diagnosis that
+finds the edge, and the map with the recommended number of neighbours.
 
 ::
 
     python examples/isomap_pitfalls.py --output pictures
 
 With ten neighbours the graph of 1500 points has nearly 9000 edges, and a single one of them joins two turns of the
-roll. More than a third of all distance runs over it, so the map folds. The diagnosis names the edge, and a number of
-neighbours without it.
+roll. More than a third of all distance runs over it, so the map folds. The diagnosis names the edge, and recommends a
+number of neighbours without it.
 """
 
 import argparse

@@ -1,7 +1,8 @@
 """Can I give another linear method a kernel?
 ==========================================
 
-Linear methods with a kernel: discriminants, ridge regression, k-means and partial least squares on curved data.
+Yes. This example gives a kernel to discriminants, ridge regression, k-means and partial least squares, and runs them on
+curved data.
 
 ::
 

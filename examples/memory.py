@@ -1,8 +1,8 @@
 """Will my fit fit in memory?
 ==========================
 
-Ask before you fit. `plan` says which solver would run, why, and how much memory it would take at most. A fit beyond
-`memory_limit` is refused before anything is allocated.
+Ask before you fit. `plan` tells which solver would run, why, and how much memory it would take at most. If a fit would
+exceed `memory_limit`, Mercer refuses it before it allocates anything.
 """
 
 import matplotlib.pyplot as plt
@@ -24,7 +24,7 @@ for n in sizes:
     print(f"{n:7,} rows: the matrix alone {8e-9 * n * n:7.2f} GB; {planned}")
 
 # %%
-# What happens beyond the limit? The message says what to try.
+# What happens if a fit needs more than the limit? The message says what to try.
 
 try:
     KernelPCA(5, kernel="rbf", gamma=0.1, eigen_solver="dense", memory_limit="100MB").fit(X[:10_000])

@@ -1,17 +1,17 @@
 """How do I map a million rows?
 ============================
 
-Kernel PCA where n² is out of reach: a randomly pivoted Cholesky factor, with a bound on what it leaves out.
+The kernel matrix of a million rows has 10¹² entries. A randomly pivoted Cholesky factor reads only n · rank of them,
+and comes with a bound on what it leaves out.
 
 ::
 
     python examples/million_rows.py --rows 1000000 --rank 300
 """
 
-# sphinx_gallery_thumbnail_path = "pictures/swiss_roll.png"
-
 import argparse
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 from mercer import KernelPCA
@@ -41,6 +41,15 @@ def main() -> None:
     new = swiss_roll(1000, np.random.default_rng(1))
     landmarks = len(kpca.expansion_.anchors)
     print(f"scores {Z.shape}; new rows go through {landmarks} landmarks: {kpca.transform(new).shape}")
+
+    # A million points would hide one another: the picture shows a sample of them.
+    some = np.random.default_rng(2).choice(len(Z), min(len(Z), 20_000), replace=False)
+    figure, panels = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
+    for ax, j in zip(panels, (0, 2), strict=True):
+        ax.scatter(Z[some, j], Z[some, j + 1], c=np.hypot(X[some, 0], X[some, 2]), s=2, linewidths=0)
+        ax.set(xlabel=f"component {j + 1}", ylabel=f"component {j + 2}")
+    figure.suptitle(f"{len(some):,} of {len(Z):,} rows, coloured by their place along the sheet")
+    plt.show()
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """How do I add new rows to a t-SNE map?
 =====================================
 
-`transform` places each new row by its own neighbours in the map that is there. The map does not move, and rows that
-come together do not see one another.
+`transform` places each new row in the finished map, by its neighbours among the fitted rows. The map does not move, and
+new rows do not affect one another.
 """
 
 import matplotlib.pyplot as plt

@@ -1,7 +1,8 @@
 """Which rows are novel?
 =====================
 
-Novelty: what is far from the subspace of the rest, by PCA and kernel PCA, with a threshold that holds on new data.
+A row is novel if it is far from the subspace of the normal rows. This example measures the distance by PCA and by
+kernel PCA, with a threshold that holds on new data.
 
 ::
 

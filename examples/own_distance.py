@@ -1,8 +1,8 @@
 """I have distances, not rows. What now?
 =====================================
 
-Classical scaling, MDS, Isomap and t-SNE take a matrix of distances: `metric="precomputed"`, or `fit` itself for
-`ClassicalMDS`. Here the distances are great circles between cities, and the map is the globe, flattened.
+Classical scaling, MDS, Isomap and t-SNE accept a matrix of distances: set `metric="precomputed"`. Here the distances
+run along great circles between cities, and the map is the globe, flattened.
 """
 
 import matplotlib.pyplot as plt

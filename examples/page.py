@@ -1,7 +1,8 @@
 """How do I put two maps on one page?
 ==================================
 
-Two maps of handwritten digits on one page: linked, searchable, with the image and the nearest rows of every point.
+This example puts two maps of handwritten digits on one page. The maps are linked, the page can be searched, and every
+point shows its image and its nearest rows.
 
 ::
 

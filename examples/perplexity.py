@@ -1,8 +1,8 @@
 """What does the perplexity do?
 ============================
 
-The perplexity says how many neighbours count. A small one shows fine structure and tears clusters into islands. A
-large one keeps the arrangement of the clusters. Distances between clusters mean little for all of them.
+The perplexity sets how many neighbours count. A small value shows fine structure and tears clusters into islands. A
+large value keeps the arrangement of the clusters. For every value, distances between clusters mean little.
 """
 
 import matplotlib.pyplot as plt

@@ -1,7 +1,7 @@
 """Which of four maps should I believe?
 ====================================
 
-Four maps of handwritten digits, and how good they are: each score tells of something else.
+This example scores four maps of handwritten digits. Each score measures something different, and no map wins them all.
 
 ::
 

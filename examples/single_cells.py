@@ -1,9 +1,9 @@
 """How do I map an h5ad file of single cells?
 ==========================================
 
-An h5ad file has the counts in `X`, facts about cells in `obs`, and often earlier coordinates in `obsm`. `read_table`
-reads the counts, sparse if they are stored so, with the cell types beside them. This example writes a small file of
-its own first: three types of cells, each with its own marker genes.
+An h5ad file has the counts in `X`, facts about the cells in `obs`, and often earlier coordinates in `obsm`.
+`read_table` reads the counts, as a sparse matrix if they are stored as one, with the cell types beside them. This
+example first writes a small file: three types of cells, each with its own marker genes.
 """
 
 import tempfile
@@ -41,8 +41,8 @@ with h5py.File(path, "w") as file:
             frame["type"] = types.tolist()
 
 # %%
-# Read it. Counts of cells differ in depth, so divide by it and take logarithms, as is usual. Fifty principal
-# components keep what genes do together.
+# Now read it. Cells differ in their total count, the depth. As usual, divide by the depth and take logarithms. Fifty
+# principal components then keep what the genes do together.
 
 table = read_table(path, label="type")
 depth = np.asarray(table.X.sum(axis=1)).reshape(-1, 1)

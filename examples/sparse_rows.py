@@ -1,8 +1,8 @@
 """Can I use a sparse matrix?
 ==========================
 
-CSR matrices go in as they are, and stay sparse: word counts, one-hot columns, counts of genes. Here documents are
-drawn from three topics, and most of the words occur in none of them.
+Yes. You can pass a CSR matrix of word counts, one-hot columns or gene counts, and it stays sparse. Here the documents
+are drawn from three topics, and each uses only a few of the many words.
 """
 
 import matplotlib.pyplot as plt

@@ -1,8 +1,8 @@
 """Can I map strings?
 ==================
 
-A kernel needs no vectors. The spectrum kernel counts the substrings that two strings share, so kernel PCA draws a map
-of words, of sequences or of whole texts.
+Yes, because a kernel needs no vectors. The spectrum kernel counts the substrings that two strings share, so kernel PCA
+can map words, sequences or whole texts.
 """
 
 import matplotlib.pyplot as plt
@@ -16,7 +16,7 @@ motifs = ["TATAAT", "GGCCGG", "CATCAT"]
 
 
 def sequence(motif: str) -> str:
-    """Forty random letters with the motif twice in them."""
+    """Forty random letters that contain the motif twice."""
     letters = rng.choice(list("ACGT"), 40)
     for place in rng.choice(np.arange(0, 34, 6), 2, replace=False):
         letters[place : place + 6] = list(motif)

@@ -1,13 +1,13 @@
 """Can a map unroll a sheet?
 =========================
 
-A rolled-up sheet: projections keep it rolled up, and Isomap unrolls it.
+Yes. Projections show a rolled-up sheet from its side. Isomap measures distances along the sheet and unrolls it.
 
 ::
 
     python examples/swiss_roll.py --output pictures
 
-What is measured and drawn is in `mercer.cli.demos.swissroll`, which `mercer demo swissroll` shows as well.
+The measurements and the drawing are in `mercer.cli.demos.swissroll`. `mercer demo swissroll` shows them too.
 """
 
 import argparse

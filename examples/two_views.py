@@ -1,7 +1,8 @@
 """What do two views of the same things share?
 ===========================================
 
-Two halves of a handwritten digit: what the left one knows of the right one, and what a penalty is for.
+The two views are the left and the right halves of handwritten digits. This example shows what they have in common, and
+why kernel CCA needs a penalty.
 
 ::
 

@@ -1,8 +1,8 @@
 """What does this direction mean?
 ==============================
 
-A component of kernel PCA has no loadings. Walk along it instead: change one score, bring the scores back to a row,
-and look at the row. For images the answer is a strip of pictures.
+A component of kernel PCA has no loadings. Walk along it instead: change one score, map the scores back to a row, and
+look at the row. For images the answer is a strip of pictures.
 """
 
 import matplotlib.pyplot as plt

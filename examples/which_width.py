@@ -1,9 +1,9 @@
 """How wide should the kernel be?
 ==============================
 
-A Gaussian kernel has one number to choose, and no other choice matters more. Too narrow, and every row is alone: all
-eigenvalues are alike. Too wide, and kernel PCA becomes PCA. The median distance between rows is a good place to
-begin.
+The width is the only number to choose for a Gaussian kernel, and it matters a great deal. If the kernel is too narrow,
+every row resembles only itself, and all eigenvalues are alike. If it is too wide, kernel PCA becomes PCA. The median
+distance between rows is a good width to start from.
 """
 
 import matplotlib.pyplot as plt
@@ -19,7 +19,7 @@ start = median_gamma(X)
 factors = [1 / 64, 1 / 8, 1.0, 8.0, 64.0]
 
 # %%
-# The spectrum tells whether a width can be right: it should fall, but not at once.
+# The spectrum shows whether a width can be right. It should fall, but not all at once.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 purity = []
@@ -33,7 +33,7 @@ left.set(xlabel="component", ylabel="eigenvalue, relative to the first", title="
 left.legend(frameon=False)
 
 # %%
-# The labels tell which width was right: among the neighbours in 20 components, most should be the same digit.
+# The labels show which width was right. Among the neighbours in 20 components, most should be the same digit.
 
 right.semilogx(np.array(factors), purity, "o-")
 right.set(xlabel="γ / the median γ", ylabel="purity of 15 neighbours", title="Neighbours of the same digit")

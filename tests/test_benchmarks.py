@@ -11,7 +11,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import data, embedding, faces, judge, memory, neighbors, report, run, targets
+from benchmarks import data, embedding, faces, judge, memory, neighbors, readme, report, run, targets
 from benchmarks.cases import GROUPS, MERCER, SKLEARN, Competitor, all_cases, chosen, quick_cases
 
 from mercer import KernelPCA
@@ -328,6 +328,12 @@ def test_tables_are_rectangular():
 
 def test_the_page_is_the_rendering_of_the_figures():
     assert report.render(report.load()) == report.DOCS.read_text(), "run `python -m benchmarks --render`"
+
+
+def test_the_readme_compares_by_the_figures():
+    text = readme.README.read_text(encoding="utf-8")
+    assert readme.written(text, report.load()["cases"]) == text, "run `python -m benchmarks --render`"
+    assert set(readme.TASKS) <= set(report.load()["cases"])
 
 
 # --- memory ----------------------------------------------------------------------------------------------

@@ -39,7 +39,9 @@ SMALL = {
     "memory.py": [],
     "sparse_rows.py": [],
     "dask_rows.py": [],
+    "gpu.py": [],
 }
+NEEDS = {"gpu.py": "torch"}
 PICTURES = dict.fromkeys(  # where it is not two
     ["kernelize.py", "novelty.py", "eigenfaces.py", "swiss_roll.py", "isomap_pitfalls.py", "crowding.py"], 1
 ) | {"page.py": 0, "quality.py": 3}
@@ -80,6 +82,7 @@ SAYS = {
     "memory.py": ["Nothing was allocated", "100,000 rows: the matrix alone   80.00 GB"],
     "sparse_rows.py": ["0.7% of the entries stored", "PCA: 100% of the documents"],
     "dask_rows.py": ["dask (40000, 3)", "the same variances: True"],
+    "gpu.py": ["on the device of the rows: True", "within the bounds: True"],
     "eigenfaces.py": ["in even light, kernel PCA: area", "kernel PCA: 9"],
 }
 PAGES = sorted(
@@ -105,10 +108,14 @@ def output_of(script, arguments, folder):
     return done.stdout
 
 
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.torch) if NEEDS.get(name) == "torch" else name for name in SMALL]
+)
 def test_example(name, tmp_path):
     if name == "eigenfaces.py" and not all(path.exists() for path in FACES):
         pytest.skip("the faces are not in data/: python scripts/fetch_data.py faces")
+    if name in NEEDS and not _installed(NEEDS[name]):
+        pytest.skip(f"{NEEDS[name]} is not installed")
     said = output_of(ROOT / "examples" / name, SMALL[name], tmp_path)
     for words in SAYS[name]:
         assert words in said

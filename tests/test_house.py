@@ -22,6 +22,8 @@ FOREIGN = {
     "_check_sample_weight": "scikit-learn's check of sample weights",
     "_check_feature_names": "scikit-learn's check of column names for a second array",
     "_fit_X": "the rows that scikit-learn's neighbour estimators keep",
+    "_trait_values": "traitlets' values, for a trait that is an array: arrays cannot be compared with ==",
+    "_notify_trait": "traitlets' call of observers, for the same",
     "_getframe": "the only way to find the line that called Mercer",
 }
 

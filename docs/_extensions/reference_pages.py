@@ -46,13 +46,14 @@ def table(names: list[PublicName], homes: dict[str, PublicName]) -> str:
         home = homes[name.path]
         said = "A constant." if name.kind == "data" else first_sentence(name.value)
         rows.append(f"   * - :doc:`{name.path} <{home.path}>`\n     - {said}\n")
-    return ".. list-table::\n   :widths: 35 65\n\n" + "".join(rows) + "\n"
+    return ".. list-table::\n   :widths: 35 65\n   :class: names\n\n" + "".join(rows) + "\n"
 
 
 def index(homes: dict[str, PublicName]) -> str:
     parts = [
         heading("Reference"),
-        "Every public name of Mercer has a page: what it computes, its parameters, its attributes, and an example.\n\n",
+        "Every public name of Mercer has a page. It tells what the name computes, with its parameters, its attributes "
+        "and its cost, and shows an example.\n\n",
         heading("mercer", "-"),
         table(names_of(mercer), homes),
     ]

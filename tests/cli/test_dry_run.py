@@ -47,13 +47,15 @@ def test_the_process_takes_what_reading_took_or_what_the_fit_adds(tmp_path):
     assert process_bytes(1, tmp_path / "none") is None
 
 
-def test_a_page_takes_memory_after_the_fit(shell):
+def test_a_page_takes_memory_after_the_fit(shell, monkeypatch):
+    monkeypatch.setattr("mercer.cli.dry_run.process_bytes", lambda planned: planned)
     plans = [
         json.loads(shell("fit", *FLOWERS, "--dry-run", "--json", *words).stdout)
         for words in (["-o", "c.csv"], ["--report", "map.html"])
     ]
     assert plans[0]["peak_bytes"] == plans[1]["peak_bytes"]  # of the fit alone
-    assert page_bytes(90, 3) > 150e6 > plans[0]["peak_bytes"]
+    assert page_bytes(90, 3) > 150e6 > plans[0]["peak_bytes"] == plans[0]["process_bytes"]
+    assert plans[1]["process_bytes"] == page_bytes(90, 4)
     assert page_bytes(2000, 3) > page_bytes(2001, 3)  # scores look at all pairs up to 2,000 rows
 
 

@@ -173,11 +173,18 @@ def test_a_page_has_the_map_and_its_quality(shell):
     assert "trustworthiness" in names and "class_purity" in names
 
 
-def test_a_resumed_map_is_that_of_one_longer_fit(shell):
+def test_a_resumed_map_is_that_of_one_longer_fit(shell, monkeypatch):
+    """To the bytes, and without taking the first steps again."""
+    from mercer.embedding.loss import Loss
+
+    steps, forces = [], Loss.forces
+    monkeypatch.setattr(Loss, "forces", lambda self, Y: steps.append(1) or forces(self, Y))
     given = ("flowers.csv", "--id", "name", "--label", "species", "--method", "tsne", "--perplexity", "10")
     shell("fit", *given, "--max-iter", "300", "--save", "part.mercer", "-o", "part.csv")
     shell("fit", *given, "--max-iter", "400", "-o", "whole.csv")
+    steps.clear()
     result = shell("fit", "--resume", "part.mercer", "--max-iter", "400", "-o", "more.csv", "--save", "part.mercer")
+    assert 100 <= len(steps) < 200
     assert (shell.folder / "more.csv").read_bytes() == (shell.folder / "whole.csv").read_bytes()
     assert "resumed after 300 steps" in result.stderr and shell.record("more.run.json")["parameters"]["max_iter"] == 400
     again = shell("fit", "--resume", "part.mercer", "-o", "none.csv", status=3)

@@ -105,6 +105,10 @@ def test_wrong_usage_is_one_line_and_status_2(args):
         (["evaluate", "t.csv", "c.csv", "--metric", "cosin"], "Did you mean cosine?"),
         (["compare", "t.csv", "--methods", "pca,kpac"], "Did you mean kpca?"),
         (["demo", "swiss_roll"], "Did you mean swissroll?"),
+        (["fit", "t.csv", "--drop", "a", "b"], "argument (b). Names in a list have commas and no blanks between them"),
+        (["transform", "new.csv", "m.mercer"], "The model comes before the table: mercer transform m.mercer new.csv"),
+        (["fit", "https://example.org/t.csv"], "https://example.org/t.csv is an address, and only files are read"),
+        (["inspect", "s3://bucket/t.parquet"], "s3://bucket/t.parquet is an address, and only files are read"),
         (["fit", "t.csv", "--seed", "-1"], "'-1' is not a whole number from 0 to 4294967295"),
     ],
 )

@@ -36,6 +36,7 @@ def test_coordinates_of_others_are_understood(shell):
     [
         ({"a": np.array(["x"] * 90, object)}, "no columns of numbers"),
         ({"a": np.arange(90.0), "b": np.r_[np.nan, np.arange(89.0)]}, "row 1"),
+        ({"a": np.arange(90.0), "b": np.r_[np.nan, np.arange(89.0)]}, "name these with --coords"),
         ({"a": np.arange(4.0)}, "has 90 rows"),
     ],
 )

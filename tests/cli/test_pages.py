@@ -67,6 +67,14 @@ def test_what_is_left_out_stays_out(people, words, columns):
     assert re.search(r"page +map\.html \(\d.* kB, 30 rows with: ids, kind", said)
 
 
+def test_one_more_column_is_not_more_columns(people):
+    """Eight names are told, the ids among them; of eight or nine columns beside them one or two are left out."""
+    who = people.columns("people.csv")["who"]
+    for count, told in ((8, "c6, 1 more column)"), (9, "c6, 2 more columns)")):
+        write_table("wide.csv", {"who": who, **{f"c{k}": (np.arange(30.0) + k) ** 0.5 for k in range(count)}})
+        assert told in people("fit", "wide.csv", "--id", "who", "-m", "pca", "--report", "map.html").stderr
+
+
 def test_a_column_that_was_dropped_cannot_be_shown(people):
     said = people(*FIT, "--drop", "salary,ssn", "--impute", "mean", "--page-columns", "salary", status=3).stderr
     assert "--page-columns: 'salary' cannot be shown" in said
@@ -137,6 +145,8 @@ def test_a_page_of_files_has_the_nearest_rows_and_the_name_of_the_ids(shell):
     about, _ = described()
     assert about["neighbors"]["k"] == 10 and about["ids"]["name"] == "name"
     assert about["maps"][0]["scores"][0]["name"] == "neighbours kept"
+    shell("report", "c.csv", "-o", "map.html", "-q")  # without the table
+    assert described()[0]["ids"]["name"] == "name"
 
 
 def test_labels_on_a_scale_are_not_classes(shell):

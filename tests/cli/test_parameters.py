@@ -90,6 +90,14 @@ def test_other_words_are_refused_with_what_is_wanted(kind, text):
         parameter(kind).parse(text)
 
 
+def test_words_that_are_wanted_are_listed_as_they_are_typed():
+    solver = parameter('"dense", "arpack", "auto" or None')
+    with pytest.raises(ValueError, match="--x takes arpack, auto, dense or none, not 'magic'"):
+        solver.parse("magic")
+    with pytest.raises(ValueError, match=r"--x 'arpak' is unknown. Did you mean arpack\?"):
+        solver.parse("arpak")
+
+
 def test_the_method_of_tsne_is_called_repulsion():
     assert "--repulsion" in option_owners() and "--method" not in option_owners()
 

@@ -25,6 +25,14 @@ def test_shares_of_the_variance_add_up_to_what_is_told():
     assert summary.explained(many)[1].endswith("10.0% …")
 
 
+def test_one_of_anything_is_told_in_the_singular():
+    model = SimpleNamespace(kl_divergence_=0.5, stress_=0.5, n_iter_=1, report_=SimpleNamespace(steps=1, ended="e"))
+    assert summary.map_divergence(model)[1] == "KL 0.5 after 1 step (e)"
+    assert summary.map_stress(model)[1] == "stress 0.5 after 1 step (e)"
+    only = SimpleNamespace(eigenvalues_=[1.0], eigenvalue_error_=[2.0])
+    assert summary.doubt(only).endswith("of 1 eigenvalue exceeds the eigenvalue: its component is a rounding error.")
+
+
 def test_the_residual_is_relative_to_the_largest_eigenvalue():
     model = SimpleNamespace(eigenvalues_=[4.0, 1.0], residuals_=[2e-9, 4e-9])
     assert summary.residual(model) == ("residual", "1.0e-09 of the largest eigenvalue")

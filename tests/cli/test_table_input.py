@@ -20,6 +20,15 @@ def test_two_tables_are_matched_by_id(shell):
     )
 
 
+def test_rows_without_a_partner_are_counted(shell):
+    columns = shell.columns("other.csv")
+    for rows, told in ((89, "89 rows have the same id in both tables; one other is left out"),
+                       (88, "88 rows have the same id in both tables; 2 others are left out")):  # fmt: skip
+        write_table("less.csv", {name: values[:rows] for name, values in columns.items()})
+        words = ["--second", "less.csv", "--id", "name", "--drop", "species", "-o", "c.csv"]
+        assert told in shell("fit", "flowers.csv", *words).stderr
+
+
 def test_running_numbers_of_two_tables_match_rows_only_under_one_name(shell):
     """One file counts from 0 and the other from 1: matched by number, every pair would be wrong."""
     rng = np.random.default_rng(0)

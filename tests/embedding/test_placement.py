@@ -42,6 +42,28 @@ def test_equal_weights_give_the_median():
     assert_array_equal(weighted_median(found.indices, even, Y), np.median(Y[found.indices], axis=1))
 
 
+def test_rows_whose_neighbours_lie_in_several_places_end_lower_than_from_their_median():
+    """Each row has its neighbours in three places of a wide map, so its divergence has several valleys."""
+    rng = np.random.default_rng(1)
+    wide = rng.uniform(-30, 30, (600, 2)).astype(np.float32)
+    centres = rng.uniform(-30, 30, (100, 3, 2))
+    near = np.argsort(np.linalg.norm(centres[:, :, None] - wide, axis=3), axis=2)[:, :, :5].reshape(100, 15)
+    weights = rng.dirichlet(np.ones(15), 100).astype(np.float32)
+    found = SimpleNamespace(indices=near.astype(np.int32), distances=np.ones((100, 15)))
+    repulsion = make_repulsion(Student(1.0), 2, method="exact", n=len(wide))
+
+    def divergences(init):
+        Z = place(found, weights, wide, Student(1.0), repulsion, init=init).astype(np.float64)
+        d2 = np.square(Z[:, None] - wide).sum(axis=2)
+        return (weights * np.log1p(np.take_along_axis(d2, near, axis=1))).sum(axis=1) + np.log(
+            (1 / (1 + d2)).sum(axis=1)
+        )
+
+    gain = divergences("median") - divergences("lowest")
+    assert np.mean(gain) > 0
+    assert np.mean(gain > 0.01) > 3 * np.mean(gain < -0.01)
+
+
 @pytest.mark.parametrize("similarity", [Student(1.0), Gaussian()], ids=str)
 def test_every_point_is_at_a_minimum_of_its_own_divergence(similarity):
     """From where it was put, another optimiser finds nothing lower nearby."""

@@ -278,9 +278,13 @@ def test_the_largest_part_is_mapped_as_if_alone_and_the_others_are_placed():
     assert isomap.embedding_.shape == (37, 2)
 
 
-def test_refusing_names_the_sizes():
-    with pytest.raises(DisconnectedGraphError, match="is 3: of 20, 12, 5 rows"):
-        Isomap(n_neighbors=3, disconnected="error").fit(apart())
+@pytest.mark.parametrize("reach", ["n_neighbors", "radius"])
+def test_refusing_names_the_sizes_and_the_parameter_that_was_given(reach):
+    given = {"n_neighbors": 3} if reach == "n_neighbors" else {"n_neighbors": None, "radius": 3.0}
+    with pytest.raises(DisconnectedGraphError, match=f"of 20, 12, 5 rows. Raise {reach}, or"):
+        Isomap(**given, disconnected="error").fit(apart())
+    with pytest.warns(DisconnectedGraphWarning, match=f"joined by guess: raise {reach}"):
+        Isomap(**given).fit(apart())
 
 
 def test_a_sparse_graph_that_falls_apart_cannot_be_joined_but_its_largest_part_mapped():

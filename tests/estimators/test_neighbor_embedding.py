@@ -390,12 +390,6 @@ def test_bad_distances():
         quick(metric=lambda a, b: -1.0, method="exact").fit(X)
 
 
-def test_torch_tensors_are_refused_with_the_way_out():
-    torch = pytest.importorskip("torch")
-    with pytest.raises(TypeError, match=r"cpu\(\)\.numpy\(\)"):
-        quick().fit(torch.ones((20, 2)))
-
-
 def test_what_is_given_is_not_changed():
     data, init = X.copy(), 1e-4 * RNG.standard_normal((120, 2))
     before = init.copy()

@@ -25,7 +25,7 @@ def test_a_folder_of_images(tmp_path):
     Image.fromarray(RNG.integers(0, 255, (12, 10, 3), np.uint8)).save(tmp_path / "dog" / "large.png")
     mixed = read_table(tmp_path)
     assert mixed.X.shape == (4, 6 * 5 * 3) and mixed.preparation.image == (5, 6, 3)
-    assert "1 of 4 images were resized to 5 × 6 pixels" in mixed.notes[0]
+    assert "1 of 4 images was resized to 5 × 6 pixels" in mixed.notes[0]
     again = read_table(tmp_path, preparation=found.preparation)  # grey, for the fitted ones were
     assert again.X.shape == (4, 30) and (again.X[:2] == found.X[:2]).all()
     assert read_table(tmp_path).digest != found.digest

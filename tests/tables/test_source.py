@@ -24,6 +24,11 @@ def test_unknown_names_come_with_the_closest(table, part):
         read_table(path, Choice(**{part: given}))
 
 
+def test_a_wrong_delimiter_is_suspected(table):
+    with pytest.raises(TableError, match=r"Did you mean 'a,b'\? Is the delimiter right\?"):
+        read_table(table("a,b\n1,2\n"), Choice(delimiter=";", columns=("a",)))
+
+
 def test_the_digest_is_that_of_the_bytes(table):
 
     path = table("a,b\n1,2\n", "t.csv.gz")

@@ -277,6 +277,9 @@ def test_all_rows_are_in_a_table_that_sorts(opened, clusters):
     seen.page.locator(".legend .class", has_text="red").click()
     left = (clusters.columns["kind"] != "red").sum()
     assert f"{left} of 300 rows shown" in seen.page.locator(".drawer h2").inner_text()
+    shown = seen.page.locator(".drawer tbody tr:not(.gap) th").all_inner_texts()
+    rest = order[clusters.columns["kind"][order] != "red"]
+    assert shown == [f"row-{row:03d}" for row in rest[: len(shown)]] != []  # still in the order that was asked for
     seen.page.keyboard.press("Escape")
     assert seen.page.locator(".drawer").is_hidden()
 
@@ -292,6 +295,11 @@ def test_rows_are_sorted_by_their_dates(opened, clusters):
         shown = seen.page.locator(".drawer tbody tr:not(.gap) th").all_inner_texts()
         order = np.argsort(np.where(np.isnat(days), 10**6, sign * days.astype(int)), kind="stable")
         assert len(shown) > 5 and shown == [f"row-{row:03d}" for row in order[: len(shown)]]
+        seen.page.evaluate("document.querySelector('.scroller').scrollTop = 1e9")
+        seen.until("[...document.querySelectorAll('.drawer tbody th')].at(-1)?.textContent === 'row-008'")
+        assert seen.page.locator(".drawer tbody tr:not(.gap) th").all_inner_texts()[-2:] == ["row-007", "row-008"]
+        seen.page.evaluate("document.querySelector('.scroller').scrollTop = 0")
+        seen.until(f"[...document.querySelectorAll('.drawer tbody th')].some(e => e.textContent === '{shown[0]}')")
     first = seen.page.locator(".drawer tbody tr:not(.gap) td:not([aria-hidden])").first.inner_text()
     assert first == "2024-10-26"  # the last of 300 days
 
@@ -323,6 +331,7 @@ def test_a_reload_and_a_link_keep_what_was_chosen(opened, clusters):
     seen.until("mercer.found() === 100 && location.hash.includes('search=row-1')")
     asked = "[mercer.shown(), mercer.pinned(), mercer.states(), mercer.panels().map(p => [p.name, p.view.scale])]"
     before = seen.page.evaluate(asked)
+    colour = seen.page.locator("#colour").input_value()
     seen.page.reload()
     seen.until("document.documentElement.dataset.drawn")
     after = seen.page.evaluate(asked)
@@ -330,6 +339,7 @@ def test_a_reload_and_a_link_keep_what_was_chosen(opened, clusters):
     for (name, scale), (other, again) in zip(before[3], after[3], strict=True):
         assert name == other and again == pytest.approx(scale, rel=1e-4)
     assert seen.page.locator("#contours").is_checked()
+    assert seen.page.locator("#colour").input_value() == colour != "0"  # the label is the first
     assert seen.page.get_by_label("Vertical axis").input_value() == "2"
     assert seen.page.get_by_role("searchbox", name="Search ids").input_value() == "row-1"
 

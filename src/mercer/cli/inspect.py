@@ -48,6 +48,9 @@ def command(file: str, as_json: bool, console: Console, **options: Any) -> None:
     and which options to give to mercer fit. For a model: its class, parameters and spectrum. For coordinates and for a
     run.json: the run that made them.
     """
+    from mercer.tables.source import refuse_address
+
+    refuse_address(file)
     if file != "-" and not Path(file).exists():
         raise unsuitable(f"{file}: the file does not exist.")
     about, show = _described(file, reading_choice(options), console)
@@ -124,7 +127,7 @@ def _column_line(name: str, facts: dict[str, Any]) -> list[str]:
         told = f"lists of {facts['width']:,} numbers"
     elif facts["kind"] == "date":
         told = " … ".join(facts["range"]) or "-"
-    elif facts["kind"] == "text":
+    elif "commonest" in facts:
         told = ", ".join(f"{_short(value)} ({count:,})" for value, count in facts["commonest"].items())
     elif "least" not in facts:
         told = "-"
@@ -172,7 +175,7 @@ def print_model(about: dict[str, Any]) -> None:
     print_text(f"{about['path']}: {about['class']}, {size}, written by Mercer {about['mercer']}", bold=True)
     source = about["notes"].get("input")
     if isinstance(source, dict):
-        print_text(f"fitted to {source.get('path')}: {source.get('rows')} rows, {source.get('columns')} columns")
+        print_text(f"fitted to {source.get('path')}: {_shape(source)}")
     print_text()
     given = {name: value for name, value in about["parameters"].items() if name not in HIDDEN - {"random_state"}}
     rows = [[name, _value(value)] for name, value in given.items() if value is not None]
@@ -223,16 +226,23 @@ def _value(value: Any) -> str:
     return _short(str(value), 120)
 
 
+def _shape(source: dict[str, Any]) -> str:
+    """The size of a table, as a record or a model has it."""
+    rows, columns = source.get("rows"), source.get("columns")
+    if not isinstance(rows, int) or not isinstance(columns, int):
+        return "of unknown size"
+    return f"{amount(rows, 'row')}, {amount(columns, 'column')}"
+
+
 # --- runs ----------------------------------------------------------------------------------------------------
 
 
 def print_record(record: dict[str, Any]) -> None:
     source = record["input"]
-    shape = f"{source.get('rows')} rows, {source.get('columns')} columns"
     command = " ".join(map(str, record.get("command", [])))
     print_text(f"{record.get('verb', 'fit')}, {record['method']}: {command}", bold=True)
     lines = [
-        ("input", f"{source.get('path')}: {shape}, sha256 {str(source.get('sha256'))[:12]}…"),
+        ("input", f"{source.get('path')}: {_shape(source)}, sha256 {str(source.get('sha256'))[:12]}…"),
         ("finished", str(record.get("finished", "-")) + (" (stopped)" if record.get("stopped") else "")),
         ("time", ", ".join(f"{name} {spoken(seconds)}" for name, seconds in record.get("seconds", {}).items())),
         ("seed", str(record.get("seed", "-"))),

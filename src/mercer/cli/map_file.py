@@ -111,7 +111,10 @@ def _as_numbers(path: str, names: list[str], columns: dict[str, np.ndarray]) -> 
     values = values if values.dtype.kind == "f" else values.astype(np.float64)
     if not np.isfinite(values).all():
         row, column = np.argwhere(~np.isfinite(values))[0]
-        raise unsuitable(f"{path}: row {row + 1} has no number in column {names[column]!r}.")
+        raise unsuitable(
+            f"{path}: row {row + 1} has no number in column {names[column]!r}. If the table has other columns beside "
+            "its coordinates, name these with --coords a,b."
+        )
     if not len(values):
         raise unsuitable(f"{path} has no rows.")
     return values

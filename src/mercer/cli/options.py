@@ -64,6 +64,11 @@ class Verb(click.Command):
             options = [parameter for parameter in self.get_params(ctx) if isinstance(parameter, click.Option)]
             known = [name for option in options for name in option.opts]
             raise click.UsageError(self.no_such_option(error.option_name, known), ctx) from error
+        except click.UsageError as error:
+            if not error.message.startswith("Got unexpected extra argument"):
+                raise
+            lists = "Names in a list have commas and no blanks between them: --drop a,b."
+            raise click.UsageError(f"{error.message.rstrip('.')}. {lists}", ctx) from error
 
     def no_such_option(self, given: str, known: list[str]) -> str:
         return f"Unknown option {given}. {did_you_mean(given, known, most=2)}".rstrip()

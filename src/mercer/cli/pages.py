@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.cli.console import amount
 from mercer.cli.errors import unsuitable
 from mercer.memory import format_bytes
 from mercer.quality import report
@@ -155,6 +156,6 @@ def contents(page: Page, size: int) -> str:
     '1.5 kB, 3 rows with: kind'
     """
     held = [*(["ids"] if page.ids is not None else []), *page.columns, *(["images"] if page.images is not None else [])]
-    shown = [*held[:8], *([f"{len(held) - 8} more columns"] if len(held) > 8 else [])]
+    shown = [*held[:8], *([amount(len(held) - 8, "more column")] if len(held) > 8 else [])]
     rows = len(np.asarray(page.maps[0].coordinates))
-    return f"{format_bytes(size)}, {rows:,} rows with: {', '.join(shown) or 'coordinates only'}"
+    return f"{format_bytes(size)}, {amount(rows, 'row')} with: {', '.join(shown) or 'coordinates only'}"

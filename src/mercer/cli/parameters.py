@@ -85,7 +85,11 @@ class Parameter:
                     continue
         if "text" in self.types and text:
             return text
-        wanted = [f'"{name}"' for name in self.choices]
+        from mercer.cli.options import did_you_mean
+
+        if hint := did_you_mean(text.lower(), self.choices):
+            raise ValueError(f"{self.option} {text!r} is unknown. {hint}")
+        wanted = sorted(self.choices)
         wanted += [words for name, (_, words) in _TYPES.items() if name in self.types]
         listed = " or ".join(filter(None, [", ".join(wanted[:-1]), wanted[-1]]))
         raise ValueError(f"{self.option} takes {listed}, not {text!r}.")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from mercer.cli.console import amount
+
 Line = tuple[str, str]  # a name and a value
 LOW_RANK = "rpcholesky"  # a solver that knows how far it can be off, but not how far it is
 
@@ -49,10 +51,12 @@ def doubt(model: Any) -> str | None:
     bad = sum(float(error) > float(value) for value, error in zip(values, errors, strict=True))
     if not bad:
         return None
-    are = f"The error bound of {bad} of {len(values)} eigenvalues exceeds the eigenvalue"
+    are = f"The error bound of {bad} of {amount(len(values), 'eigenvalue')} exceeds the eigenvalue"
+    own = "its component" if bad == 1 else "their components"
     if getattr(getattr(model, "solver_", None), "name", "") == LOW_RANK:
-        return f"{are}: their components, and all shares, may be far off. Raise `rank`, or choose another eigen_solver."
-    return f"{are}: their components are rounding errors. Lower n_components to {len(values) - bad} or less."
+        return f"{are}: {own}, and all shares, may be far off. Raise `rank`, or choose another eigen_solver."
+    noise = f"{are}: {own} {'is a rounding error' if bad == 1 else 'are rounding errors'}."
+    return noise if bad == len(values) else f"{noise} Lower n_components to {len(values) - bad} or less."
 
 
 def left_out(model: Any) -> Line:
@@ -69,12 +73,12 @@ def unexplained(model: Any) -> Line:
 
 
 def map_divergence(model: Any) -> Line:
-    return "map", f"KL {model.kl_divergence_:.4g} after {model.report_.steps} steps ({model.report_.ended})"
+    return "map", f"KL {model.kl_divergence_:.4g} after {amount(model.report_.steps, 'step')} ({model.report_.ended})"
 
 
 def map_stress(model: Any) -> Line:
     """The stress, as the fit has it, and how the steps ended."""
-    return "map", f"stress {model.stress_:.4g} after {model.n_iter_} steps ({model.report_.ended})"
+    return "map", f"stress {model.stress_:.4g} after {amount(model.n_iter_, 'step')} ({model.report_.ended})"
 
 
 def map_repulsion(model: Any) -> Line:

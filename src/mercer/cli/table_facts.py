@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from typing import Any
 
@@ -13,6 +14,9 @@ from mercer.tables.row_names import all_different, by_name_first, names_rows
 from mercer.tables.screening import copies
 from mercer.tables.table import open_source, read_columns
 
+# Text that people read as a number or a date, and no reader does: the value would depend on the country.
+_DRESSED = re.compile(r"\s*[-+(]?\s*[$€£¥]?\s*-?(\d{1,3}([ ,.'’]\d{3})+|\d+)([.,]\d+)?\s*[%€$£¥]?\s*\)?\s*")
+_LOCAL_DATE = re.compile(r"\s*\d{1,2}[./-]\d{1,2}[./-](\d{2}|\d{4})(\s.*)?")
 _CLASS_NAMES = ("label", "target", "class", "kind", "species", "y", "digit")
 
 
@@ -23,10 +27,12 @@ def table_facts(path: str, choice: Choice | None = None) -> dict[str, Any]:
     """
     columns = read_columns(path, choice)
     n = len(next(iter(columns.values()))) if columns else 0
-    vectors = open_source(path, choice=choice).lists
+    source = open_source(path, choice=choice)
     described = {
-        name: vector_facts(values) if name in vectors else column_facts(values) for name, values in columns.items()
+        name: vector_facts(values) if name in source.lists else column_facts(values) for name, values in columns.items()
     }
+    for name in source.truths(columns):
+        described[name]["kind"] = "yes/no"
     return {
         "path": path,
         "rows": n,
@@ -74,7 +80,22 @@ def column_facts(values: np.ndarray) -> dict[str, Any]:
         order = np.argsort(-counts, kind="stable")[:3]
         distinct = len(names)
         facts = {"kind": "text", "commonest": {str(names[i]): int(counts[i]) for i in order}}
+        facts |= {"meant": meant} if (meant := meant_as(names.tolist())) else {}
     return facts | {"missing": int(missing.sum()), "distinct": distinct}
+
+
+def meant_as(texts: list[str]) -> str | None:
+    """What all texts seem to be meant as, though they are text to every reader: "number", "date", or None.
+
+    >>> meant_as(["$1,234.50", "$7"]), meant_as(["31.12.2024", "1.2.2025"]), meant_as(["00123", "00456"])
+    ('number', 'date', None)
+    """
+    if not texts:
+        return None
+    if all(_LOCAL_DATE.fullmatch(text) for text in texts):
+        return "date"
+    dressed = all(_DRESSED.fullmatch(text) for text in texts) and not all(text.strip().isdigit() for text in texts)
+    return "number" if dressed else None
 
 
 def duplicate_rows(columns: dict[str, np.ndarray]) -> int:
@@ -101,8 +122,10 @@ def _ids(columns: dict[str, np.ndarray]) -> list[str]:
 
 def suggestions(columns: dict[str, dict[str, Any]], n: int, ids: list[str]) -> list[str]:
     """Options of `mercer fit` that suit this table, each with its reason."""
-    text = [name for name, facts in columns.items() if facts["kind"] == "text"]
-    label = _label_in(columns, n, ids)
+    meant = {name: facts["meant"] for name, facts in columns.items() if facts.get("meant")}
+    ids = [name for name in ids if name not in meant]
+    text = [name for name, facts in columns.items() if facts["kind"] == "text" and name not in meant]
+    label = _label_in({name: facts for name, facts in columns.items() if name not in meant}, n, ids)
     other_text = [name for name in text if name not in ids and name != label]
     vectors = [name for name, facts in columns.items() if facts["kind"] == "vector"]
     dates = [name for name, facts in columns.items() if facts["kind"] == "date"]
@@ -125,6 +148,10 @@ def suggestions(columns: dict[str, dict[str, Any]], n: int, ids: list[str]) -> l
         found.append(f"--keep {as_typed(*dates)}: dates are shown beside the map, not fitted")
     if wide:
         found.append(f"--drop {as_typed(*wide)}: nearly every text is different, so it cannot become numbers")
+    for name, what in meant.items():
+        example = next(iter(columns[name]["commonest"]))
+        plain = "1234.5" if what == "number" else "2024-12-31"
+        found.append(f"--drop {as_typed(name)}: {example!r} is text; to use it, write {what}s like {plain}")
     if set(other_text) - set(wide):
         found.append("--encode onehot: text must become numbers (--encode drop leaves it out)")
     if infinite:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 import numpy as np
 
-from mercer.cli.console import Console
+from mercer.cli.console import Console, amount
 from mercer.cli.errors import unsuitable
 from mercer.cli.options import reading_choice, unknown
 from mercer.tables.source import check_known
@@ -108,15 +108,16 @@ def match(
     mine, theirs = common_rows(first.ids, second.ids, names)
     lost = first.X.shape[0] + second.X.shape[0] - 2 * len(mine)
     if lost:
-        console.note(f"{len(mine)} rows have the same id in both tables; {lost} others are left out.")
+        have, out = ("has" if len(mine) == 1 else "have"), (f"{lost} others are" if lost > 1 else "one other is")
+        console.note(f"{amount(len(mine), 'row')} {have} the same id in both tables; {out} left out.")
     return rows_of(first, mine), rows_of(second, theirs)
 
 
 def refuse_lengths(here: int, there: int, names: tuple[str, str]) -> None:
     if here != there:
         raise unsuitable(
-            f"{names[0]} has {here} rows and {names[1]} has {there}. Rows are matched by order unless both files have "
-            "ids (--id COLUMN)."
+            f"{names[0]} has {amount(here, 'row')} and {names[1]} has {there:,}. Rows are matched by order unless both "
+            "files have ids (--id COLUMN)."
         )
 
 

@@ -77,6 +77,8 @@ def command(
     """
     if as_json and output == STDOUT:
         raise click.UsageError("--json and coordinates cannot both go to stdout. Name a file with -o.")
+    if table.endswith(".mercer") and not model.endswith(".mercer"):
+        raise click.UsageError(f"The model comes before the table: mercer transform {table} {model}.")
     inputs = [model, table, *([second] if second else [])]
     refuse_bad_outputs([output], inputs)
     at = record_path(output)

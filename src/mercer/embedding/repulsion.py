@@ -81,13 +81,14 @@ def make_repulsion(
 def _choose(similarity: Similarity, c: int, method: str, n: int) -> tuple[str, str]:
     if method != "auto":
         return method, f"method={method!r} was asked for"
+    room = "one dimension" if c == 1 else f"{c} dimensions"
     if c > 3:
-        return "exact", f"a grid in {c} dimensions would have too many nodes"
+        return "exact", f"a grid in {room} would have too many nodes"
     if similarity.length is None:
         return "exact", f"{type(similarity).__name__} states no length, so no spacing of a grid is known to suffice"
     if n < GRID_ABOVE[c]:
-        return "exact", f"{n} points are fewer than the {GRID_ABOVE[c]} from which a grid in {c} dimensions is faster"
-    return "grid", f"{n} points in {c} dimensions: a grid is faster than {n:,}² pairs"
+        return "exact", f"{n:,} points are fewer than the {GRID_ABOVE[c]:,} from which a grid in {room} is faster"
+    return "grid", f"{n:,} points in {room}: a grid is faster than {n:,}² pairs"
 
 
 def _check(similarity: Similarity, c: int, method: str, n: int, accuracy: float) -> None:

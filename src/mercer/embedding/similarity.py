@@ -32,9 +32,11 @@ class CompiledForm(NamedTuple):
 
 
 class Similarity(ABC):
-    """w(d²) of two points of a map (abstract: subclass it for another w).
+    """The similarity w(d²) of two points of a map (abstract: subclass it for another w).
 
-    `weight`, `slope` and `log_slope` are all that is needed: the sums then run in NumPy. The attributes make a
+        qᵢⱼ = w(‖yᵢ − yⱼ‖²) / Σ_{k≠l} w(‖yₖ − yₗ‖²)
+
+    A subclass must define `weight`, `slope` and `log_slope`. The sums then run in NumPy. The attributes make a
     similarity faster.
 
     length : the length ℓ over which w changes, which sets the spacing of a grid: at a spacing of h ℓ the repulsion has

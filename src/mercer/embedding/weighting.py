@@ -34,7 +34,9 @@ class Weights(NamedTuple):
 
 
 class Weighting(ABC):
-    """How the distances to the nearest neighbours become weights (abstract: subclass it for another rule).
+    """How the distances to the nearest neighbours become weights p_{j|i} (abstract: subclass it for another rule).
+
+    The weights of a row sum to one. The affinities are pᵢⱼ = (p_{j|i} + p_{i|j}) / 2n.
 
     >>> from mercer.embedding import Perplexity, Uniform
     >>> isinstance(Uniform(15), Weighting), issubclass(Perplexity, Weighting)
@@ -57,6 +59,10 @@ class Weighting(ABC):
 @dataclass(frozen=True)
 class Perplexity(Weighting):
     """Gaussian weights, with σᵢ calibrated so that the entropy of p_{·|i} is log(perplexity), to 1e-5.
+
+        p_{j|i} = exp(−d²ᵢⱼ / 2σᵢ²) / Σₗ exp(−d²ᵢₗ / 2σᵢ²),   −Σⱼ p_{j|i} log p_{j|i} = log(perplexity)
+
+    The sums run over the 3 · perplexity + 1 nearest neighbours. Cost: five or six steps of Newton's method per row.
 
     For several perplexities the weights are averaged. A large one beside a small one keeps far neighbours too:
     (30, 500) shows clusters and how they lie to each other.
@@ -107,6 +113,10 @@ class Perplexity(Weighting):
 class FixedWidth(Weighting):
     """Gaussian weights with one σ for all rows, over the n_neighbors nearest (None: over all rows, n² numbers).
 
+        p_{j|i} = exp(−d²ᵢⱼ / 2σ²) / Σₗ exp(−d²ᵢₗ / 2σ²)
+
+    Cost: one exponential per neighbour of every row, and no search for widths.
+
     >>> from mercer.embedding import Affinities
     >>> rows = np.random.default_rng(0).standard_normal((40, 3))
     >>> Affinities.of(rows, FixedWidth(sigma=1.0)).P.shape
@@ -148,7 +158,10 @@ class FixedWidth(Weighting):
 
 @dataclass(frozen=True)
 class Uniform(Weighting):
-    """The same weight for each of the n_neighbors nearest. The map hardly differs, and no width has to be found.
+    """The same weight for each of the n_neighbors nearest: p_{j|i} = 1/n_neighbors.
+
+    The map hardly differs from that of calibrated weights, and no width has to be found. Cost: nothing beyond the
+    search for neighbours.
 
     >>> from mercer.embedding import Affinities
     >>> rows = np.random.default_rng(0).standard_normal((40, 3))

@@ -294,7 +294,8 @@ class Isomap(Estimator):
         self._say(f"neighbours by {self.index_.method} ({self.index_.reason})")
         graph = self._neighborhood()
         measurable = not (self._is_precomputed() and sp.issparse(X))
-        connection = connect(self.index_, graph, self.disconnected, measurable=measurable)
+        reach = "n_neighbors" if self.radius is None else "radius"
+        connection = connect(self.index_, graph, self.disconnected, measurable=measurable, reach=reach)
         self.n_connected_components_, self.component_labels_ = connection.count, connection.labels
         self.added_edges_, self.fitted_rows_ = connection.added, connection.rows
         result = self._unfolded(connection.graph)

@@ -605,7 +605,7 @@ class NeighborEmbedding(Estimator):
         X: Any,
         *,
         perplexity: Any = None,
-        init: Any = "median",
+        init: Any = "lowest",
         n_iter: int = STEPS,
         learning_rate: float = RATE,
         exaggeration: float = 1.0,
@@ -613,7 +613,9 @@ class NeighborEmbedding(Estimator):
         """The positions of new rows in the map, (m, n_components). Each row is placed on its own; the map stays.
 
         perplexity : of the new rows: a number, a list or a `Weighting`; None is that of the fit
-        init : where they begin: the weighted "median" or "mean" of their neighbours, or an array (m, n_components)
+        init : where they begin: the weighted "median" or "mean" of their neighbours' positions, or an array
+            (m, n_components). "lowest" takes the median or one of the ten nearest neighbours' positions, wherever the
+            row's divergence is least.
         n_iter, learning_rate, exaggeration : of the descent; n_iter=0 leaves the rows where they begin
 
         A fitted row gets the position that it has. Cost: a search for neighbours, then n_iter steps of one gradient.
@@ -623,7 +625,7 @@ class NeighborEmbedding(Estimator):
         check_is_fitted(self)
         if is_row_source(X):
             if not isinstance(init, str):
-                raise ValueError("init names a position per row, which is an array. Take 'median' or 'mean'.")
+                raise ValueError("init names a position per row, which is an array. Take 'lowest', 'median' or 'mean'.")
             place_rows = partial(
                 without_names(self).transform,
                 perplexity=perplexity,

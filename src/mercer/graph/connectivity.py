@@ -122,8 +122,11 @@ class Connection:
     added: list[tuple[int, int, float]]
 
 
-def connect(index: Any, graph: Any, how: str, *, measurable: bool = True) -> Connection:
-    """A connected graph, made in the requested way. `measurable`: whether rows of different parts have a distance.
+def connect(index: Any, graph: Any, how: str, *, measurable: bool = True, reach: str = "n_neighbors") -> Connection:
+    """A connected graph, made in the requested way.
+
+    measurable : whether rows of different parts have a distance
+    reach : the parameter that gives the graph more edges, for messages
 
     A graph on a device comes back on the device. One that falls apart is joined on the host.
     """
@@ -131,7 +134,7 @@ def connect(index: Any, graph: Any, how: str, *, measurable: bool = True) -> Con
         labels = graph.parts()
         if not labels.max(initial=0):
             return Connection(graph, np.arange(graph.n), labels, 1, [])
-        joined = connect(index, graph.to_scipy(), how, measurable=measurable)
+        joined = connect(index, graph.to_scipy(), how, measurable=measurable, reach=reach)
         return replace(joined, graph=TensorGraph.of_host(joined.graph, graph.weights))
     count, labels = connected(graph)
     everything = np.arange(graph.shape[0])
@@ -140,14 +143,15 @@ def connect(index: Any, graph: Any, how: str, *, measurable: bool = True) -> Con
     said = _said(count, labels)
     if how == "error":
         raise DisconnectedGraphError(
-            f"{said} Raise n_neighbors or radius, or set disconnected='join' or 'largest'; mercer.diagnose_neighbors "
+            f"{said} Raise {reach}, or set disconnected='join' or 'largest'; mercer.diagnose_neighbors "
             "shows how the number falls."
         )
     if how == "largest":
         rows = np.flatnonzero(labels == np.bincount(labels).argmax())
         place = "placed as new points" if measurable else "left out: a sparse graph has no distance to them"
         left = graph.shape[0] - len(rows)
-        warn(f"{said} The map is that of the largest; the other {left} rows are {place}.", DisconnectedGraphWarning)
+        rest = "row is" if left == 1 else f"{left} rows are"
+        warn(f"{said} The map is that of the largest; the other {rest} {place}.", DisconnectedGraphWarning)
         return Connection(graph[rows][:, rows], rows, labels, count, [])
     if not measurable:
         raise DisconnectedGraphError(
@@ -156,7 +160,7 @@ def connect(index: Any, graph: Any, how: str, *, measurable: bool = True) -> Con
         )
     graph, added = join_components(index, graph, labels)
     # `added_edges_` has the rest: with the names of its options the command has two lines of 80 columns for this.
-    warn(f"{said} They are joined by guess: raise n_neighbors.", DisconnectedGraphWarning)
+    warn(f"{said} They are joined by guess: raise {reach}.", DisconnectedGraphWarning)
     return Connection(graph, everything, labels, count, added)
 
 

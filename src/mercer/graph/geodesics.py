@@ -75,6 +75,8 @@ def _refuse_lengths(graph: Any) -> None:
 class Geodesics:
     """Shortest paths in an undirected graph, prepared once for many sources.
 
+        d(i, j) = the least Σ w over the edges of a path from i to j, or ∞ if there is no path
+
     graph : (n, n) sparse weights ≥ 0; an edge may be stored in one direction or in both, and stored zeros are edges
     dtype : of the distances while they are computed: float32, or float64 for twice the time
     n_jobs : threads; None is all cores

@@ -55,12 +55,13 @@ def choose_method(
     ('kd_tree', 'tiles', 'brute')
     """
     metric, p = _canonical(metric, p, weighted)
+    shape = f"{n:,} rows of {d} {'column' if d == 1 else 'columns'}"
     if metric in TILED and (metric == "sqeuclidean" or metric not in _POWERS or sparse or d > _tree_width(n)):
         if n * n * d > exact_flops and not sparse:
-            return "approximate", f"all pairs of {n:,} rows of {d} columns would take too long; the recall is measured"
-        return "tiles", f"products of matrices are fastest for {n:,} rows of {d} columns, and exact"
+            return "approximate", f"all pairs of {shape} would take too long; the recall is measured"
+        return "tiles", f"products of matrices are fastest for {shape}, and exact"
     if metric in (*_POWERS, "minkowski") and p >= 1 and d <= _TREE_WIDTH_ELSE and not sparse and not weighted:
-        return "kd_tree", f"a tree is fastest for {n:,} rows of {d} columns, and exact"
+        return "kd_tree", f"a tree is fastest for {shape}, and exact"
     if metric == "haversine":
         return "ball_tree", "distances on a sphere need a ball tree"
     return "brute", f"the metric {metric!r} is computed for all pairs"
@@ -94,6 +95,9 @@ def build_index(
     method : one of `METHODS`
     random_state : the seed of "approximate"; None is the seed 0
     exact_flops : n²d up to which "auto" compares all pairs; 50 times that on a GPU
+
+    Cost of a search for all rows: n²d operations in float32 if all pairs are compared, and about n log n distances by a
+    tree in few dimensions. The memory is that of the answer, n k numbers twice, and of some tiles.
 
     >>> index = build_index([[0.0], [1.0], [3.0]])
     >>> index.neighbors(1).indices.tolist()

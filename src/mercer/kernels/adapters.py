@@ -141,6 +141,8 @@ def _like(values: Any, rows: Any) -> Any:
 class GaussianProcessKernel(Kernel):
     """A kernel of sklearn.gaussian_process.kernels, called unchanged on NumPy data, one tile at a time.
 
+    k(x, y) = kernel(x, y), with the parameters that the kernel of scikit-learn has.
+
     >>> from sklearn.gaussian_process.kernels import RBF
     >>> round(float(GaussianProcessKernel(RBF(1.0))([[0.0]], [[1.0]])[0, 0]), 6)  # exp(−½)
     0.606531

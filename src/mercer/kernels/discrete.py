@@ -71,6 +71,8 @@ def _count_matrix(counts: list[Counter[str]], vocabulary: dict[str, int], dtype:
 class Precomputed(Kernel):
     """k as a matrix that the user computed: n × n for fit, m × n (new against fitted samples) for transform.
 
+    k(xᵢ, xⱼ) = Kᵢⱼ, so samples are only row numbers. Cost: none, and the matrix is read where it is.
+
     >>> from mercer import KernelPCA
     >>> K = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 1.0], [0.0, 1.0, 2.0]])
     >>> KernelPCA(1, kernel="precomputed").fit(K).transform(K).shape

@@ -86,7 +86,9 @@ class Points:
 
 
 class Kernel(ABC):
-    """k(x, y), its parameters as attributes, and the operators +, *, ** that combine kernels (abstract).
+    """A kernel k(x, y) = ⟨φ(x), φ(y)⟩, its parameters as attributes, and the operators +, *, ** (abstract).
+
+    Called on (m, d) and (n, d) rows it gives the (m, n) matrix of k.
 
     >>> from mercer.kernels import RBF, Linear
     >>> kernel = RBF(gamma=0.5) + 0.1 * Linear()

@@ -81,6 +81,11 @@ def top_eigenpairs(
 ) -> Eigenpairs:
     """The k largest eigenvalues of A and their vectors.
 
+        A v = γ v,   residual = ‖A v − γ v‖, computed anew from what is returned
+
+    Cost: LAPACK takes n³ operations and a copy of A, lanczos some tens of products with single vectors, and krylov a
+    few products with blocks of about k vectors.
+
     A : an Operator or a symmetric matrix
     tol : the largest residual allowed, relative to the largest eigenvalue; 0 is `default_tol`
     max_iter : the largest number of passes over the matrix (krylov, lanczos), iterations (arpack, power)

@@ -23,18 +23,20 @@ _SAMPLED = 1024  # rows on which a coarse product is compared: its error is then
 
 
 class Gram(Tiled):
-    """The matrix k(xᵢ, xⱼ), computed in tiles on and above the diagonal. Each tile serves for its mirror image too.
+    """The matrix Kᵢⱼ = k(xᵢ, xⱼ), computed in tiles on and above the diagonal. A tile also serves as its mirror image.
 
-    Tiles are kept from pass number `keep_from` on, as many as fit into `keep_bytes`; the others are computed again in
-    every pass. `precision` is the dtype of the tiles; products are summed in float64 in any case.
+    Cost of a product K V with b vectors: n²/2 kernel entries and 2 n² b flops, in memory for a few tiles.
 
-    On a GPU a product of a large matrix is fused: no tile stands in memory, and none is kept. `arithmetic` is how it is
-    computed then: "half", "single" or "double". The first product of a step that has an `exact` matrix behind it is
-    compared with that on some rows, which gives `noise`.
+    From pass number `keep_from` on, as many tiles are kept as fit into `keep_bytes`. The others are computed again in
+    every pass. `precision` is the dtype of the tiles. Products are summed in float64 in any case.
+
+    On a GPU a product of a large matrix is fused: no tile is written to memory, and none is kept. `arithmetic` is then
+    "half", "single" or "double". If a step has an `exact` matrix behind it, its first product is compared with that
+    matrix on some rows, which gives `noise`.
 
     With `compress`, the coarse level of the ladder keeps tiles as 16-bit codes if `keep_bytes` does not hold all of
-    them in float32. An entry of a kept tile is then off by up to 2⁻¹⁷ of the range of the tile. The coarse level stands
-    for a slightly different matrix, which is still symmetric, so residuals must come from this operator.
+    them in float32. An entry of a kept tile is then off by up to 2⁻¹⁷ of the range of the tile. So the coarse level
+    stands for a slightly different matrix, which is still symmetric. Residuals must come from this operator.
 
     >>> from mercer.kernels import Linear
     >>> Gram(Linear(), np.array([[1.0], [2.0]])).matmat(np.eye(2)).tolist()

@@ -39,6 +39,9 @@ def landmark_rows(
 ) -> np.ndarray:
     """The numbers of m rows of X that stand for all, in increasing order: `landmarks=` of TSNE, SNE and Isomap.
 
+    "maxmin" takes as the next landmark the row x with the largest min ‖x − landmark‖ over those chosen so far.
+    "rpcholesky" draws it in proportion to the diagonal of K − FFᵀ. "random" draws all sets of m rows alike.
+
     X : (n, d), an array, a data frame, or a sparse matrix
     method : "random", "maxmin" (of Euclidean distances) or "rpcholesky" (of a kernel)
     kernel, gamma : of "rpcholesky"

@@ -22,10 +22,10 @@ Array = Any
 
 
 class Operator(ABC):
-    """A symmetric n × n matrix known by its products (abstract).
+    """A symmetric n × n matrix A, known by its products V ↦ A V (abstract).
 
-    A subclass sets n, xp and dtype and defines matmat, rows and diagonal. The rest follows from these, and may be
-    overridden if it can be done faster.
+    A subclass sets `n`, `xp` and `dtype`, and defines `matmat`, `rows` and `diagonal`. Everything else follows from
+    these. A subclass may override the rest if it can do it faster.
 
     >>> import numpy as np
     >>> from mercer.linalg import top_eigenpairs
@@ -128,7 +128,7 @@ class Operator(ABC):
 
 
 class Dense(Operator):
-    """A matrix that is stored.
+    """A symmetric matrix A that is stored: V ↦ A V. Cost: n² numbers, and 2 n² b flops for b vectors.
 
     >>> import numpy as np
     >>> A = Dense(np.diag([1.0, 2.0]))
@@ -167,7 +167,7 @@ class Dense(Operator):
 
 
 class LowRank(Operator):
-    """F Fᵀ for F of shape (n, m).
+    """The matrix F Fᵀ for F of shape (n, m): V ↦ F (Fᵀ V). Cost: n m numbers, and 4 n m b flops for b vectors.
 
     >>> import numpy as np
     >>> LowRank(np.array([[1.0], [2.0]])).matmat(np.eye(2)).tolist()

@@ -69,10 +69,11 @@ class Tiled(Operator):
 
 
 class Packed(Tiled):
-    """A symmetric matrix of NumPy floats, stored as its tiles on and above the diagonal: half of n² numbers.
+    """A symmetric matrix A of NumPy floats, stored as its tiles on and above the diagonal: V ↦ A V.
 
-    It starts empty and is filled by runs of rows: `room(rows)` yields the parts to write to. Products are in float64,
-    however the tiles are stored. The ladder starts with products in the precision of the tiles.
+    It starts empty. To fill it, write runs of rows to the parts that `room(rows)` yields. Products are computed in
+    float64, however the tiles are stored. The ladder starts with products in the precision of the tiles. Cost: n²/2
+    numbers, and 2 n² b flops for b vectors.
 
     >>> packed = Packed(3, stored=np.float64)
     >>> packed.n

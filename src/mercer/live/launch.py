@@ -53,6 +53,11 @@ def explore(
     open_browser : whether to open the address, which is printed in any case
     wait : whether to return only when the server has ended or Ctrl-C was pressed. Otherwise the server runs in a
         thread; `.address` is its address and `.stop()` ends it.
+
+    >>> server = explore(np.random.default_rng(0).normal(size=(50, 3)), open_browser=False, wait=False)
+    >>> server.address.startswith("http://127.0.0.1:")
+    True
+    >>> server.stop()
     """
     if features is None:
         features = [str(name) for name in getattr(X, "columns", ())]

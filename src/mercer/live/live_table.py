@@ -31,6 +31,10 @@ class LiveTable:
     origin : lines of Python that give X, and `more` as X_more
     words : the words after `mercer fit` that name the table and how it is read; none if it is no file
     more_words : those after `mercer transform MODEL`
+
+    >>> table = LiveTable(np.eye(3), columns={"kind": np.array(["a", "b", "a"])}, label="kind")
+    >>> table.X.shape, table.title
+    ((3, 3), 'Live map')
     """
 
     X: Any

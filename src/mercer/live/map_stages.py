@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import dataclasses
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -21,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from mercer.embedding.affinities import Affinities
-from mercer.exceptions import MercerWarning
+from mercer.exceptions import collected_warnings
 from mercer.live.added_rows import AddedRows
 from mercer.live.controls import METHODS, Settings
 from mercer.live.descent_runs import EARLY, STEPS, DescentRun, DescentWish, FramePace
@@ -122,15 +121,14 @@ class MapStages:
                 check()
             progress(phase, done, total)
 
-        with listening(heard), warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", MercerWarning)
+        with listening(heard), collected_warnings() as caught:
             if method in spectral:
                 frames = spectral[method](settings)
             else:
                 frames = self._descent(settings, shown, check, stopped, descent or DescentWish())
             for frame in frames:
-                noted = dict.fromkeys(str(each.message) for each in caught if issubclass(each.category, MercerWarning))
-                shown(dataclasses.replace(frame, facts=[*frame.facts, *(("note", note) for note in list(noted)[:3])]))
+                notes = list(dict.fromkeys(caught))[:3]
+                shown(dataclasses.replace(frame, facts=[*frame.facts, *(("note", note) for note in notes)]))
                 check()
 
     def mapped(self, settings: Settings) -> LiveTable:

@@ -181,7 +181,7 @@ def continuity(
 ) -> Score:
     """Whether the neighbours in the data are near in the map: trustworthiness with the two exchanged.
 
-    1 − 2/(nk(2n − 3k − 1)) Σᵢ Σ_{j ∈ Nₖ(i)} max(0, s(i, j) − k). Parameters as of `trustworthiness`.
+    1 − 2/(nk(2n − 3k − 1)) Σᵢ Σ_{j ∈ Nₖ(i)} max(0, s(i, j) − k). Parameters and cost are those of `trustworthiness`.
 
     >>> X = np.random.default_rng(0).normal(size=(50, 3))
     >>> continuity(X, X[:, :1], n_neighbors=5).value < 1
@@ -204,8 +204,8 @@ def neighbor_recall(
 ) -> Score:
     """The mean share of a row's k nearest in the data that are among its k nearest in the map.
 
-    Σᵢ |Nₖ(i) ∩ Uₖ(i)| / nk. The strictest of these scores: a neighbour that is next in line counts for nothing. A map
-    drawn at random gets k/(n − 1). Parameters as of `trustworthiness`.
+    Σᵢ |Nₖ(i) ∩ Uₖ(i)| / nk. This is the strictest of these scores: a neighbour in place k + 1 counts for nothing. A
+    random map gets k/(n − 1). Parameters and cost are those of `trustworthiness`.
 
     >>> X = np.random.default_rng(0).normal(size=(50, 3))
     >>> neighbor_recall(X, X, n_neighbors=5).value
@@ -228,7 +228,8 @@ def class_purity(
 ) -> Score:
     """The mean share of a point's k nearest that have its class.
 
-    Σᵢ |{j ∈ Uₖ(i) : cⱼ = cᵢ}| / nk. Give the data in place of the map, with its metric, to see what there was to keep.
+    Σᵢ |{j ∈ Uₖ(i) : cⱼ = cᵢ}| / nk. To see how pure the data itself is, pass the data in place of the map, with its
+    metric. Cost: the search for the k nearest of each sampled row.
 
     Parameters
     ----------

@@ -145,8 +145,11 @@ def shepard_correlation(
 ) -> Score:
     """The rank correlation between distances in the data and distances in the map, over pairs of rows.
 
-    It is 1 if the map keeps the order of all distances, and about 0 if the map is unrelated to the data; a constant map
-    gets 0. Most pairs are far apart, so the score judges how clusters lie, not who the neighbours are.
+        the correlation of rank d(xᵢ, xⱼ) and rank ‖yᵢ − yⱼ‖ over the pairs i < j
+
+    It is 1 if the map keeps the order of all distances, and about 0 if the map is unrelated to the data. A constant map
+    gets 0. Most pairs are far apart, so the score judges where the clusters lie, not who the neighbours are. Cost: m
+    distances in the data and in the map, for m pairs.
 
     Parameters
     ----------
@@ -186,7 +189,10 @@ def triplet_accuracy(
 ) -> Score:
     """The share of triplets (i; j, l) of rows whose distances d(i, j) and d(i, l) have the same order in the map.
 
-    A tie in both counts as kept and a tie in one as half: a constant map, and one drawn at random, get ½.
+        the mean of [ d(xᵢ, xⱼ) < d(xᵢ, xₗ)  =  ‖yᵢ − yⱼ‖ < ‖yᵢ − yₗ‖ ] over triplets
+
+    A tie in both counts as kept, and a tie in one counts as half. So a constant map gets ½, as a random map does. Cost:
+    two distances in the data and two in the map per triplet.
 
     Parameters
     ----------

@@ -70,6 +70,9 @@ class QualityReport:
         scores = [score.to_dict() for score in self.scores]
         return {"n": self.n, "n_neighbors": self.n_neighbors, "scores": scores, "notes": list(self.notes)}
 
+    def _about(self) -> str:
+        return f"{self.n:,} rows, {self.n_neighbors} {'neighbour' if self.n_neighbors == 1 else 'neighbours'}"
+
     def _cells(self) -> list[tuple[str, ...]]:
         rows = [
             (
@@ -95,7 +98,7 @@ class QualityReport:
             ).rstrip()
             for row in cells
         ]
-        head = f"{self.n:,} rows, {self.n_neighbors} neighbours"
+        head = self._about()
         return "\n".join([head, *lines, *self.notes])
 
     def _repr_html_(self) -> str:
@@ -106,7 +109,7 @@ class QualityReport:
             for score, row in zip(self.scores, rows, strict=True)
         )
         notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
-        caption = f"<caption>{self.n:,} rows, {self.n_neighbors} neighbours</caption>"
+        caption = f"<caption>{self._about()}</caption>"
         return f"<table>{caption}<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>{notes}"
 
 
@@ -200,9 +203,11 @@ def _purities(near: Neighborhoods, metric: Any, plan: SamplingPlan, seed: Any, n
     """Purity in the map and in the data, among the rows that have a label."""
     labelled = np.flatnonzero(near.classes >= 0)
     if len(labelled) < near.n:
-        without = f"{near.n - len(labelled):,} rows have no label"
+        lost = near.n - len(labelled)
+        without = f"{lost:,} {'row has' if lost == 1 else 'rows have'} no label"
         if most_neighbors(len(labelled)) < 1:
-            notes.append(f"class purity is left out: {without}, and the {len(labelled)} others are too few.")
+            others = "one other is" if len(labelled) == 1 else f"the {len(labelled)} others are"
+            notes.append(f"class purity is left out: {without}, and {others} too few.")
             return []
         k = min(near.k, most_neighbors(len(labelled)))
         lowered = f", with {k} neighbours" if k < near.k else ""

@@ -28,10 +28,12 @@ def residual_variance(
     error: float = 0.005,
     random_state: Any = None,
 ) -> Score:
-    """The share of the variance of distances in the data that distances in the map leave unexplained, 1 − R².
+    """The share of the variance of distances in the data that distances in the map leave unexplained.
+
+        1 − R²,   R = the correlation of d(xᵢ, xⱼ) and ‖yᵢ − yⱼ‖
 
     R is Pearson's correlation over the whole matrices of distances, diagonals included, as in Isomap's
-    `residual_variance_`. 0 is best; 1 for a constant map.
+    `residual_variance_`. The best value is 0, and a constant map gets 1.
 
     Parameters
     ----------

@@ -23,6 +23,8 @@ from mercer.selection.samples import features_of_kernel, operator_of_kernel, rea
 class HSIC:
     """The Hilbert–Schmidt independence criterion of two samples, and a test of independence with it.
 
+        HSIC = tr(HKHL) / n²   (biased), with the kernel matrices K and L of the two samples
+
     value : of the estimator asked for
     p_value : the probability of a value this large if the two are independent; None if no test was asked for
     null_mean, null_std : of the biased value over all ways to pair the two samples anew

@@ -64,7 +64,9 @@ def reconstruction_error(
 ) -> Reconstruction:
     """The error of rows held out, in input space: fit on the others, transform, inverse_transform, compare.
 
-    Rows and not features are compared, so errors of different kernels are of the same kind, unlike `score`.
+        error(k) = mean ‖x − x̂‖² / mean ‖x − x̄‖² over the rows of a fold, x̂ and the mean x̄ from the other folds
+
+    The error compares rows, not features. So you can compare it between kernels, unlike `score`.
 
     Parameters
     ----------

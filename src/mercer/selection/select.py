@@ -153,7 +153,9 @@ def select_kernel(
     memory_limit: Any = None,
     verbose: bool = False,
 ) -> KernelSelection:
-    """Rank kernels by a criterion and give the best, bound to the data.
+    """Rank kernels by a criterion and return the best, bound to the data.
+
+        best = the candidate with the largest score; `criterion` says which formula the score has
 
     Parameters
     ----------

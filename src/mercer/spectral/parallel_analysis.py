@@ -31,6 +31,8 @@ _COLUMNS = 256  # of a CSR matrix permuted at once
 class ParallelAnalysis:
     """The eigenvalues of HKH beside those of data whose columns were permuted, each column by itself.
 
+        n_components = the largest k with γᵢ(HKH) > nullᵢ for all i ≤ k
+
     eigenvalues : (k,), of the rows looked at, as far as the first that does not exceed its null at least
     null : (k,), the quantile of the null's eigenvalues, place by place; with 20 permutations and 0.95 the largest
     null_draws : (p, k), those of each permutation

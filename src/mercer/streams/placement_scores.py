@@ -37,6 +37,8 @@ def placement_quality(
 ) -> PlacementQuality:
     """How well rows of a source are placed in the map that TSNE, SNE or Isomap made of its landmarks.
 
+        score = the mean of |k nearest landmarks in the data ∩ k nearest landmarks in the map| / k over sampled rows
+
     model : fitted to the source, with landmarks
     sample : how many rows of each kind are looked at. The scores have the standard errors of a mean over these rows.
 

@@ -59,7 +59,7 @@ class RowMap(Protocol):
 
 @dataclass(frozen=True)
 class ShiftedRows:
-    """x ↦ x − shift in the precision of x. CSR rows stay as they are: their zeros keep them near the origin.
+    """x ↦ f(x) = x − shift, in the precision of x. CSR rows stay as they are: their zeros keep them near the origin.
 
     >>> ShiftedRows(np.array([1.0, 2.0])).shift.tolist()
     [1.0, 2.0]
@@ -99,7 +99,10 @@ class ClassIndicators:
 
 @dataclass(frozen=True)
 class LandmarkFeatures:
-    """x ↦ k(x, landmarks) @ coefs − shift, whose inner products approximate k.
+    """x ↦ f(x) = k(x, landmarks) @ coefs − shift. The inner products approximate k: ⟨f(x), f(y)⟩ ≈ k(x, y) but for the
+    shift.
+
+    Cost per row: m kernel entries and 2 m² flops for m landmarks.
 
     expansion : k(x, landmarks) @ coefs, in the precision of its coefficients
     device : where the rows are, if they are tensors

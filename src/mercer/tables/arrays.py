@@ -26,6 +26,7 @@ from mercer.tables.source import (
     Source,
     TableError,
     check_room,
+    counted,
     digest_of,
     listed,
     place_names,
@@ -145,9 +146,8 @@ def _of_matrix(path: Path, digest: str, array: np.ndarray, columns: dict[str, An
     notes, images, flat = [], None, array
     if array.ndim > 2:
         flat = array.reshape(len(array), -1)
-        notes.append(
-            f"Rows of shape {' × '.join(map(str, array.shape[1:]))} were flattened to {flat.shape[1]} columns."
-        )
+        shape = " × ".join(map(str, array.shape[1:]))
+        notes.append(f"Rows of shape {shape} were flattened to {counted(flat.shape[1], 'column')}.")
         if array.dtype == np.uint8 and (array.ndim == 3 or array.shape[3] in (1, 3)):
             from mercer.tables.images import thumbnail_of_array
 

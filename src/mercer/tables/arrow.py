@@ -150,6 +150,9 @@ class ArrowSource(Source):
                     return width
         raise TableError(f"{self.path}: column {name!r} holds no list.")
 
+    def truths(self, columns: dict[str, np.ndarray]) -> set[str]:
+        return {name for name in columns if name in self.types and pa.types.is_boolean(self.types[name])}
+
     def read(self, roles: dict[str, Role], dtype: str) -> Raw:
         inside = {entry for entries in self.vectors.values() for entry in entries}
         numbers = [

@@ -102,7 +102,8 @@ def _tell_broken(path: Path, broken: dict[Path, TableError], count: int, notes: 
         raise TableError(f"{path}: none of its {counted(count, 'image')} can be read: {next(iter(broken.values()))}")
     if broken:
         names = listed(file.relative_to(path).as_posix() for file in sorted(broken))
-        notes.append(f"{len(broken)} of {count} images cannot be read and were left out: {names}.")
+        were = "was" if len(broken) == 1 else "were"
+        notes.append(f"{len(broken)} of {count} images cannot be read and {were} left out: {names}.")
 
 
 def _is_hidden(name: Path) -> bool:
@@ -148,8 +149,9 @@ def _shape(looks: list[_Look], notes: list[str]) -> tuple[int, int, int]:
     size = max(1, round(width * factor)), max(1, round(height * factor))
     if count < len(looks) or factor < 1:
         other = len(looks) - sizes[size]
+        were = "was" if other == 1 else "were"
         notes.append(
-            f"{other} of {len(looks)} images were resized to {size[0]} × {size[1]} pixels, as all need one size."
+            f"{other} of {len(looks)} images {were} resized to {size[0]} × {size[1]} pixels, as all need one size."
         )
     return *size, 1 if all(look.grey for look in looks) else 3
 

@@ -98,7 +98,10 @@ def _assembled(
         keep = ~found.incomplete
         if not keep.any():
             raise TableError(f"{path}: every row has a missing value, so dropping rows leaves none. Use impute='mean'.")
-        notes.append(f"{int((~keep).sum())} of {len(keep)} rows were dropped, because they have missing values.")
+        lost = int((~keep).sum())
+        why = "it has" if lost == 1 else "they have"
+        were = "was" if lost == 1 else "were"
+        notes.append(f"{lost:,} of {len(keep):,} rows {were} dropped, because {why} missing values.")
         raw.matrix, raw.owned = raw.matrix[keep], True
         for columns in (raw.texts, raw.carried):
             columns.update({name: values[keep] for name, values in columns.items()})

@@ -139,4 +139,5 @@ def _note_on_scales(least: np.ndarray, most: np.ndarray, features: list[str]) ->
 def _note_on_copies(X: Matrix) -> list[str]:
     count = copies(X)
     share = count / X.shape[0]
-    return [f"{count} of {X.shape[0]} rows ({share:.0%}) repeat an earlier row."] if share >= _MANY_COPIES else []
+    repeat = "repeats" if count == 1 else "repeat"
+    return [f"{count} of {X.shape[0]} rows ({share:.0%}) {repeat} an earlier row."] if share >= _MANY_COPIES else []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from mercer import memory
 
 CHUNK = 1 << 22  # bytes of a file that are hashed at a time: few calls, and little memory
 
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")  # a single letter before the colon is a drive of Windows
 Matrix = Any  # (n, p): np.ndarray, np.memmap or scipy.sparse.csr_array
 
 
@@ -86,9 +88,19 @@ class Source(ABC):
         for name in names:
             raise TableError(f"vector: column {shortened(name)!r} of {self.path} does not hold lists of numbers.")
 
+    def truths(self, columns: dict[str, np.ndarray]) -> set[str]:
+        """Which of some columns, read as they are, hold true and false: as features they are numbers, not text."""
+        return set()
+
     @abstractmethod
     def read(self, roles: dict[str, Role], dtype: str) -> Raw:
         """Read the columns that have a role. A matrix that has to be built anyway is built in `dtype`."""
+
+
+def refuse_address(path: object) -> None:
+    """TableError for an address on the network, which a Path would take for a file in a folder `https:`."""
+    if _ADDRESS.match(str(path)):
+        raise TableError(f"{path} is an address, and only files are read. Download the file first.")
 
 
 def digest_of(path: Path, watch: Callable[[bytes], None] | None = None) -> str:
@@ -207,6 +219,8 @@ def check_known(asked: Iterable[str], names: Iterable[str], what: str) -> None:
     for name in asked:
         if name not in known:
             hint = closest(name, known, "columns")
+            if len(known) == 1 and any(sign in next(iter(known)) for sign in ",;\t|"):
+                hint += " Is the delimiter right?"
             raise TableError(f"{what}: the table has no column {shortened(name)!r}. {hint}")
 
 

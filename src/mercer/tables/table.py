@@ -27,7 +27,7 @@ from mercer.tables.preparation import Choice, Preparation, unfitted
 from mercer.tables.roles import roles_again, roles_of, vectors_asked
 from mercer.tables.row_names import by_name_first, likely_ids, take_out
 from mercer.tables.screening import notes_on
-from mercer.tables.source import Matrix, Raw, Role, Source, TableError, counted, listed
+from mercer.tables.source import Matrix, Raw, Role, Source, TableError, counted, listed, refuse_address
 from mercer.tables.writing import table_writer, write_table
 
 __all__ = [
@@ -269,6 +269,7 @@ def open_source(path: str | Path, preparation: Preparation | None = None, choice
             raise TableError(str(error).replace(str(copy), pipe_name(path))) from error
         source.path = pipe_name(path)
         return source
+    refuse_address(path)
     path = Path(path)
     if path.is_dir():
         image = None if preparation is None else preparation.image

@@ -83,6 +83,10 @@ class TextSource(Source):
     dialect: Dialect = field(default_factory=lambda: Dialect(",", [], True))
     block: int = _BLOCK
 
+    def truths(self, columns: dict[str, np.ndarray]) -> set[str]:
+        there = {name: set(values.tolist()) - {None} for name, values in columns.items() if values.dtype.kind == "O"}
+        return {name for name, texts in there.items() if texts and texts <= {*TRUE, *FALSE}}
+
     def read(self, roles: dict[str, Role], dtype: str) -> Raw:
         with readable(self.path, "a table of text"):
             while True:

@@ -41,6 +41,9 @@ class Map:
     run : how the map was made, values of JSON, as in a `.run.json`
     row_scores : name → (n,) scores of single rows, NaN where a row has none; `with_neighbors` computes them
     snapshots : earlier states of the map, (steps, (n, k)) each, such as `TSNE.snapshots_`, for a slider
+
+    >>> Map("first two", np.eye(3)[:, :2], axes=["length", "width"]).coordinates.shape
+    (3, 2)
     """
 
     name: str
@@ -54,7 +57,12 @@ class Map:
 
 @dataclasses.dataclass(frozen=True)
 class NearRows:
-    """The nearest rows in the data: `indices` (m, k), nearest first, of the rows `rows` (m,), ascending, or of all."""
+    """The nearest rows in the data: `indices` (m, k), nearest first, of the rows `rows` (m,), ascending, or of all.
+
+    >>> near = NearRows(np.array([[1, 2], [0, 2], [1, 0]]))  # row 0 is nearest to row 1, then to row 2
+    >>> near.indices[0].tolist(), near.rows
+    ([1, 2], None)
+    """
 
     indices: np.ndarray
     rows: np.ndarray | None = None
@@ -62,7 +70,12 @@ class NearRows:
 
 @dataclasses.dataclass(frozen=True)
 class AsFitted:
-    """What a method was given for the values of a column: (value − centre) / spread, and `fill` for missing ones."""
+    """What a method was given for the values of a column: (value − centre) / spread, and `fill` for missing ones.
+
+    >>> how = AsFitted(fill=4.0, centre=5.0, spread=2.0)  # a missing value counted as 4, so the method saw −0.5
+    >>> (how.fill - how.centre) / how.spread
+    -0.5
+    """
 
     fill: float | str | None = None
     centre: float = 0.0
@@ -82,6 +95,11 @@ class Page:
     fitted : name → how the values of that column were filled and scaled before the fit; the page tells both
     neighbors : the nearest rows in the data, which a click on a point shows; `with_neighbors` finds them
     id_name : what the table calls its ids
+
+    >>> kinds = {"kind": np.array(["a", "b", "a"])}
+    >>> page = Page("Flowers", [Map("PCA", np.eye(3)[:, :2])], columns=kinds, label="kind")
+    >>> page.title, list(page.columns), page.id_name
+    ('Flowers', ['kind'], 'id')
     """
 
     title: str
@@ -133,13 +151,51 @@ def page_policy(*, live: bool = False) -> str:
 def page_bytes(page: Page, *, live: Mapping[str, Any] | None = None) -> bytes:
     """The HTML file that `write_page` writes. It is ASCII throughout.
 
-    live : for a page that a server gives out, what its settings may be; see `mercer.live`
+    live : for a page that a server sends, the settings that it may have; see `mercer.live`
+
+    >>> page_bytes(Page("Three points", [Map("PCA", np.eye(3)[:, :2])])).startswith(b"<!doctype html>")
+    True
     """
+    about, payload = _about(page, live)
+    body = [
+        b'<div id="page"><p class="waiting">',
+        f"Reading {about['rows']:,} {'row' if about['rows'] == 1 else 'rows'} &hellip;".encode("ascii"),
+        b"</p></div>\n",
+        b"<noscript><p class='waiting'>This page draws its maps with JavaScript, which is switched off here. ",
+        b"It runs from this one file and asks nothing of the network.</p></noscript>\n",
+        b'<script type="application/json" id="about">',
+        _script_safe(about),
+        b'</script>\n<script type="text/plain" id="data">',
+        base64.b64encode(payload.packed()),
+        b"</script>\n",
+    ]
+    return _document(str(page.title), page_policy(live=live is not None), body)
+
+
+def page_parts(page: Page, *, live: Mapping[str, Any] | None = None) -> tuple[str, bytes]:
+    """The description of a page in JSON, and its arrays as compressed bytes, for `page_frame` to show."""
+    about, payload = _about(page, live)
+    return json.dumps(about, ensure_ascii=False, allow_nan=False, separators=(",", ":")), payload.packed()
+
+
+def page_frame() -> str:
+    """A page without data, in HTML: a widget gives it the parts of one (client/src/widget.ts)."""
+    body = [b'<div id="page"><p class="waiting">Reading the map &hellip;</p></div>\n']
+    return _document("Map", page_policy(), body).decode("ascii")
+
+
+def widget_script() -> str:
+    """The script that gives a page a place in a notebook."""
+    return f"const PAGE = {_script_safe(page_frame()).decode()};\n{_asset('widget.js').decode()}"
+
+
+def _about(page: Page, live: Mapping[str, Any] | None) -> tuple[dict[str, Any], Payload]:
     payload = Payload()
-    about = _described(page, payload) | ({} if live is None else {"live": plain(live)})
-    script, style = _asset("page.js"), _asset("page.css")
-    policy = page_policy(live=live is not None)
-    title = html.escape(" ".join(str(page.title).split()) or "Map")
+    return _described(page, payload) | ({} if live is None else {"live": plain(live)}), payload
+
+
+def _document(title: str, policy: str, body: Sequence[bytes]) -> bytes:
+    title = html.escape(" ".join(title.split()) or "Map")
     pieces = [
         b'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'.encode(),
@@ -148,19 +204,11 @@ def page_bytes(page: Page, *, live: Mapping[str, Any] | None = None) -> bytes:
         f"<title>{title}</title>\n".encode("ascii", "xmlcharrefreplace"),
         b'<link rel="icon" href="data:,">\n',
         b"<style>",
-        style,
+        _asset("page.css"),
         b"</style>\n</head>\n<body>\n",
-        b'<div id="page"><p class="waiting">',
-        f"Reading {about['rows']:,} rows &hellip;".encode("ascii"),
-        b"</p></div>\n",
-        b"<noscript><p class='waiting'>This page draws its maps with JavaScript, which is switched off here. ",
-        b"It runs from this one file and asks nothing of the network.</p></noscript>\n",
-        b'<script type="application/json" id="about">',
-        _script_safe(about),
-        b'</script>\n<script type="text/plain" id="data">',
-        payload.encoded(),
-        b"</script>\n<script>",
-        script,
+        *body,
+        b"<script>",
+        _asset("page.js"),
         b"</script>\n</body>\n</html>\n",
     ]
     return b"".join(pieces)

@@ -96,7 +96,7 @@ export class Live {
     this.showHistory();
     this.tell("connecting …", true);
     if (about.notes.length) host.notify(about.notes.join(" "));
-    this.connection = new Connection(() => this.opened(), (message) => this.receive(message), () => this.gone());
+    this.connection = new Connection(() => this.opened(), (message) => this.receive(message), (why) => this.gone(why));
   }
 
   // --- to the server ---
@@ -109,11 +109,11 @@ export class Live {
     this.send(this.history.current);
   }
 
-  private gone(): void {
+  private gone(why: string): void {
     this.lost = true;
     this.element.classList.add("lost");
     this.tell("not connected", true);
-    this.host.notify("The server does not answer. It has ended, or the network is gone. The page goes on by itself when it is back; everything that needs no computation still works.");
+    this.host.notify(why);
   }
 
   private changed(settings: Settings, arrived: boolean): void {
