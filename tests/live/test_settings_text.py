@@ -70,6 +70,7 @@ def test_a_descent_with_a_long_history_is_told_from_its_beginning(table):
     assert text.count("fit_transform") == 1 and "More was done" in text
 
 
+@pytest.mark.filterwarnings("ignore::mercer.exceptions.DisconnectedGraphWarning")
 def test_the_python_cuts_the_edges(table):
     stages = MapStages(table)
     settings, _ = shown_by(stages, {"method": "isomap", "n_neighbors": 20})
@@ -83,6 +84,7 @@ def test_the_python_cuts_the_edges(table):
     assert as_command(settings, table) == ("", "The command does not cut edges; the Python does.")
 
 
+@pytest.mark.filterwarnings("ignore::mercer.exceptions.DisconnectedGraphWarning")
 @pytest.mark.parametrize("method", ["kpca", "pca", "isomap", "tsne"])
 @pytest.mark.parametrize("added", ["placed", "joined"])
 def test_the_python_adds_the_rows(table, method, added):
