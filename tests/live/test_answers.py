@@ -156,7 +156,8 @@ def test_the_offline_page_has_the_rows_that_are_seen(listen, growing, added, row
     page = listen(growing)
     settled(page, method="pca", added=added)
     _, found = page.answer(what="page", id=1)
-    assert f'"rows":{rows}'.encode() in found["file"].tobytes().replace(b" ", b"")
+    content = found["file"].tobytes().replace(b" ", b"")
+    assert f'"rows":{rows}'.encode() in content and b'"trustworthiness"' in content and b'"neighbors":{' in content
 
 
 def test_a_sparse_table_says_what_it_cannot_answer(listen):

@@ -23,7 +23,7 @@ from mercer.live.map_stages import MapFrame
 from mercer.live.method_estimators import transform_for
 from mercer.live.settings_text import as_command, as_python
 from mercer.quality.inputs import ExactIndex, data_index
-from mercer.web.page import page_bytes
+from mercer.web.page import NearRows, Page, page_bytes
 from mercer.web.row_quality import RowQuality
 
 Answer = tuple[dict[str, Any], dict[str, np.ndarray]]
@@ -86,7 +86,22 @@ class Answers:
         hidden = shown.settings.get("added") == "hidden"
         table = shown.table if hidden else shown.page_table
         everyone = frame.coordinates if hidden or shown.everyone is None else shown.everyone
-        return _file(page_bytes(table.page(METHODS[shown.settings["method"]], everyone, frame.axes, run)))
+        page = table.page(METHODS[shown.settings["method"]], everyone, frame.axes, run)
+        return _file(page_bytes(self._with_quality(page, shown)))
+
+    def _with_quality(self, page: Page, shown: Shown) -> Page:
+        """The page with the nearest rows in the data and the quality of each row, which it could not compute itself."""
+        if shown.table.rows < 3 or shown.frame is None:
+            return page
+        quality = self._row_quality(shown)
+        missing = len(page.maps[0].coordinates) - shown.table.rows
+        scores = {
+            name: np.concatenate([values, np.full(missing, np.nan)])
+            for name, values in quality.scores(shown.frame.coordinates).items()
+        }
+        near = NearRows(quality.near.indices, quality.rows) if missing else quality.near
+        maps = [dataclasses.replace(page.maps[0], row_scores=scores)]
+        return dataclasses.replace(page, maps=maps, neighbors=near)
 
     # --- places of the map ---------------------------------------------------------------------------------
 
