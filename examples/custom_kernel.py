@@ -1,7 +1,8 @@
 """How do I write a kernel of my own?
 ==================================
 
-A few lines are enough. This kernel lifts (x, y) to (x, y, x² + y²) without computing the lifted points.
+A few lines are enough for a custom kernel. This one lifts (x, y) to (x, y, x² + y²) without computing the lifted
+points.
 
 Kernel PCA needs only their inner products, ⟨Φ(a), Φ(b)⟩ = ⟨a, b⟩ + ‖a‖² ‖b‖².
 

@@ -1,5 +1,5 @@
-"""Which pre-image removes noise best?
-===================================
+"""How do I denoise images?
+========================
 
 To remove noise from handwritten digits, project them onto components and map the scores back to pixels. This example
 compares the ways to map them back.

@@ -1,5 +1,5 @@
-"""What does the perplexity do?
-============================
+"""What perplexity should I use?
+=============================
 
 The perplexity sets how many neighbours count. A small value shows fine structure and tears clusters into islands. A
 large value keeps the arrangement of the clusters. For every value, distances between clusters mean little.

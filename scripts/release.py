@@ -2,10 +2,11 @@
 
     python scripts/release.py                     every Python found: python3.11, python3.12, python3.13
     python scripts/release.py python3.12          these, those of them that are found
+    python scripts/release.py --part              a part of the tests, for a first look
 
 The steps: rattler-build renders the recipe; a source distribution is built, and a wheel from it and not from this
 folder. Each Python gets a new environment with that wheel. The tests, the documents and the examples lie beside it, but
-no sources. The tests run there, and the commands of the README.
+no sources. All tests but those of the sources themselves run there, then the code and the commands of the README.
 """
 
 import argparse
@@ -17,14 +18,18 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PYTHONS = ("python3.11", "python3.12", "python3.13")
-# Kernels, contracts, model files of every estimator, and the theory with its chapters: some minutes on two cores.
+# tests/test_house.py reads the sources, and tests/site the site that `make docs` has built.
+ALL = ["tests", "--ignore=tests/test_house.py", "--ignore=tests/site"]
+# Kernels, contracts, model files of every estimator, and the theory with its chapters.
 PART = ["tests/contracts", "tests/kernels", "tests/models", "tests/theory"]
-BESIDE = ("tests", "docs", "examples", "scripts", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "pyproject.toml")
+FOLDERS = ("tests", "docs", "examples", "scripts", "benchmarks", "recipe")
+FILES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "CITATION.cff", "LICENSE", "pyproject.toml")
 
 
 def run(*command: str | Path, folder: Path = ROOT, **settings) -> str:
@@ -82,21 +87,24 @@ def write_tables(programs: Path, folder: Path) -> None:
     run(programs / "python", "-c", code, folder=folder)
 
 
-def try_out(python: str, wheel: Path, sources: Path, folder: Path) -> None:
+def try_out(python: str, wheel: Path, sources: Path, folder: Path, tests: list[str]) -> None:
     """Install the wheel into a new environment and use it where no sources are."""
     programs = environment(python, folder / "environment")
     run(programs / "pip", "install", "--quiet", f"{wheel}[test]")
     beside = folder / "beside"
     beside.mkdir()
-    for name in BESIDE:
-        (shutil.copytree if (sources / name).is_dir() else shutil.copy)(sources / name, beside / name)
+    for name in FOLDERS:
+        shutil.copytree(sources / name, beside / name)
+    for name in FILES:
+        shutil.copy(sources / name, beside / name)
     clean = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     where = run(programs / "python", "-c", "import mercer; print(mercer.__file__)", folder=beside, env=clean).strip()
     if not Path(where).is_relative_to(programs.parent):
         raise SystemExit(f"The release stops: the tests would import {where}, not the wheel.")
     pytest = [programs / "python", "-m", "pytest", "-n", "2", "-m", "not browser", "-o", "addopts=-q --strict-markers"]
-    said = run(*pytest, *PART, folder=beside, env=clean)
-    print(f"{python}: {said.strip().splitlines()[-1]}", flush=True)
+    began = time.monotonic()
+    said = run(*pytest, *tests, folder=beside, env=clean)
+    print(f"{python}: {said.strip().splitlines()[-1]} in {time.monotonic() - began:.0f} s", flush=True)
     run(*pytest, "tests/test_examples.py", "-k", "code_in_documents and README", folder=beside, env=clean)
     shell = folder / "shell"
     shell.mkdir()
@@ -111,7 +119,7 @@ def check_versions() -> str:
     """The version, if the package, the citation, the recipe and the changelog agree on it."""
     version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
     for name, expected in {
-        "CHANGELOG.md": f"## [{version}]",
+        "CHANGELOG.md": f"## [{version}] – 20",  # and a date
         "CITATION.cff": f"\nversion: {version}\n",
         "recipe/recipe.yaml": f'version: "{version}"',
         "src/mercer/__init__.py": f'__version__ = "{version}"',
@@ -124,6 +132,7 @@ def check_versions() -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Build a release and try it in clean environments.")
     parser.add_argument("pythons", nargs="*", help="interpreters; without any, those of 3.11 to 3.13 that are found")
+    parser.add_argument("--part", action="store_true", help="a part of the tests: kernels, contracts, models, theory")
     given = parser.parse_args()
     wanted = given.pythons or list(PYTHONS)
     pythons = [name for name in wanted if runs(name)]
@@ -138,7 +147,7 @@ def main() -> None:
         for python in pythons:
             place = folder / Path(python).name
             place.mkdir()
-            try_out(python, wheel, sources, place)
+            try_out(python, wheel, sources, place, PART if given.part else ALL)
             shutil.rmtree(place)
     print(f"{wheel.name} and its source distribution are in dist/.")
 

@@ -47,7 +47,7 @@ def test_completion_offers_public_names_alone():
 
 
 def test_the_package_says_that_it_is_typed():
-    assert (ROOT / "src/mercer/py.typed").exists()
+    assert (Path(mercer.__file__).parent / "py.typed").exists()
 
 
 def test_the_version_is_the_same_wherever_it_stands():

@@ -1,24 +1,40 @@
-// How the search ranks what it finds: a page that is about a word comes before one that names it, and a page to read before
-// a page to look up.
+// How the search ranks what it finds: a page with a heading that says what was typed comes first, then a page that is about the
+// words, and a page to read before a page to look up.
 const weightOf = (docname) => {
   if (docname.endsWith("index") || docname === "search") return 0.2; // lists of pages name everything and explain nothing
-  if (["changes", "design", "benchmarks", "contributing"].includes(docname)) return 0.3;
+  if (["changes", "design", "benchmarks", "contributing", "style"].includes(docname)) return 0.3;
   return docname.startsWith("api/") || docname.startsWith("theory/") ? 0.6 : 1;
 };
 
-// The words that were typed, and how much of them a title says: all of it in one piece counts most.
+// The words that were typed, without their endings: "distances" and "distance" are one word here.
 const typed = (new URLSearchParams(window.location.search).get("q") || "").trim().toLowerCase();
-const words = typed.split(/\s+/).filter((word) => word.length > 2);
-const agreement = (title) => {
-  const text = title.toLowerCase();
-  const share = words.filter((word) => text.includes(word)).length / Math.max(words.length, 1);
-  return 1 + 2 * share + (typed && text.includes(typed) ? 2 : 0);
+const stem = (word) => (word.length > 5 ? word.replace(/(s|es|ed|e|ing)$/, "") : word);
+const words = typed
+  .split(/\s+/)
+  .filter((word) => word.length > 2 && !["how", "what", "the", "and", "for", "from", "should", "use"].includes(word))
+  .map(stem);
+const agreement = (text) => {
+  const heading = text.toLowerCase();
+  const share = words.filter((word) => heading.includes(word)).length / Math.max(words.length, 1);
+  return 2 * share + (typed && heading.includes(typed) ? 2 : 0);
+};
+
+// The headings of each page, from the index of the search.
+let headings = null;
+const headingsOf = (docname) => {
+  if (headings === null) {
+    headings = {};
+    for (const [heading, places] of Object.entries(Search._index.alltitles))
+      for (const [page] of places) (headings[Search._index.docnames[page]] ??= []).push(heading);
+  }
+  return headings[docname] ?? [];
 };
 
 var Scorer = {
   score: function (result) {
     const [docname, title, , , score] = result;
-    return Math.round(100 * score * weightOf(docname) * agreement(title));
+    const best = Math.max(agreement(title), ...headingsOf(docname).map((heading) => 0.9 * agreement(heading)));
+    return Math.round(100 * score * weightOf(docname) * (1 + best));
   },
   objNameMatch: 11,
   objPartialMatch: 6,

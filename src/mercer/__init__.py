@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from mercer.streams.opening import open_rows
     from mercer.streams.row_writer import write_rows
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "MDS",
     "PCA",

@@ -651,7 +651,7 @@ def test_constant_columns_do_no_harm():
 
 @pytest.mark.parametrize("reg", [0.0, 0.01])
 def test_more_components_than_there_are(reg):
-    with pytest.warns(DegenerateDataWarning, match="2 pairs of directions"):
+    with pytest.warns(DegenerateDataWarning, match="only 2 pairs of directions"):
         model = KernelCCA(5, kernel="linear", reg=reg).fit(X, Y)
     assert finite(model) and model.transform(NEW_X).shape == (40, 5)
     assert_array_equal(model.transform(NEW_X)[:, 2:], 0)

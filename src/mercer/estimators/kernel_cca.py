@@ -45,6 +45,7 @@ from mercer.kernels import KERNEL_NAMES, Kernel
 from mercer.kernels.kernel_fields import bound_kernel
 from mercer.linalg.crossproducts import times
 from mercer.linalg.eigen import SMALL
+from mercer.memory import amount
 from mercer.models.fields import (
     INPUT,
     SavedEstimator,
@@ -556,8 +557,8 @@ class KernelCCA(KernelEstimator):
                 )
         if all(pairs.variances) and found < self.n_components:
             _warn_degenerate(
-                f"The two views have {found} pairs of directions that correlate at all, not the {self.n_components} "
-                "asked for: the other components are zero. Lower n_components."
+                f"The two views have only {amount(found, 'pair')} of directions with a correlation above zero, not the "
+                f"{self.n_components} asked for: the other components are zero. Lower n_components."
             )
         forced = _forced_correlations(pairs.ranks, n, regs)
         if forced and found:

@@ -37,6 +37,7 @@ from mercer.footprints import (
 from mercer.kernels.discrete import Precomputed
 from mercer.kernels.kernel_fields import bound_kernel
 from mercer.linalg.eigen import SMALL
+from mercer.memory import amount
 from mercer.models.fields import (
     INPUT,
     SavedEstimator,
@@ -477,7 +478,8 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
             )
         if k < (self.n_components or len(self.classes_) - 1):
             warn(
-                f"Only {k} directions separate these {len(self.classes_)} classes; {k} are given.",
+                f"These {len(self.classes_)} classes differ in {amount(k, 'direction')} only. There are no other "
+                "components.",
                 DegenerateDataWarning,
             )
         self._scale = np.ones(k) if self.normalize == "within" else 1 / np.where(found.lengths > 0, found.lengths, 1.0)

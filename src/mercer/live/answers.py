@@ -23,7 +23,7 @@ from mercer.live.map_stages import MapFrame
 from mercer.live.method_estimators import transform_for
 from mercer.live.settings_text import as_command, as_python
 from mercer.quality.inputs import ExactIndex, data_index
-from mercer.web.page import page_bytes
+from mercer.web.page import NearRows, Page, page_bytes
 from mercer.web.row_quality import RowQuality
 
 Answer = tuple[dict[str, Any], dict[str, np.ndarray]]
@@ -86,7 +86,22 @@ class Answers:
         hidden = shown.settings.get("added") == "hidden"
         table = shown.table if hidden else shown.page_table
         everyone = frame.coordinates if hidden or shown.everyone is None else shown.everyone
-        return _file(page_bytes(table.page(METHODS[shown.settings["method"]], everyone, frame.axes, run)))
+        page = table.page(METHODS[shown.settings["method"]], everyone, frame.axes, run)
+        return _file(page_bytes(self._with_quality(page, shown)))
+
+    def _with_quality(self, page: Page, shown: Shown) -> Page:
+        """The page with the nearest rows in the data and the quality of each row, which it could not compute itself."""
+        if shown.table.rows < 3 or shown.frame is None:
+            return page
+        quality = self._row_quality(shown)
+        missing = len(page.maps[0].coordinates) - shown.table.rows
+        scores = {
+            name: np.concatenate([values, np.full(missing, np.nan)])
+            for name, values in quality.scores(shown.frame.coordinates).items()
+        }
+        near = NearRows(quality.near.indices, quality.rows) if missing else quality.near
+        maps = [dataclasses.replace(page.maps[0], row_scores=scores)]
+        return dataclasses.replace(page, maps=maps, neighbors=near)
 
     # --- places of the map ---------------------------------------------------------------------------------
 
@@ -135,8 +150,11 @@ class Answers:
     # --- groups of rows --------------------------------------------------------------------------------------
 
     def groups(self, shown: Shown, first: np.ndarray, second: np.ndarray) -> Answer:
-        table = shown.page_table.joined
-        found = group_differences(table, first, second)
+        hidden = shown.settings.get("added") == "hidden"
+        table = shown.table if hidden else shown.page_table.joined
+        found = group_differences(table, first[: table.rows], second[: table.rows])
+        scores = np.full(shown.page_table.rows, np.nan)
+        scores[: table.rows] = found.scores
         names = _names(table, len(found.contributions))
         gaps = DataGaps(table) if isinstance(table.X, np.ndarray) else None
         steps = [dict(zip(("nearest", "gap"), gaps(row), strict=True)) if gaps else {} for row in found.along]
@@ -158,7 +176,7 @@ class Answers:
             ],
         }
         images = {"first": found.means[0], "second": found.means[1]} if table.image_shape else {}
-        return header | strip, images | buffers | {"scores": found.scores}
+        return header | strip, images | buffers | {"scores": scores}
 
     # --- the graph of neighbours -----------------------------------------------------------------------------
 

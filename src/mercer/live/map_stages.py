@@ -131,6 +131,11 @@ class MapStages:
                 shown(dataclasses.replace(frame, facts=[*frame.facts, *(("note", note) for note in notes)]))
                 check()
 
+    def begin_at(self, frame: MapFrame, settings: Settings) -> None:
+        """Take a map that was computed elsewhere for the last one."""
+        self.last, self.last_settings, self._raw = frame.coordinates, settings, None
+        self.runs = [DescentRun(settings, DescentWish(), warm=True, steps=frame.step or 1)]
+
     def mapped(self, settings: Settings) -> LiveTable:
         """The table of the rows that a map of these settings is made of."""
         return self.table.joined if settings.get("added") == "joined" else self.table.first
@@ -165,10 +170,6 @@ class MapStages:
             yield
         finally:
             self._first_look = False
-
-    def go_on_from(self, settings: Settings, coordinates: np.ndarray) -> None:
-        """Take a map that was computed elsewhere for the last one."""
-        self.last, self.last_settings, self._raw = coordinates, settings, None
 
     # --- spectral maps ---------------------------------------------------------------------------------------
 

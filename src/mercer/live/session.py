@@ -220,7 +220,7 @@ class Session:
         self._current = wanted
         self._send("working", {"type": "working", "number": wanted.number, "phase": "", "done": 0, "total": 0})
         if self._known is not None and wanted.settings == self._known[0] and wanted.descent is None:
-            self._stages.go_on_from(wanted.settings, self._known[1].coordinates)
+            self._stages.begin_at(self._known[1], wanted.settings)
             self._show(wanted, self._known[1])
             return
         try:
