@@ -563,10 +563,10 @@ class KernelCCA(KernelEstimator):
             )
         forced = _forced_correlations(pairs.ranks, n, regs)
         if forced and found:
+            match = "one pair that matches" if forced == 1 else f"{forced} pairs that match"
             warn(
-                f"reg=0 and the features of the two views span {pairs.ranks[0]} and {pairs.ranks[1]} dimensions of the "
-                f"{n - 1} that {n} centred samples have, so {forced} pairs match perfectly whatever the data says: "
-                "correlations of one mean nothing here. Set reg > 0 and compare values by score on new samples.",
+                f"With reg=0, views of {pairs.ranks[0]} and {pairs.ranks[1]} dimensions of the {n - 1} have {match} "
+                "whatever the data says. Set reg > 0, and compare by score on new samples.",
                 ForcedCorrelationWarning,
             )
 

@@ -456,7 +456,9 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
                 "each, nothing is known of the spread within classes."
             )
         if self.n_components is not None and self.n_components > C - 1:
-            raise ValueError(f"n_components={self.n_components}: {C} classes have {C - 1} directions at most.")
+            raise ValueError(
+                f"n_components={self.n_components}: {C} classes have {C - 1} direction{'s' if C > 2 else ''} at most."
+            )
 
     def _weights(self, X: Any, y: Any, sample_weight: Any) -> np.ndarray | None:
         """What each sample counts, (n,), as its own weight and that of its class say; None if all count alike."""
@@ -499,7 +501,8 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
         rule = fit_rule(found.left_out, codes, weights, found.found, self.priors_)
         self._rule = rule.calibrated(found.left_out, codes, weights)
         own_share = weights / (classes.n * self.priors_[codes]) if self.priors is None else None
-        self.loo_error_ = left_out_error(found.left_out, codes, weights, found.found, self.priors_, own_share)
+        alone = classes.alone[found.sample]
+        self.loo_error_ = left_out_error(found.left_out, codes, weights, found.found, self.priors_, own_share, alone)
         # One more error and one more success keep the standard error of a perfect score from being zero.
         likely = (self.loo_error_ * len(codes) + 1) / (len(codes) + 2)
         self.loo_error_se_ = float(np.sqrt(likely * (1 - likely) * np.sum(weights**2))) / float(np.sum(weights))
