@@ -257,7 +257,7 @@ def _read_maps(
     from mercer.cli.map_file import map_names, matched, read_map, table_of_map
     from mercer.cli.pages import quality_report
 
-    maps = matched([read_map(file, coords=coords, id=choice.get("id")) for file in files])
+    maps = matched([read_map(file, coords=coords, id=choice.get("id")) for file in files], console)
     rows, first = table_of_map(path, maps[0], choice, console, originals=originals)
     maps = matched([first, *maps[1:]])
     found = []

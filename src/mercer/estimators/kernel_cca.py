@@ -85,12 +85,12 @@ _LOW_RANK = 10  # a matrix of rank below n/10 is cheaper to factor than to treat
 class KernelCCA(KernelEstimator):
     """Functions of two views of the same samples that correlate as much as they can.
 
-    With H = I − 11ᵀ/n, the kernel matrices K₁ ≈ F₁F₁ᵀ of the first view X and K₂ ≈ F₂F₂ᵀ of the second view y, both F
-    centred, and λᵥ = reg · tr(HKᵥH)/n, the pairs of directions solve
+    Let H = I − 11ᵀ/n. Let K₁ ≈ F₁F₁ᵀ be the kernel matrix of the first view X, and K₂ ≈ F₂F₂ᵀ that of the second view
+    y, both F centred, and λᵥ = reg · tr(HKᵥH)/n. The pairs of directions solve
 
-        max  w₁ᵀ(F₁ᵀF₂/n)w₂    with  wᵥᵀ(FᵥᵀFᵥ/n + λᵥI)wᵥ = 1,   each pair uncorrelated with those before it,
+        max  w₁ᵀ(F₁ᵀF₂/n)w₂    with  wᵥᵀ(FᵥᵀFᵥ/n + λᵥI)wᵥ = 1,   each pair uncorrelated with those before it
 
-    and the scores of a sample are ⟨wᵥ, φ(x)⟩ less their mean over the training samples.
+    The scores of a sample are ⟨wᵥ, φ(x)⟩ minus their mean over the training samples.
 
     Parameters
     ----------
@@ -138,8 +138,9 @@ class KernelCCA(KernelEstimator):
 
     Attributes
     ----------
-    correlations_ : (k,), w₁ᵀ(F₁ᵀF₂/n)w₂, descending: correlations that the penalty lowers
-    training_correlations_ : (k,), plain correlations of the training scores. Both flatter; `score` new samples
+    correlations_ : (k,), w₁ᵀ(F₁ᵀF₂/n)w₂, descending; the penalty lowers them
+    training_correlations_ : (k,), plain correlations of the training scores. Both are too optimistic: use `score` on
+        new samples
     residuals_ : (k, 2), ‖Tv − ρu‖ and ‖Tᵀu − ρv‖ of the singular triplets that the pairs come from
     x_scores_, y_scores_ : (n, k), the training scores; the largest of each column of x_scores_ is positive. A fit to
         streamed rows keeps none, and takes the signs from its sample
@@ -155,10 +156,10 @@ class KernelCCA(KernelEstimator):
 
     Notes
     -----
-    Cost: with a rank m, n · m entries of each kernel, about 6 n m² flops, and n · m numbers per view; new samples are
-    compared with m landmarks. With rank=None n² entries, n³/3 flops and n² numbers per view, and a search of some ten
-    steps of 64 n² flops per view; new samples are compared with all n. If both kernel matrices have a rank below
-    n/10, their factors are used instead. Up to 512 samples, and for reg below 1e-4, where a penalised matrix would
+    Cost with a rank m: n · m entries of each kernel, about 6 n m² flops, and n · m numbers per view. New samples are
+    compared with m landmarks. Cost with rank=None: n² entries, n³/3 flops and n² numbers per view, and a search of some
+    ten steps of 64 n² flops per view. New samples are compared with all n. If both kernel matrices have a rank below
+    n/10, their factors are used instead. Up to 512 samples, and for reg below 1e-4, for which a penalised matrix would
     be too ill-conditioned, whole factors of n columns are decomposed.
 
     Components beyond the rank of either view have scores and correlation zero, with a `DegenerateDataWarning`.
@@ -562,10 +563,10 @@ class KernelCCA(KernelEstimator):
             )
         forced = _forced_correlations(pairs.ranks, n, regs)
         if forced and found:
+            match = "one pair that matches" if forced == 1 else f"{forced} pairs that match"
             warn(
-                f"reg=0 and the features of the two views span {pairs.ranks[0]} and {pairs.ranks[1]} dimensions of the "
-                f"{n - 1} that {n} centred samples have, so {forced} pairs match perfectly whatever the data says: "
-                "correlations of one mean nothing here. Set reg > 0 and compare values by score on new samples.",
+                f"With reg=0, views of {pairs.ranks[0]} and {pairs.ranks[1]} dimensions of the {n - 1} have {match} "
+                "whatever the data says. Set reg > 0, and compare by score on new samples.",
                 ForcedCorrelationWarning,
             )
 

@@ -87,10 +87,12 @@ _TOL = 1e-2
 
 
 class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
-    """Directions in feature space along which classes lie apart and each close together, and the classifier they make.
+    """Directions in feature space that separate classes, and the classifier that they make.
 
-    w maximises wᵀS_B w / wᵀ(S_W + λnI)w, S_B and S_W the scatter between and within classes in the feature space of
-    the kernel, λ = reg · tr(S_T)/n. Two classes have one direction, N⁻¹(m₁ − m₂); C classes have C − 1.
+        w maximises wᵀS_B w / wᵀ(S_W + λnI)w,   λ = reg · tr(S_T)/n
+
+    S_B and S_W are the scatter between and within the classes in the feature space of the kernel. Two classes have one
+    direction, N⁻¹(m₁ − m₂). C classes have C − 1.
 
     Parameters
     ----------
@@ -144,8 +146,8 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
     explained_variance_ratio_ : (k,), their shares
     means_ : (C, k), where a new member of each class is expected, in the coordinates of `transform`
     spread_ : (k,), the variance of new members about it along each direction, in units of normalize="within"
-    temperature_ : float ≥ 1, by which log odds are divided so that the left-out samples get honest probabilities
-    loo_error_ : float, the share of samples that would be misclassified had they not been fitted: an estimate
+    temperature_ : float ≥ 1, by which log odds are divided to calibrate the probabilities of left-out samples
+    loo_error_ : float, an estimate of the share of samples that would be misclassified if left out of the fit
     loo_error_se_ : float, its standard error
     reg_, penalty_ : reg as used, and λ
     reg_path_ : (values, leave-one-out errors) of the penalties that reg="loo" tried
@@ -157,14 +159,14 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
 
     Notes
     -----
-    Scores of samples that were fitted lie closer to their class than those of new ones, so the rule that predicts is
-    calibrated on leave-one-out scores (on a factor, of 2000 samples), which the linear system gives in closed form: its
-    probabilities are not overconfident. The closed form keeps the targets of the classes, which a refit would move by
-    O(1/n). `loo_error_` judges each fifth of the samples by a rule fitted to the others. `loo_error_se_` is the
-    standard error of such a share; in comparisons with refits the counts of errors differed by two at most.
+    The scores of fitted samples lie closer to their class than those of new samples. So the rule that predicts is
+    calibrated on leave-one-out scores (on a factor, of 2000 samples), which the linear system gives in closed form. Its
+    probabilities are therefore not overconfident. The closed form keeps the targets of the classes, which a refit would
+    move by O(1/n). `loo_error_` judges each fifth of the samples by a rule fitted to the others. `loo_error_se_` is the
+    standard error of such a share. In comparisons with refits the counts of errors differed by two at most.
 
     Beyond 2048 samples reg="loo" is chosen on a sample of 1500. Beyond 6000 samples, or if K does not fit in memory,
-    K is not factored: leverages are then estimated by a factor of lower rank and random vectors, and `loo_error_` was
+    K is not factored. Leverages are then estimated by a factor of lower rank and random vectors, and `loo_error_` was
     seen to be up to a quarter too low.
 
     Cost: exact n²/2 entries of k and n³ flops, 9 n³ for reg="loo" (n ≤ 2048), or 10 to 70 passes over K; of rank m,
@@ -454,7 +456,9 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
                 "each, nothing is known of the spread within classes."
             )
         if self.n_components is not None and self.n_components > C - 1:
-            raise ValueError(f"n_components={self.n_components}: {C} classes have {C - 1} directions at most.")
+            raise ValueError(
+                f"n_components={self.n_components}: {C} classes have {C - 1} direction{'s' if C > 2 else ''} at most."
+            )
 
     def _weights(self, X: Any, y: Any, sample_weight: Any) -> np.ndarray | None:
         """What each sample counts, (n,), as its own weight and that of its class say; None if all count alike."""
@@ -497,7 +501,8 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
         rule = fit_rule(found.left_out, codes, weights, found.found, self.priors_)
         self._rule = rule.calibrated(found.left_out, codes, weights)
         own_share = weights / (classes.n * self.priors_[codes]) if self.priors is None else None
-        self.loo_error_ = left_out_error(found.left_out, codes, weights, found.found, self.priors_, own_share)
+        alone = classes.alone[found.sample]
+        self.loo_error_ = left_out_error(found.left_out, codes, weights, found.found, self.priors_, own_share, alone)
         # One more error and one more success keep the standard error of a perfect score from being zero.
         likely = (self.loo_error_ * len(codes) + 1) / (len(codes) + 2)
         self.loo_error_se_ = float(np.sqrt(likely * (1 - likely) * np.sum(weights**2))) / float(np.sum(weights))

@@ -48,7 +48,7 @@ AUTO_FOURIER = 1000  # columns of method="fourier" with rank="auto": an error of
 
 
 class KernelMap(KernelEstimator):
-    """Vectors F(x) with ⟨F(x), F(y)⟩ ≈ k(x, y): what makes a method for vectors a method with a kernel.
+    """Vectors F(x) with ⟨F(x), F(y)⟩ ≈ k(x, y), which turn a method for vectors into a method with a kernel.
 
         F Fᵀ ≈ K,    F(x) = k(x, landmarks) @ coefs                      method="cholesky"
         F(x) = √(2/m) (cos ωⱼᵀx, sin ωⱼᵀx),  ω from k's spectral density  method="fourier"
@@ -85,9 +85,9 @@ class KernelMap(KernelEstimator):
 
     Notes
     -----
-    Cost: rank=None n²/2 entries of K and n³/3 operations; rank=m n · m entries and n · m² operations; "fourier"
-    n · m · d + m · d · min(m, d) operations. A transform of one row: m entries of k and m² operations; m · d for
-    "fourier".
+    Cost of a fit: n²/2 entries of K and n³/3 operations for rank=None; n · m entries and n · m² operations for rank=m;
+    n · m · d + m · d · min(m, d) operations for "fourier". Transforming a row takes m entries of k and m² operations,
+    or m · d operations for "fourier".
 
     References: Chen, Epperly, Tropp & Webber, *Randomly pivoted Cholesky* (2025); Yu et al., *Orthogonal random
     features* (2016); Rahimi & Recht, *Random features for large-scale kernel machines* (2007).

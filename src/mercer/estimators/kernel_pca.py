@@ -68,8 +68,10 @@ from mercer.streams.streamed_features import streamed_features
 class KernelPCA(KernelEstimator):
     """Principal components in the feature space of a kernel.
 
-    With K the kernel matrix, H = I − 11ᵀ/n and HKH e = γ e, the scores of the training points are e√γ and those of a
-    new point Σᵢ αᵢ k(xᵢ, x) − c, α = e/√γ, c = αᵀK1/n. Beyond 2048 samples K is visited in tiles, not stored.
+        HKH e = γ e,   scores of the training points  e√γ,   of a new point  Σᵢ αᵢ k(xᵢ, x) − c
+
+    K is the kernel matrix, H = I − 11ᵀ/n, α = e/√γ and c = αᵀK1/n. Beyond 2048 samples K is computed in tiles and not
+    stored.
 
     Parameters
     ----------
@@ -127,9 +129,10 @@ class KernelPCA(KernelEstimator):
     ----------
     eigenvalues_ : (k,), γ, descending
     eigenvectors_ : (n, k), e, the entry of largest magnitude positive
-    residuals_ : (k,), ‖HKHe − γe‖, recomputed at the end, with what rounding may add, also that of γ and e to float32;
-        for hundreds of components by "dense" an upper bound from random probes, about three times that, which fails
-        once in 1e14; for "rpcholesky" an upper bound, infinite if K turns out to be indefinite
+    residuals_ : (k,), ‖HKHe − γe‖, recomputed at the end. It includes what rounding may add, also that of γ and e to
+        float32. For hundreds of components by "dense" it is an upper bound from random probes, about three times the
+        residual, which fails once in 1e14. For "rpcholesky" it is an upper bound, and infinite if K turns out to be
+        indefinite
     eigenvalue_error_ : (k,), a bound on the distance from γ to an eigenvalue of HKH
     transform_error_ : (k,), a bound on the error of a score, in the units of the scores: see Notes
     explained_variance_, explained_variance_ratio_ : (k,), γ/n, and its share of the total
@@ -138,22 +141,22 @@ class KernelPCA(KernelEstimator):
     kernel_ : the kernel with all its numbers; gamma_ its gamma, None if it has none
     eigenfunctions_ : tuple of callables, one per component
     null_eigenvalues_ : with n_components="parallel", the eigenvalues that components had to exceed, for n rows
-    landmarks_ : (rank,), the rows that "rpcholesky" compares new ones with; None for the other solvers
-    preimage_ : the map from scores back to rows, if it was asked for: a callable, with what it chose
+    landmarks_ : (rank,), the rows with which "rpcholesky" compares new rows; None for the other solvers
+    preimage_ : the map from scores back to rows, if it was asked for: a callable that also holds what it chose
     dual_coef_, X_transformed_fit_ : coefficients of the ridge regression back, and the scores of the training rows
     X_fit_, n_features_in_, feature_names_in_
 
     Notes
     -----
-    Cost of "krylov": 5 to 10 passes of n²/2 entries of K, each a product with about k vectors; memory 160·n·k bytes
+    Cost of "krylov": 5 to 10 passes of n²/2 entries of K, each a product with about k vectors. It takes 160·n·k bytes,
     and as many tiles as `memory_limit` allows. Float64 data is first solved on float32 tiles, then finished and
-    certified on float64 ones.
+    certified on float64 tiles.
 
-    `transform` of a training row differs from its row of `fit_transform` by at most `transform_error_`, and that of a
-    new row by as much from ⟨φ(x) − mean, w⟩, the exact projection on the direction w = Σ αᵢ φ(xᵢ) that was found, as
-    long as k(x, x) is no larger than for the training rows. The bound is (‖HKHe − γe‖ + rounding)/√γ, so it grows as
-    eigenvalues fall. Scores that it leaves uncertain by more than 1 % of √γ raise an `UncertainScoresWarning`. Float32
-    data is mapped in float64 arithmetic if float32 would not keep that 1 %.
+    `transform` of a training row differs from its row of `fit_transform` by at most `transform_error_`. The score of a
+    new row differs by at most as much from ⟨φ(x) − mean, w⟩, the exact projection on the direction w = Σ αᵢ φ(xᵢ) that
+    was found, if k(x, x) is no larger than for the training rows. The bound is (‖HKHe − γe‖ + rounding)/√γ, so it grows
+    as eigenvalues fall. If it exceeds 1 % of √γ for a component, an `UncertainScoresWarning` names the component.
+    Float32 data is mapped in float64 arithmetic if float32 would not keep that 1 %.
 
     Examples
     --------

@@ -141,15 +141,15 @@ def _fit_in_chunks(fitted: Any, features: KernelMap, source: RowSource, y: Any) 
 class Kernelized(Planned, Saved, MetaEstimatorMixin, BaseEstimator):
     """A linear method with a kernel: `estimator` fitted to F with F Fᵀ ≈ K in place of X.
 
-    A method that sees its rows through inner products alone does then what it would do in the feature space of the
-    kernel: ridge regression becomes kernel ridge regression, PCA kernel PCA, k-means kernel k-means, discriminants and
-    partial least squares their kernel forms. Methods, classes and tags are those of the estimator: a kernelized
-    classifier is a classifier.
+    If a method depends on its rows only through inner products, it then works in the feature space of the kernel. Ridge
+    regression becomes kernel ridge regression, PCA becomes kernel PCA, k-means becomes kernel k-means, and
+    discriminants and partial least squares become their kernel forms. Methods, classes and tags are those of the
+    estimator, so a kernelized classifier is a classifier.
 
     Parameters
     ----------
     estimator : an estimator of scikit-learn's interface
-        It is cloned. It should not scale or select columns: those of F mean nothing one by one.
+        It is cloned. It should not scale or select columns, because the single columns of F mean nothing.
     kernel, gamma, degree, coef0, kernel_params
         As in `KernelPCA`; the default width, gamma=None, is 1/d.
     rank, method, random_state, n_jobs, memory_limit
@@ -166,9 +166,9 @@ class Kernelized(Planned, Saved, MetaEstimatorMixin, BaseEstimator):
     -----
     Every method of `estimator` among predict, predict_proba, predict_log_proba, decision_function, score,
     score_samples, transform, inverse_transform, fit_transform, fit_predict and get_feature_names_out is here too, and
-    takes rows of the input where it took rows of F. `inverse_transform` gives rows of F: from there no exact way leads
-    back. For tensors the features of the kernel are computed on their device; the estimator gets them as NumPy arrays,
-    and its answers are NumPy arrays.
+    takes rows of the input in place of rows of F. `inverse_transform` gives rows of F, because there is no exact way
+    back from them. For tensors the features of the kernel are computed on their device. The estimator gets them as
+    NumPy arrays, and its answers are NumPy arrays.
 
     Cost: that of `KernelMap` with m columns, and that of the estimator on n × m numbers.
     For a source of rows, Ridge and RidgeClassifier cost one pass and 9 m³ flops. An estimator with `partial_fit` costs

@@ -35,14 +35,14 @@ RANK = 500  # of the default's factor for more rows; in measurements more landma
 
 
 class NoveltyDetector(Planned, Saved, OutlierMixin, MetaEstimatorMixin, BaseEstimator):
-    """Rows that lie far from the subspace of a PCA or a KernelPCA are new.
+    """A detector of novelties: a row is new if it lies far from the subspace of a PCA or a KernelPCA.
 
         distance(x) = ‖φ̃(x)‖² − ‖z‖²,    new if distance(x) > threshold_
 
-    φ̃(x) is x, or its image under the kernel, less the mean of the training rows, and z holds its scores. For PCA this
-    is the squared distance from "face space", for a kernel Hoffmann's measure of novelty. The threshold is a quantile
-    of the distances that the training rows have when each is left out in turn, computed without refits. Their plain
-    distances would be too small, because the subspace was fitted to them.
+    φ̃(x) is x, or its image under the kernel, minus the mean of the training rows, and z holds its scores. For PCA this
+    is the squared distance from "face space", and for a kernel it is Hoffmann's measure of novelty. The threshold is a
+    quantile of the distances that the training rows have if each is left out in turn, computed without refits. Their
+    plain distances would be too small, because the subspace was fitted to them.
 
     Parameters
     ----------
@@ -66,8 +66,8 @@ class NoveltyDetector(Planned, Saved, OutlierMixin, MetaEstimatorMixin, BaseEsti
 
     Notes
     -----
-    `fit_predict` judges each training row by its distance when left out, so that just the share `contamination` of them
-    is called new. `predict` treats its rows as new; training rows given to it are nearer, so fewer are called new.
+    `fit_predict` judges each training row by its distance when it is left out. So exactly the share `contamination` of
+    the rows is called new. `predict` treats its rows as new rows. Training rows are nearer, so fewer are called new.
 
     Cost of the threshold: one eigendecomposition of up to 2000 rows (for PCA, features). It is exact as long as
     rows × eigenvalues × components stay below 10⁸. Beyond that it takes one more pass over K and is an estimate (see

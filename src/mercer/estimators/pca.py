@@ -63,8 +63,8 @@ class PCA(Estimator):
 
         S vᵢ = λᵢ vᵢ,   S = Σ (xⱼ − μ)(xⱼ − μ)ᵀ / (n − 1),   λ₁ ≥ … ≥ λₖ,   transform(x)ᵢ = vᵢᵀ(x − μ)
 
-    A drop-in for scikit-learn's PCA. Tall data is read once, in chunks on all cores, without a copy: a memory
-    map larger than the memory can be fitted. Data far from the origin keeps its digits.
+    To move from scikit-learn's PCA, change the import. Tall data is read once, in chunks on all cores, without a copy.
+    So you can fit a memory map that is larger than the memory. Data far from the origin keeps its digits.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class PCA(Estimator):
     components_ : array of shape (n_components_, d)
         The directions vᵢ as rows; the entry of greatest absolute value of each is positive.
     explained_variance_, explained_variance_ratio_ : arrays of shape (n_components_,)
-        λᵢ, and λᵢ / tr S: zeros, with a DegenerateDataWarning, when nothing varies.
+        λᵢ, and λᵢ / tr S. If nothing varies, they are zero and you get a DegenerateDataWarning.
     singular_values_ : array of shape (n_components_,)
         √((n − 1) λᵢ), the singular values of the centred data.
     residuals_ : array of shape (n_components_,)

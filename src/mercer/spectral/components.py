@@ -480,8 +480,8 @@ def _cleaned(values: np.ndarray, subject: str | Kernel, n: int, dtype: np.dtype[
         )
     if top <= 0 and n > 1:
         warn(
-            "The data has no variation in feature space, so every eigenvalue is zero. The data is constant or "
-            "underflows, or gamma makes all points alike.",
+            "The data has no variation in feature space: every eigenvalue is zero. It is constant or underflows, or "
+            "gamma makes all points alike.",
             DegenerateDataWarning,
         )
     return np.where(values > _ZERO_AT[dtype] * top, values, 0.0)
@@ -505,25 +505,21 @@ def _judge(pairs: Eigenpairs, subject: str | Kernel, settings: Settings, noise: 
     if not converged and pairs.solver not in ("dense", "randomized"):  # these were given no tolerance to reach
         warn(
             f"{pairs.solver} stopped after {amount(pairs.passes, 'pass', 'passes')} with a residual of "
-            f"{worst / top:.1e} of the largest eigenvalue, above tol = {settings.tol:.1e}. See residuals_; raise "
-            "max_iter or tol.",
+            f"{worst / top:.1e} of the largest eigenvalue; tol is {settings.tol:.1e}. Raise max_iter or tol.",
             NotConvergedWarning,
         )
     least = float(pairs.values.min(initial=np.inf))
     if settings.may_be_indefinite and -pairs.lowest > max(least, SIGNIFICANT[settings.dtype] * top):
         sound = int(np.sum(pairs.values > -pairs.lowest))
         warn(
-            f"The distances fit into no Euclidean space, and what does not fit outweighs a coordinate: relative to the "
-            f"largest, the lowest eigenvalue of −½HD²H is {pairs.lowest / top:.2g}, and that of the last coordinate "
-            f"{least / top:.2g}. Coordinates beyond the first {sound} say little of the distances. Ask for fewer, or "
-            "take a Euclidean metric.",
+            f"The distances fit no Euclidean space, and what does not fit outweighs a coordinate: a share of "
+            f"{pairs.lowest / top:.2g} against {least / top:.2g}. Ask for fewer than {sound + 1} coordinates.",
             IndefiniteKernelWarning,
         )
     if pairs.lowest < -SIGNIFICANT[settings.dtype] * top and not settings.may_be_indefinite:
         warn(
-            f"{subject} has negative eigenvalues on this data ({pairs.lowest:.3g} and maybe lower, the largest is "
-            f"{top:.3g}): it is not an inner product. The components are those of the largest eigenvalues; shares of "
-            "variance are relative to a trace that the negative ones lower.",
+            f"{subject} has negative eigenvalues ({pairs.lowest:.2g} or lower, the largest {top:.2g}): here it is not "
+            "an inner product, and shares of variance are wrong.",
             IndefiniteKernelWarning,
         )
     return converged
@@ -626,14 +622,13 @@ def _warn_of_uncertain_scores(values: np.ndarray, residuals: np.ndarray, errors:
     if not len(uncertain):
         return
     if np.any(residuals[uncertain] > 0.5 * errors[uncertain] * roots[uncertain]):
-        why = "the solver left residuals that are large beside these eigenvalues"
-        remedy = "set eigen_solver='dense' or a smaller tol"
+        why, remedy = "the solver left residuals", "set eigen_solver='dense'"
     else:
-        why, remedy = "these eigenvalues are near the rounding level of the kernel matrix", "scale the data"
+        why, remedy = "they are near the rounding level", "scale the data"
     first, last = uncertain[0], uncertain[-1]
-    where = f"component {first}" if first == last else f"components between {first} and {last}"
+    where = f"{first}" if first == last else f"in {first} … {last}"
     warn(
-        f"The scores of {len(uncertain)} of {len(values)} components are uncertain by more than {_TRUSTED:.0%} of "
-        f"their size ({where}, counted from 0): {why}. See transform_error_. Ask for fewer components, or {remedy}.",
+        f"Scores of {len(uncertain)} of {len(values)} components ({where}, counted from 0) are off by over "
+        f"{_TRUSTED:.0%}: {why}. Ask for fewer components, or {remedy}.",
         UncertainScoresWarning,
     )

@@ -310,7 +310,10 @@ class NpyColumns(ColumnFile):
     def start(self, columns: Columns) -> None:
         texts = [name for name, values in columns.items() if values.dtype.kind not in "biuf"]
         if texts:
-            raise TableError(f"A .npy file holds only numbers, but {listed(texts)} hold text. Write .csv or .parquet.")
+            hold = "holds" if len(texts) == 1 else "hold"
+            raise TableError(
+                f"A .npy file holds only numbers, but {listed(texts)} {hold} text. Write .csv or .parquet."
+            )
         self.rows, self.width = 0, len(columns)
         self.dtype = np.result_type(*(values.dtype for values in columns.values()))
         self._head()
