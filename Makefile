@@ -132,7 +132,7 @@ release: docs
 bench: $(VENV)/.installed
 	$(BIN)/python -m benchmarks
 
-pictures: $(VENV)/.installed
+pictures: $(VENV)/.installed $(NOTEBOOKS)/.installed
 	$(BIN)/mercer demo circles digits --no-page --output docs/pictures --quiet
 	$(BIN)/python examples/discriminants.py --output docs/pictures
 	$(BIN)/python examples/two_views.py --output docs/pictures
@@ -143,6 +143,7 @@ pictures: $(VENV)/.installed
 	$(BIN)/python examples/denoise_digits.py --output docs/pictures
 	$(BIN)/python examples/crowding.py --output docs/pictures
 	$(BIN)/python scripts/page_pictures.py docs/pictures
+	$(NOTEBOOKS)/bin/python scripts/widget_picture.py docs/pictures
 
 clean:
 	rm -rf .venv .venv-* demo build dist

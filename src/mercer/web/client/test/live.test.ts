@@ -5,6 +5,7 @@ import { test } from "node:test";
 import { read, written } from "../src/address";
 import { Column } from "../src/columns";
 import { levelLines } from "../src/contours";
+import { Connection, type LineEnds, carryBy } from "../src/live/connection";
 import { type ControlAbout, type MethodAbout, completed, placeOf, shownOf, valueAt } from "../src/live/controls";
 import { toSegment } from "../src/live/graph";
 import { History } from "../src/live/history";
@@ -123,4 +124,31 @@ test("a column can be made of numbers that came later", () => {
   const column = new Column(Float32Array.of(0.5, NaN, 1), { name: "kept", kind: "number", at: 0, count: 3 }, "PCA");
   assert.equal(column.title, "kept · PCA");
   assert.deepEqual([column.text(0), column.text(1), column.extent()], ["0.5", null, { low: 0.5, high: 1 }]);
+});
+
+test("a line that is lost comes back, and one that was silent asks again", () => {
+  (globalThis as unknown as { window: unknown }).window = globalThis;
+  const told: string[] = [], ends: LineEnds[] = [];
+  carryBy({ lost: "gone", open: (each) => { ends.push(each); return { send: (text) => told.push(text) }; } });
+  const timers: (() => void)[] = [], later = globalThis.setTimeout;
+  globalThis.setTimeout = ((call: () => void) => timers.push(call)) as never;
+  try {
+    const connection = new Connection(() => told.push("opened"), () => told.push("message"), (why) => told.push(why));
+    connection.send({ type: "settings" }); // nobody is there yet
+    assert.deepEqual([told, connection.isOpen], [[], false]);
+    ends[0]!.opened();
+    connection.send({ type: "settings" });
+    ends[0]!.silent();
+    connection.send({ type: "stop" });
+    assert.deepEqual([told.splice(0), connection.isOpen], [["opened", '{"type":"settings"}', "gone"], false]);
+    ends[0]!.received(message({ type: "working" }, []));
+    assert.deepEqual([told.splice(0), connection.isOpen], [["opened", "message"], true]);
+    ends[0]!.closed();
+    assert.deepEqual([told.splice(0), ends.length, connection.isOpen], [["gone"], 1, false]);
+    timers.pop()!();
+    ends[1]!.opened();
+    assert.deepEqual([told, connection.isOpen], [["opened"], true]);
+  } finally {
+    globalThis.setTimeout = later;
+  }
 });
