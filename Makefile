@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test test-torch test-gallery test-coming-from test-processors test-compilation test-oldest test-pythons test-page page check-page lint docs test-docs release bench pictures clean
+.PHONY: demo test test-torch test-gallery test-coming-from test-processors test-compilation test-oldest test-pythons test-page test-notebook page check-page lint docs test-docs release bench pictures clean
 
 $(VENV)/.made:
 	$(PYTHON) -m venv $(VENV)
@@ -88,6 +88,17 @@ check-page:
 # Needs node 20 and Chromium: apt-get install chromium, or MERCER_CHROMIUM=/path/to/it.
 test-page: check-page $(VENV)/.installed-test
 	$(BIN)/pytest -rs -m browser tests/web
+
+# The widget in real JupyterLab, Notebook 7 and marimo, in Chromium. They have an environment of their own.
+NOTEBOOKS := .venv-notebook
+
+$(NOTEBOOKS)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(NOTEBOOKS)
+	$(NOTEBOOKS)/bin/pip install --quiet --editable '.[notebook]' jupyterlab notebook marimo playwright pytest pytest-timeout hypothesis
+	touch $@
+
+test-notebook: $(NOTEBOOKS)/.installed
+	$(NOTEBOOKS)/bin/pytest -rs -m browser tests/web/test_notebook_browser.py
 
 # The site of the documentation, in build/site. Sphinx and its themes have an environment of their own. Warnings are errors,
 # and the examples of the gallery and the chapters run; both keep what did not change since the last time.

@@ -94,8 +94,14 @@ GOOD = [
     *("--label kind", "--id nr", "--drop a", "--columns a,b", "--keep b", "--impute mean", "--impute drop"),
     *("--encode onehot", "--encode drop", "--encode ordinal", "--scale standard", "--scale minmax", "--dtype float32"),
     *("--seed 7", "--jobs 1", "--n-components 1", "--dry-run", "--page-columns none", "--report page.html"),
-    *("--save m.mercer", "-o c.parquet", "-o c.csv", "--quiet"),
+    *("--save m.mercer", "-o c.parquet", "-o c.csv", "--quiet", "--kernel sigmoid", "--gamma 1e-30", "--gamma 1e30"),
+    *("--n-neighbors 2", "--radius 0.1", "--rank 3", "--eigen-solver rpcholesky", "--perplexity 3", "--degree 9"),
 ]
+LONG = ["customer number", "average basket value", "distance to store", "weeks since the last visit", "kind"]
+OF_METHOD = {  # options that suit any table with the method
+    "kpca": ["", "--gamma 1e-30", "--gamma 1e30", "--kernel laplacian", "--eigen-solver rpcholesky --rank 5"],
+    "isomap": ["", "--n-neighbors 2", "--radius 1e-3", "--landmarks 8"],
+}
 HARMLESS = ["--scale standard", "--scale robust", "--seed 7", "--jobs 1", "--n-components 1", "--quiet", "--rows 10"]
 BAD = [
     *("--label none", "--drop a,b,c", "--columns a,a", "--impute guess", "--scale huge", "--dtype int", "--seed -1"),
@@ -119,7 +125,7 @@ BAD = [
 def table(rng: random.Random) -> bytes:
     """A table of text, spoilt."""
     n = rng.choice([0, 1, 2, 3, 8, 30, 30, 30, 60])
-    rows = [["nr", "a", "b", "c", "kind"]]
+    rows = [["nr", "a", "b", "c", "kind"] if rng.random() < 0.7 else list(LONG)]
     rows += [[str(i), *(f"{rng.gauss(0, 1):.4f}" for _ in range(3)), rng.choice("xyz")] for i in range(n)]
     for _ in range(rng.randint(0, 3)):
         row = rng.choice(rows)
@@ -146,6 +152,8 @@ def table(rng: random.Random) -> bytes:
 def messy_table(rng: random.Random) -> tuple[str, bytes, list[str]]:
     """A table that people would call messy and that can be read: its name, its bytes, and options that it needs."""
     n, names = rng.choice([12, 30, 60]), ["a", "b", "größe, cm", "d e", "kind", "day"]
+    if rng.random() < 0.3:
+        names += [*LONG[:-1], "number of items", "share of returns"]
     rng.shuffle(names)
     rows = []
     for i in range(n):
@@ -203,6 +211,7 @@ def messy_words(rng: random.Random, name: str, needed: list[str]) -> list[str]:
     if rng.random() < 0.25 and "--label" in needed:
         return ["compare", name, "--methods", ",".join(rng.sample(METHODS[:4], 2)), *needed, *extra]
     method = rng.choice(["pca", "kpca", "isomap", "auto", *(["kda"] if "--label" in needed else [])])
+    extra += shlex.split(rng.choice(OF_METHOD.get(method, [""])))
     outputs = rng.choice([[], ["-o", "c.csv"], ["-o", "c.parquet", "--save", "m.mercer"], ["--report", "p.html"]])
     return ["fit", name, "-m", method, *needed, *extra, *outputs]
 

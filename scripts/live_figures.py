@@ -2,12 +2,19 @@
 
     first     from a slider's message to the first map of its settings
     settled   from the same message to the exact answer
-    path, levels, quality, near   from a question to its answer, when what can be kept has been found
-    frames    maps of t-SNE per second of its descent, and the seconds of a plain descent beside those with a page
+    pointer   the row under the pointer, once the pre-images of a map have been prepared; paths, level sets, qualities
+              and neighbours, when what can be kept has been found
+    many      maps of 200,000 points per second, each taken before the next is asked for
+    descent   maps of t-SNE per second of its descent, and the time of a step with a page beside that without
+    cold      `mercer explore digits` in a new process, to the settled map
 
---soak sends random settings and selections, and tells how the memory of the process has grown. Linux only.
---mnist names a .npy file of MNIST's training images, (n, 28, 28), for the descent of 70,000 rows; without it 20,000
-rows of clusters are taken.
+Each figure is a median of repeats, with the least and the greatest, the processor time of one repeat (of server and
+client, which share the process), and the load of the machine: a busy machine shows in the times, and hardly in the
+processor time.
+
+--only names some of them. --data is the folder of scripts/fetch_data.py, by default data/; without MNIST in it, the
+pointer and the descent take rows of clusters. --soak N sends N random settings and selections, and tells how the memory
+of the process has grown and whether every message was answered. Linux only.
 """
 
 from __future__ import annotations
@@ -40,11 +47,16 @@ QUESTIONS: list[dict] = [
     {"what": "quality", "score": "neighbours kept"},
     {"what": "near", "row": 0, "count": 10},
 ]
+PATIENCE = 300  # seconds, after which a message counts as not answered, and the script fails
 
 
 def clusters(n: int, d: int) -> np.ndarray:
     rng = np.random.default_rng(0)
     return 3 * rng.normal(size=(10, d))[rng.integers(0, 10, n)] + rng.normal(size=(n, d))
+
+
+class Trouble(Exception):
+    """Settings that have no map."""
 
 
 class Browser:
@@ -74,9 +86,9 @@ class Browser:
         """(seconds since the call, header) of each map of the newest settings, to the last."""
         began = time.perf_counter()
         while True:
-            header, _ = decode(self.socket.recv())
-            if header["type"] == "trouble":
-                raise SystemExit(header["message"])
+            header, _ = decode(self.socket.recv(timeout=PATIENCE))
+            if header["type"] == "trouble" and header["number"] == self.number:
+                raise Trouble(header["message"])
             if header["type"] != "map":
                 continue
             self.send(type="taken", map=header["map"])
@@ -88,14 +100,30 @@ class Browser:
     def ask(self, **question: object) -> float:
         began = time.perf_counter()
         self.send(type="ask", id=1, **question)
-        while decode(self.socket.recv())[0]["type"] != "answer":
+        while decode(self.socket.recv(timeout=PATIENCE))[0]["type"] != "answer":
             pass
         return time.perf_counter() - began
 
 
-def milliseconds(seconds: list[float]) -> str:
-    low, middle, high = (1e3 * np.quantile(seconds, share) for share in (0, 0.5, 1))
-    return f"median {middle:,.0f} ms, of {len(seconds)} from {low:,.0f} to {high:,.0f}"
+class Times:
+    """Wall clock and processor time of repeats."""
+
+    def __init__(self) -> None:
+        self.wall: list[float] = []
+        self.processor: list[float] = []
+
+    def add(self, wall: float, processor: float) -> None:
+        self.wall.append(wall)
+        self.processor.append(processor)
+
+    def __str__(self) -> str:
+        low, middle, high = (1e3 * np.quantile(self.wall, share) for share in (0, 0.5, 1))
+        busy = 1e3 * np.median(self.processor)
+        return f"median {middle:,.0f} ms, of {len(self.wall)} from {low:,.0f} to {high:,.0f}, {busy:,.0f} of processor"
+
+
+def load() -> str:
+    return f"(load {os.getloadavg()[0]:.1f} on {len(os.sched_getaffinity(0))} cores)"
 
 
 def sliders(name: str, X: np.ndarray, moves: int) -> None:
@@ -103,106 +131,191 @@ def sliders(name: str, X: np.ndarray, moves: int) -> None:
     with LiveServer(LiveTable.of(X)) as server:
         browser = Browser(server)
         gamma = server.controls.first()["gamma"]
-        first, settled = [], []
+        first, settled = Times(), Times()
         for move in range(moves + 2):
+            began = time.process_time()
             browser.settings(method="kpca", kernel="rbf", gamma=gamma * 1.03**move, n_components=5)
-            times = [seconds for seconds, _ in browser.maps()]
+            times = [(seconds, time.process_time() - began) for seconds, _ in browser.maps()]
             if move >= 2:  # compiled code is loaded by then
-                first.append(times[0])
-                settled.append(times[-1])
-        print(f"{name}: first {milliseconds(first)}; settled {milliseconds(settled)}")
-        place = [0.05] * 5
-        browser.ask(what="cursor", place=place)
-        under = [browser.ask(what="cursor", place=place) for _ in range(20)]
-        print(f"{name}: row under the pointer {milliseconds(under)}")
-        for question in QUESTIONS:
-            browser.ask(**question)
-            times = [browser.ask(**question) for _ in range(5)]
-            print(f"{name}: {question['what']} {milliseconds(times)}")
+                first.add(*times[0])
+                settled.add(*times[-1])
+        print(f"{name}: first {first}; settled {settled} {load()}", flush=True)
         browser.close()
 
 
-def descent(name: str, X: np.ndarray, steps: int) -> None:
-    """t-SNE with a page that takes every map, beside the same descent with none."""
-    affinities = TSNE(max_iter=0).fit(X).affinities_
+def pointer(name: str, X: np.ndarray) -> None:
+    with LiveServer(LiveTable.of(X)) as server:
+        browser = Browser(server)
+        browser.settings(method="kpca", kernel="rbf", gamma=server.controls.first()["gamma"], n_components=5)
+        for _ in browser.maps():
+            pass
+        if len(X) <= 2_000:
+            for question in QUESTIONS:
+                browser.ask(**question)
+                times = Times()
+                for _ in range(5):
+                    began = time.process_time()
+                    seconds = browser.ask(**question)
+                    times.add(seconds, time.process_time() - began)
+                print(f"{name}: {question['what']} {times} {load()}", flush=True)
+        rng, taken = np.random.default_rng(0), Times()
+        prepared = browser.ask(what="cursor", place=[0.05] * 5)
+        for _ in range(50):
+            began = time.process_time()
+            seconds = browser.ask(what="cursor", place=list(rng.normal(0, 0.1, 5)))
+            taken.add(seconds, time.process_time() - began)
+        print(f"{name}: row under the pointer {taken}; the first after {prepared:.2f} s {load()}", flush=True)
+        browser.close()
+
+
+def many(rows: int, maps: int) -> None:
+    """A slider that is moved on and on, over a table of as many rows as a live page takes."""
+    X = clusters(rows, 5).astype(np.float32)
+    with LiveServer(LiveTable.of(X)) as server:
+        browser = Browser(server)
+        seconds, processor = [], []
+        for number in range(maps + 5):
+            began, busy = time.perf_counter(), time.process_time()
+            browser.settings(method="pca", n_components=2 + number % 2)
+            for _ in browser.maps():
+                pass
+            seconds.append(time.perf_counter() - began)
+            processor.append(time.process_time() - busy)
+        rate, busy = 1 / np.median(seconds[5:]), np.median(processor[5:])
+        print(
+            f"{rows:,} points: {rate:.0f} maps per second, {1e3 * busy:.0f} ms of processor per map {load()}",
+            flush=True,
+        )
+        browser.close()
+
+
+class Stopwatch:
+    """Notes when each step of a descent begins, and asks for nothing."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[float, float]] = []
+
+    def is_due(self, _: int) -> bool:
+        self.seen.append((time.perf_counter(), time.process_time()))
+        return False
+
+    def __call__(self, *_: object) -> None: ...
+
+    def per_step(self, after: int) -> tuple[float, float]:
+        """Seconds and processor time of a step, without the first ones."""
+        (began, busy), (ended, used) = self.seen[after], self.seen[-1]
+        count = len(self.seen) - 1 - after
+        return (ended - began) / count, (used - busy) / count
+
+
+def descent(name: str, X: np.ndarray, steps: int, repeats: int = 6) -> None:
+    """t-SNE with a page that takes every map, in turn with the same descent without one."""
+    plain = TSNE(max_iter=20, early_exaggeration_iter=0).fit(X)
+    rates, ratios, with_page, without = [], [], Times(), Times()
     with LiveServer(LiveTable.of(X)) as server:
         browser = Browser(server)
         browser.settings(method="tsne", perplexity=30)
-        taken = []
-        for seconds, header in browser.maps():
-            taken.append((seconds, header["step"], time.process_time()))
-            if header["step"] >= steps:
-                break
+        for _, header in browser.maps():
+            if header["step"] == 1:
+                browser.send(type="stop")
+        for _ in range(repeats):
+            browser.number += 1
+            browser.send(type="go", number=browser.number)
+            taken = []
+            for seconds, header in browser.maps():
+                taken.append((seconds, header["step"], time.process_time()))
+                if header["stage"] == "steps" and header["step"] >= steps:
+                    browser.send(type="stop")
+            taken = [each for each in taken if each[1] >= 5]  # the first map waits for the beginning of the descent
+            passed, busy = taken[-1][0] - taken[0][0], taken[-1][2] - taken[0][2]
+            count = taken[-1][1] - taken[0][1]
+            with_page.add(passed / count, busy / count)
+            rates.append((len(taken) - 1) / passed)
+            watch = Stopwatch()
+            plain.optimize(count + 5, callbacks=watch, callback_every=1)
+            without.add(*watch.per_step(5))
+            ratios.append((with_page.wall[-1] / without.wall[-1], with_page.processor[-1] / without.processor[-1]))
         browser.close()
-    taken = [each for each in taken if each[1] >= 20]  # the pace has been found by then
-    watched = (taken[-1][0] - taken[0][0]) / (taken[-1][1] - taken[0][1])
-    busy = (taken[-1][2] - taken[0][2]) / (taken[-1][1] - taken[0][1])
-    reached: list[tuple[float, int, float]] = []
-    last = taken[-1][1]
-    plain = TSNE(
-        affinities=affinities,
-        max_iter=last,
-        callbacks=lambda step, *_: reached.append((time.perf_counter(), step, time.process_time())),
-        callback_every=max(1, (last - 20) // 2),
-    )
-    plain.fit(X)
-    plain_seconds = (reached[-1][0] - reached[0][0]) / (reached[-1][1] - reached[0][1])
-    plain_busy = (reached[-1][2] - reached[0][2]) / (reached[-1][1] - reached[0][1])
-    frames = len(taken) / (taken[-1][0] - taken[0][0])
-    print(
-        f"{name}: {frames:.1f} maps per second, {1e3 * watched:.1f} ms per step with a page and "
-        f"{1e3 * plain_seconds:.1f} without: {watched / plain_seconds:.2f} times; "
-        f"of processor time {1e3 * busy:.1f} and {1e3 * plain_busy:.1f} ms: {busy / plain_busy:.2f} times"
-    )
+    wall, processor = np.median(ratios, axis=0)
+    print(f"{name}: {np.median(rates):.1f} maps per second; a step with a page {with_page}; without {without}")
+    print(f"    {wall:.2f} times as long, {processor:.2f} times the processor time {load()}", flush=True)
 
 
-def cold_start() -> None:
+def cold(repeats: int) -> None:
     """`mercer explore digits` in a new process, to the settled map."""
-    began = time.perf_counter()
+    listening, settled = Times(), Times()
     run = "from mercer.cli.main import main; main()"
     command = [sys.executable, "-c", run, "explore", "digits", "--no-browser", "-q"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        address = process.stdout.readline().strip()
-        listening = time.perf_counter() - began
-        port, token = address.split(":")[2].split("/")[0], address.split("token=")[1]
-        browser = Browser(SimpleNamespace(access=Access.to("127.0.0.1", int(port), token), port=int(port)))
-        browser.settings(method="kpca")
-        for _ in browser.maps():
-            pass
-        print(f"mercer explore digits: address after {listening:.1f} s, map after {time.perf_counter() - began:.1f} s")
-        browser.close()
-        process.terminate()
+    for _ in range(repeats):
+        began = time.perf_counter()
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            address = process.stdout.readline().strip()
+            listening.add(time.perf_counter() - began, processor_of(process.pid))
+            port, token = address.split(":")[2].split("/")[0], address.split("token=")[1]
+            browser = Browser(SimpleNamespace(access=Access.to("127.0.0.1", int(port), token), port=int(port)))
+            browser.settings(method="kpca")
+            for _ in browser.maps():
+                pass
+            settled.add(time.perf_counter() - began, processor_of(process.pid))
+            browser.close()
+            process.terminate()
+    print(f"mercer explore digits: address {listening}; map {settled} {load()}", flush=True)
+
+
+def processor_of(pid: int) -> float:
+    """Seconds of processor time that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def soak(rounds: int) -> None:
-    """Random settings and selections, one after the other: memory at the end beside that after a tenth of them."""
+    """Random settings, selections and questions, one after the other: memory at the end beside that after a tenth."""
     rng = np.random.default_rng(0)
     X = clusters(300, 6)
+    sent = answered = troubles = early = 0
     with LiveServer(LiveTable.of(X, rng.integers(0, 3, 300))) as server:
         browser = Browser(server)
-        early = 0
+        gamma = server.controls.first()["gamma"]
         for number in range(rounds):
             method = str(rng.choice(["kpca", "pca", "isomap", "tsne"], p=[0.6, 0.2, 0.18, 0.02]))
             settings: dict[str, object] = {"method": method, "n_components": int(rng.integers(2, 6))}
             if method == "kpca":
-                gamma = server.controls.first()["gamma"] * 10 ** rng.uniform(-2, 2)
-                settings |= {"kernel": "rbf", "gamma": gamma}
+                kernel = str(rng.choice(["rbf", "laplacian", "matern", "cosine", "chi2"]))  # χ² fails: numbers below 0
+                settings |= {"kernel": kernel} | (
+                    {"gamma": gamma * 10 ** rng.uniform(-2, 2)} if kernel == "rbf" else {}
+                )
             if method == "tsne":
                 settings = {"method": method, "perplexity": float(rng.uniform(2, 50))}
+            sent += 1
             browser.settings(**settings)
-            for _ in browser.maps():
-                pass
-            if number % 10 == 0:
-                selected = base64.b64encode(np.packbits(rng.random(300) < 0.3).tobytes()).decode()
-                browser.ask(what="groups", first=selected)
+            try:
+                for _, header in browser.maps():
+                    if header["stage"] == "steps":
+                        browser.send(type="stop")
+                answered += 1
+            except Trouble:
+                answered, troubles = answered + 1, troubles + 1
+            selected = base64.b64encode(np.packbits(rng.random(300) < 0.3).tobytes()).decode()
+            questions = [
+                {"what": "text"},
+                {"what": "groups", "first": selected},
+                {"what": "cursor", "place": [0.0] * 2},
+            ]
+            sent += 1
+            browser.ask(**questions[number % 3 if number % 10 == 0 else 2 * (number % 2)])
+            answered += 1
+            if number % 10 == 5:
+                sent += 1
                 browser.ask(**QUESTIONS[number // 10 % len(QUESTIONS)])
+                answered += 1
             if number == rounds // 10:
                 early = _resident()
         late = _resident()
         browser.close()
-    memory = f"{early / 1e6:,.0f} MB after a tenth, {late / 1e6:,.0f} MB at the end"
-    print(f"{rounds:,} random settings, all answered: {memory}")
+    growth = 100 * (late / early - 1)
+    print(f"{sent:,} messages, {answered:,} answered, {troubles:,} of them by what is wrong with the settings")
+    print(f"    {early / 1e6:,.0f} MB after a tenth, {late / 1e6:,.0f} MB at the end: {growth:+.1f} %")
 
 
 def _resident() -> int:
@@ -211,26 +324,49 @@ def _resident() -> int:
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
+def mnist(folder: Path) -> np.ndarray | None:
+    """The 70,000 images, (n, 784), None if they are not there."""
+    files = [folder / f"mnist_{part}_images.npy" for part in ("train", "test")]
+    return np.vstack([np.load(file) for file in files]).astype(np.float32) if all(map(Path.exists, files)) else None
+
+
+def components(X: np.ndarray, k: int) -> np.ndarray:
+    X = X - X.mean(axis=0)
+    _, vectors = np.linalg.eigh(X.T @ X)
+    return X @ vectors[:, -k:]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--mnist")
-    parser.add_argument("--steps", type=int, default=300)
+    known = ["cold", "digits", "20000", "pointer", "many", "descent"]
+    parser.add_argument("--only", nargs="+", choices=known, default=known)
+    parser.add_argument("--data", type=Path, default=Path(__file__).resolve().parents[1] / "data")
+    parser.add_argument("--steps", type=int, default=60, help="of a descent, per repeat")
     parser.add_argument("--soak", type=int, metavar="N", help="send so many random settings, and nothing else")
     given = parser.parse_args()
     if given.soak:
         soak(given.soak)
         return
-    cold_start()
-    sliders("1,797 digits", load_digits().data, 20)
-    sliders("20,000 × 50", clusters(20_000, 50), 5)
-    if given.mnist:
-        X = np.load(given.mnist)
-        X = X.reshape(len(X), -1).astype(np.float32)
-        X = X - X.mean(axis=0)
-        _, vectors = np.linalg.eigh(X.T @ X)
-        descent(f"t-SNE of {len(X):,} images", X @ vectors[:, -50:], given.steps)
-    else:
-        descent("t-SNE of 20,000 rows", clusters(20_000, 50), given.steps)
+    images = mnist(given.data)
+    if "cold" in given.only:
+        cold(5)
+    if "digits" in given.only:
+        sliders("1,797 digits", load_digits().data, 30)
+    if "20000" in given.only:
+        sliders("20,000 × 50", clusters(20_000, 50), 7)
+    if "pointer" in given.only:
+        pointer("1,797 digits", load_digits().data)
+        pointer(
+            "20,000 digits" if images is not None else "20,000 rows",
+            clusters(20_000, 784) if images is None else images[:20_000] / 255,
+        )
+    if "many" in given.only:
+        many(200_000, 60)
+    if "descent" in given.only:
+        if images is not None:
+            descent("t-SNE of 70,000 digits", components(images, 50), given.steps)
+        else:
+            descent("t-SNE of 20,000 rows", clusters(20_000, 50), given.steps)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """Progress: every job is counted once, by the phase that it belongs to, and only while someone listens."""
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -85,3 +87,28 @@ def test_fits_name_their_phases_and_do_not_change(estimator, phases):
     assert phases <= {name for name, *_ in seen}
     ends = {name: done == total for name, done, total, _ in seen}  # the last word on each phase
     assert all(ends.values())
+
+
+def test_a_listener_hears_its_own_thread_alone():
+    seen = []
+
+    def elsewhere():
+        with phase("elsewhere"):
+            cpu.for_each(range(3), lambda job, slot: None, 2)
+
+    with listening(lambda *told: seen.append(told[0])), phase("here"):
+        other = threading.Thread(target=elsewhere)
+        other.start()
+        other.join(60)
+        cpu.for_each(range(2), lambda job, slot: None, 2)
+    assert seen == ["here"] * 4
+
+
+def test_a_listener_that_ends_a_computation_leaves_no_phase_behind():
+    def refuse(*_):
+        raise KeyboardInterrupt
+
+    with listening(refuse), pytest.raises(KeyboardInterrupt), phase("given up"):
+        pass
+    with listening(lambda *_: None):
+        assert counter(3) is None

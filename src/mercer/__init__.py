@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from mercer.estimators.pca import PCA
     from mercer.estimators.tsne import SNE, TSNE
     from mercer.live.launch import explore
+    from mercer.live.notebook import widget
     from mercer.selection.neighbors_diagnosis import diagnose_neighbors
     from mercer.streams.opening import open_rows
     from mercer.streams.row_writer import write_rows
@@ -58,6 +59,7 @@ __all__ = [
     "load",
     "open_rows",
     "smacof",
+    "widget",
     "write_rows",
 ]
 
@@ -78,6 +80,7 @@ _HOMES = {
     "explore": "live.launch",
     "open_rows": "streams.opening",
     "smacof": "estimators.mds",
+    "widget": "live.notebook",
     "write_rows": "streams.row_writer",
     # public subpackages and modules, attributes of `mercer` from the start
     "embedding": "embedding",

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import local
 from types import FrameType
 
 __all__ = [
@@ -194,8 +197,33 @@ class DisconnectedGraphWarning(MercerWarning):
     """
 
 
+class _Collected(local):
+    """The warnings that a thread collects, instead of giving them; None if it gives them."""
+
+    messages: list[str] | None = None
+
+
+_collected = _Collected()
+
+
+@contextmanager
+def collected_warnings() -> Iterator[list[str]]:
+    """Collect the messages of the warnings of this thread, instead of giving them.
+
+    `warnings.catch_warnings` would collect those of all threads, also of cells that run beside a live map.
+    """
+    before, _collected.messages = _collected.messages, []
+    try:
+        yield _collected.messages
+    finally:
+        _collected.messages = before
+
+
 def warn(message: str, category: type[Warning]) -> None:
     """Warn, and point at the line that called Mercer: frames of Mercer and scikit-learn are skipped."""
+    if _collected.messages is not None:
+        _collected.messages.append(message)
+        return
     frame: FrameType | None = sys._getframe(1)
     level = 2
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("mercer", "sklearn"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mercer.memory import format_bytes
+from mercer.memory import amount, format_bytes
 from mercer.models.fields import SavedRecord
 
 
@@ -45,14 +45,14 @@ class Report:
         if self.repulsion is not None:
             parts.append(f"repulsion: {self.repulsion}")
         if self.passes:
-            parts.append(f"{self.passes} passes")
+            parts.append(amount(self.passes, "pass", "passes"))
         if self.bytes:
             parts.append(format_bytes(self.bytes))
         return f"{'; '.join(parts)}; {self._end()}"
 
     def _end(self) -> str:
         if self.steps is not None:
-            return f"{self.steps} steps in {self.seconds:.3g} s, {self.ended}"
+            return f"{amount(self.steps, 'step')} in {self.seconds:.3g} s, {self.ended}"
         if not self.tol:
             return f"{self.seconds:.2g} s"
         return f"{'converged' if self.converged else 'NOT converged'} at {self.tol:.0e} in {self.seconds:.2g} s"

@@ -3,6 +3,9 @@
 Loops that deal out jobs (`for_each` of a backend) count them while someone listens. A computation names its phase, so
 that a listener knows what is counted. Without a listener all of this costs one comparison per loop.
 
+A listener hears what its own thread computes, with the jobs that this thread deals out to others. A fit in another
+thread is not its concern: a live map may be computed in the background of a notebook while a cell fits something else.
+
 >>> seen = []
 >>> with listening(lambda *told: seen.append(told)), phase("rows"):
 ...     done_one = counter(2)
@@ -17,44 +20,55 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from threading import Lock
+from threading import Lock, local
 from typing import Any, TypeVar
 
 Listener = Callable[[str, int, int, str], None]  # (phase, jobs done, jobs in all or 0 if unknown, note)
 
-_listeners: list[Listener] = []  # the last one listens; one for the process, like the terminal that it draws on
-_phases: list[str] = []  # the innermost is last
-_note = [""]
+
+class _Heard(local):
+    """What a thread computes, and who listens to it."""
+
+    def __init__(self) -> None:
+        self.listeners: list[Listener] = []  # the last one listens
+        self.phases: list[str] = []  # the innermost is last
+        self.note = [""]
+
+
+_here = _Heard()
 _lock = Lock()
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 @contextmanager
 def listening(listener: Listener) -> Iterator[None]:
-    """Have a listener called, from any thread, when a phase begins and when a job of a named phase is done."""
-    _listeners.append(listener)
-    _note[0] = ""
+    """Have a listener called when this thread begins a phase, and when a job of a named phase is done.
+
+    A job is told of from the thread that has done it.
+    """
+    _here.listeners.append(listener)
+    _here.note[0] = ""
     try:
         yield
     finally:
-        _listeners.remove(listener)
+        _here.listeners.remove(listener)
 
 
 @contextmanager
 def phase(name: str) -> Iterator[None]:
     """Name what is computed within the block. After it, the phase around it goes on."""
-    _phases.append(name)
-    _announce()
+    _here.phases.append(name)
     try:
+        _announce()  # a listener may end the computation here
         yield
     finally:
-        _phases.pop()
+        _here.phases.pop()
         _announce()
 
 
 def _announce() -> None:
-    if _listeners and _phases:
-        _listeners[-1](_phases[-1], 0, 0, _note[0])
+    if _here.listeners and _here.phases:
+        _here.listeners[-1](_here.phases[-1], 0, 0, _here.note[0])
 
 
 def in_phase(name: str) -> Callable[[_F], _F]:
@@ -63,7 +77,7 @@ def in_phase(name: str) -> Callable[[_F], _F]:
     def decorate(function: _F) -> _F:
         @wraps(function)
         def named(*args: Any, **settings: Any) -> Any:
-            if not _listeners:
+            if not _here.listeners:
                 return function(*args, **settings)
             with phase(name):
                 return function(*args, **settings)
@@ -75,26 +89,26 @@ def in_phase(name: str) -> Callable[[_F], _F]:
 
 def tell(note: str) -> None:
     """Add what is known beyond the count, such as a residual."""
-    if _listeners:
-        _note[0] = note
+    if _here.listeners:
+        _here.note[0] = note
 
 
 def listened() -> bool:
     """Whether a note would be heard."""
-    return bool(_listeners)
+    return bool(_here.listeners)
 
 
 def counter(total: int) -> Callable[[], None] | None:
     """A function to call after each of the jobs; None if no one listens or the phase has no name."""
-    if not _listeners or not _phases:
+    if not _here.listeners or not _here.phases:
         return None
-    listener, name, done = _listeners[-1], _phases[-1], [0]
-    listener(name, 0, total, _note[0])
+    note, listener, name, done = _here.note, _here.listeners[-1], _here.phases[-1], [0]
+    listener(name, 0, total, note[0])
 
     def done_one() -> None:
         with _lock:
             done[0] += 1
-            listener(name, done[0], total, _note[0])
+            listener(name, done[0], total, note[0])  # of the thread that deals out the jobs
 
     return done_one
 
@@ -118,10 +132,10 @@ def counted(name: str, items: Iterable[Any], total: int) -> Iterator[Any]:
 
     def unheard(*_: Any) -> None: ...
 
-    _listeners.append(unheard)
+    _here.listeners.append(unheard)
     try:
         for item in items:
             yield item
             done_one()
     finally:
-        _listeners.remove(unheard)
+        _here.listeners.remove(unheard)

@@ -1,22 +1,14 @@
 """Distances on tensors are those of Dijkstra's method, to the last bit, by torch and by the kernel for cells."""
 
-import os
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.sparse.csgraph import dijkstra
 
-torch = pytest.importorskip("torch")
-CARD = torch.cuda.is_available()
-if not CARD:
-    os.environ["TRITON_INTERPRET"] = "1"  # before Triton is imported
-pytest.importorskip("triton")
-pytestmark = [pytest.mark.torch, *([pytest.mark.cuda] if CARD else [])]
+from card import CARD, DEVICE, MARKS, torch
+from mercer.backends import torch_paths, triton_paths
 
-from mercer.backends import torch_paths, triton_paths  # noqa: E402
-
-DEVICE = "cuda" if CARD else "cpu"
+pytestmark = MARKS
 N = 2000 if CARD else 40  # the interpreter takes a while for each cell
 RNG = np.random.default_rng(0)
 

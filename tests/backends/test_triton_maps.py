@@ -1,21 +1,13 @@
 """The kernels of a step are the same sums in torch: on a card where there is one, else through Triton's interpreter."""
 
-import os
-
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch")
-CARD = torch.cuda.is_available()
-if not CARD:
-    os.environ["TRITON_INTERPRET"] = "1"  # before Triton is imported
-pytest.importorskip("triton")
-pytestmark = [pytest.mark.torch, *([pytest.mark.cuda] if CARD else [])]
+from card import DEVICE, MARKS, torch
+from mercer.backends import torch_maps, triton_maps
+from mercer.backends.torch_neighbors import csr_tensor
 
-from mercer.backends import torch_maps, triton_maps  # noqa: E402
-from mercer.backends.torch_neighbors import csr_tensor  # noqa: E402
-
-DEVICE = "cuda" if CARD else "cpu"
+pytestmark = MARKS
 RNG = np.random.default_rng(0)
 
 

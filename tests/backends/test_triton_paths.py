@@ -1,20 +1,12 @@
 """The kernel for cells leaves every distance where relaxing all edges leaves it, however the cells are cut."""
 
-import os
-
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch")
-CARD = torch.cuda.is_available()
-if not CARD:
-    os.environ["TRITON_INTERPRET"] = "1"  # before Triton is imported
-pytest.importorskip("triton")
-pytestmark = [pytest.mark.torch, *([pytest.mark.cuda] if CARD else [])]
+from card import CARD, DEVICE, MARKS, torch
+from mercer.backends import torch_paths, triton_paths
 
-from mercer.backends import torch_paths, triton_paths  # noqa: E402
-
-DEVICE = "cuda" if CARD else "cpu"
+pytestmark = MARKS
 RNG = np.random.default_rng(0)
 
 
@@ -54,7 +46,7 @@ def test_thousands_of_programs_leave_the_least_sums():
     D = torch_paths.from_links(edges, places, torch.zeros((2000, 1), dtype=torch.float64, device=DEVICE))
     again = torch.full_like(D, torch.inf)
     again[places[:, 0], torch.arange(2000, device=DEVICE)] = 0
-    torch_paths._relax_all(edges, again)
+    torch_paths.relax_all(edges, again)
     assert torch.equal(D, again)
 
 

@@ -1,24 +1,17 @@
 """Fused products are those of the matrix: on a card where there is one, else through Triton's interpreter."""
 
-import os
 from itertools import product
 
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch")
-CARD = torch.cuda.is_available()
-if not CARD:
-    os.environ["TRITON_INTERPRET"] = "1"  # before Triton is imported
-pytest.importorskip("triton")
-pytestmark = [pytest.mark.torch, *([pytest.mark.cuda] if CARD else [])]
+from card import CARD, DEVICE, MARKS, torch
+from mercer.backends import triton_products
+from mercer.backends.symbolic import trace
+from mercer.backends.triton_products import FusedProduct
+from mercer.kernels import RBF, ArcCosine, Chi2, Constant, Hamming, Linear, Matern, Polynomial
 
-from mercer.backends import triton_products  # noqa: E402
-from mercer.backends.symbolic import trace  # noqa: E402
-from mercer.backends.triton_products import FusedProduct  # noqa: E402
-from mercer.kernels import RBF, ArcCosine, Chi2, Constant, Hamming, Linear, Matern, Polynomial  # noqa: E402
-
-DEVICE = "cuda" if CARD else "cpu"
+pytestmark = MARKS
 RNG = np.random.default_rng(0)
 # What an entry may lose relative to the largest: rounding to 11 bits of k and of two rows, 22 bits, and float64, where
 # the formula of ‖a − b‖² and the exponent multiply a rounding by no more than these rows' squared length, 20.
@@ -82,9 +75,9 @@ def test_any_number_of_coordinates_and_of_columns(arithmetic):
 @pytest.mark.parametrize("arithmetic", ERRORS)
 def test_columns_that_are_split_among_programs_are_added_up(arithmetic, monkeypatch):
     X, kernel = rows(400), RBF(0.7)
-    monkeypatch.setitem(triton_products._BLOCKS, arithmetic, triton_products._Blocks(128, 32, 4, 2, 4))
+    monkeypatch.setitem(triton_products.BLOCKS, arithmetic, triton_products.BlockSizes(128, 32, 4, 2, 4))
     product = symmetric(kernel, X, arithmetic)
-    product._programs = 40
+    product.programs = 40
     V = torch.as_tensor(RNG.standard_normal((400, 2)), device=DEVICE)
     check(product, kernel.tile(kernel.points(X)), V, arithmetic)
 
@@ -119,7 +112,7 @@ def test_equal_rows_are_at_distance_zero():
 
 def test_a_new_gamma_takes_no_compilation():
     X = rows(20)
-    sources = [triton_products.code_of(symmetric(RBF(gamma), X, "half")._key(16)) for gamma in (0.3, 0.7)]
+    sources = [triton_products.code_of(symmetric(RBF(gamma), X, "half").key(16)) for gamma in (0.3, 0.7)]
     assert sources[0] == sources[1]
 
 

@@ -106,6 +106,7 @@ def test_wrong_usage_is_one_line_and_status_2(args):
         (["compare", "t.csv", "--methods", "pca,kpac"], "Did you mean kpca?"),
         (["demo", "swiss_roll"], "Did you mean swissroll?"),
         (["fit", "t.csv", "--drop", "a", "b"], "argument (b). Names in a list have commas and no blanks between them"),
+        (["fit", "t.csv", "u.csv"], "extra argument (u.csv). See "),
         (["transform", "new.csv", "m.mercer"], "The model comes before the table: mercer transform m.mercer new.csv"),
         (["fit", "https://example.org/t.csv"], "https://example.org/t.csv is an address, and only files are read"),
         (["inspect", "s3://bucket/t.parquet"], "s3://bucket/t.parquet is an address, and only files are read"),

@@ -60,6 +60,18 @@ def test_placed_rows_are_scored_as_their_model_prepared_them(shell):
     assert gone.stdout == anew and "warning: m.mercer" in gone.stderr
 
 
+def test_rows_that_only_one_file_has_are_counted(shell):
+    shell("fit", *FLOWERS, "-m", "pca", "-o", "c.csv", "-q")
+    for name, rows in (("less.csv", slice(0, 80)), ("other_less.csv", slice(30, 90))):
+        write_table(name, {key: values[rows] for key, values in shell.columns("c.csv").items()})
+    said = shell("evaluate", *FLOWERS, "less.csv")
+    assert "80 rows have the same id in flowers.csv and less.csv; 10 others are left out" in said.stderr
+    for words in (["compare", *FLOWERS], ["report", "--id", "name", "-o", "m.html"]):
+        said = shell(words[0], *words[1:], "less.csv", "other_less.csv")
+        assert "50 rows have the same id in all maps; 40 others are left out" in said.stderr
+    assert "left out" not in shell("evaluate", *FLOWERS, "c.csv").stderr
+
+
 def test_maps_of_different_rows_are_refused(shell):
     write_table("a.csv", {"x": np.arange(4.0)})
     write_table("b.csv", {"x": np.arange(5.0)})

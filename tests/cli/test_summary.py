@@ -30,7 +30,7 @@ def test_one_of_anything_is_told_in_the_singular():
     assert summary.map_divergence(model)[1] == "KL 0.5 after 1 step (e)"
     assert summary.map_stress(model)[1] == "stress 0.5 after 1 step (e)"
     only = SimpleNamespace(eigenvalues_=[1.0], eigenvalue_error_=[2.0])
-    assert summary.doubt(only).endswith("of 1 eigenvalue exceeds the eigenvalue: its component is a rounding error.")
+    assert summary.doubt(only) == "1 of 1 eigenvalue is below the error bound: its component is a rounding error."
 
 
 def test_the_residual_is_relative_to_the_largest_eigenvalue():
@@ -40,7 +40,7 @@ def test_the_residual_is_relative_to_the_largest_eigenvalue():
 
 def test_a_bound_is_called_a_bound_and_one_above_its_eigenvalue_is_a_warning():
     loose = KernelPCA(5, kernel="rbf", gamma=5.0, eigen_solver="rpcholesky", rank=8, random_state=0).fit(X)
-    assert summary.residual(loose)[0] == "bound" and "5 eigenvalues exceeds" in summary.doubt(loose)
+    assert summary.residual(loose)[0] == "bound" and "of 5 eigenvalues are below" in summary.doubt(loose)
     assert "Raise `rank`" in summary.doubt(loose)
     whole = KernelPCA(30, kernel="linear", eigen_solver="dense").fit(X)  # three columns: the other values are rounding
     assert "Lower n_components to 3" in summary.doubt(whole)

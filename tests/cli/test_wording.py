@@ -17,6 +17,19 @@ from mercer.cli.wording import in_options
             "Expected n_neighbors < n_samples_fit, but n_neighbors = 9, n_samples_fit = 8, n_samples = 8",
             "--n-neighbors 9 asks for more neighbours than 8 rows have. Lower it.",
         ),
+        (
+            "Raise n_neighbors, or set disconnected='join'; mercer.diagnose_neighbors shows how the number falls.",
+            "Raise --n-neighbors, or set --disconnected join.",
+        ),
+        (
+            "The number of unique classes is greater than 50% of the number of samples. `y` could represent a "
+            "regression problem, not a classification problem.",
+            "There is a class for every two rows. The label may be a number on a scale, or name the rows.",
+        ),
+        (
+            "Sigmoid(gamma=2.845e-10, coef0=1) has negative eigenvalues (-0.5 or lower, the largest 1): not good.",
+            "The kernel has negative eigenvalues (-0.5 or lower, the largest 1): not good.",
+        ),
         ("more than the memory_limit of 1 kB", "more than the --memory-limit of 1 kB"),
         ('Use encode="onehot", "ordinal" or "drop".', "Use --encode onehot, ordinal or drop."),
         ("leave it out (drop='petal width')", "leave it out (--drop 'petal width')"),

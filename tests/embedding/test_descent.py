@@ -99,6 +99,32 @@ def test_callbacks_see_the_map_and_may_end_it():
     assert_allclose(loss().value(state.Y), seen[-1][1], rtol=1e-12)
 
 
+def test_a_callback_may_choose_its_steps_and_whether_it_sees_the_loss():
+    class Choosy:
+        def __init__(self):
+            self.seen = []
+
+        def is_due(self, steps):
+            return steps in (3, 10, 11)
+
+        def sees_value(self, steps):
+            return steps == 10
+
+        def __call__(self, steps, value, Y):
+            self.seen.append((steps, np.isfinite(value)))
+
+    choosy, every, plain = Choosy(), [], DescentState.at(START)
+    state = DescentState.at(START)
+    descend(loss(), state, phase(12), Watch(callbacks=[choosy], callback_every=1))
+    descend(loss(), plain, phase(12), Watch())
+    assert choosy.seen == [(3, False), (10, True), (11, False)] and np.array_equal(state.Y, plain.Y)
+    # Beside a callback that always looks, it sees the loss too.
+    choosy.seen.clear()
+    both = [choosy, lambda steps, value, Y: every.append(value)]
+    descend(loss(), DescentState.at(START), phase(5), Watch(callbacks=both, callback_every=1))
+    assert choosy.seen == [(3, True)] and len(every) == 5 and np.all(np.isfinite(every))
+
+
 def test_every_callback_is_asked_and_only_true_stops():
     asked = []
     watch = Watch(callbacks=[lambda *_: True, lambda *_: asked.append(1)], callback_every=10)

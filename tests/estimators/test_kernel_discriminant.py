@@ -465,7 +465,7 @@ def test_duplicates_and_too_few_directions():
     X = np.repeat(np.eye(3), 20, axis=0)
     kda = KernelDiscriminantAnalysis().fit(X, np.repeat([0, 1, 2], 20))
     assert kda.score(X, np.repeat([0, 1, 2], 20)) == 1 and np.isfinite(kda.transform(X)).all()
-    with pytest.warns(DegenerateDataWarning, match="Only 1 directions"):
+    with pytest.warns(DegenerateDataWarning, match="differ in 1 direction only"):
         KernelDiscriminantAnalysis(kernel="linear", reg=1e-3).fit(IRIS[:, :1], SPECIES)
 
 

@@ -179,3 +179,6 @@ def test_a_function_that_is_not_finite(takes, bad):
         FunctionKernel(kernel, takes)(X)
     with pytest.raises(ValueError, match="NaN or infinity"):
         KernelPCA(2, kernel=kernel).fit(X)
+    bound = FunctionKernel(kernel, takes)
+    with pytest.raises(ValueError, match="NaN or infinity"):  # not: "overflows, scale the data"
+        bound.diagonal(bound.points(X))

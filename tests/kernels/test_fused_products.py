@@ -1,32 +1,25 @@
 """Estimators whose products are fused find what they find by tiles."""
 
-import os
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch")
-CARD = torch.cuda.is_available()
-if not CARD:
-    os.environ["TRITON_INTERPRET"] = "1"  # before Triton is imported
-pytest.importorskip("triton")
-pytestmark = [pytest.mark.torch, *([pytest.mark.cuda] if CARD else [])]
+from card import CARD, DEVICE, MARKS, torch
+from mercer import KernelPCA
+from mercer.backends import to_numpy, triton_products
+from mercer.backends import torch as torch_backend
+from mercer.exceptions import MiscompiledWarning
+from mercer.expansion import KernelExpansion
+from mercer.kernels import RBF, Matern, Polynomial, VectorKernel, fused_products
+from mercer.linalg.gram import Gram
+from mercer.linalg.operators import Centered
 
-import mercer.backends.torch as torch_backend  # noqa: E402
-from mercer import KernelPCA  # noqa: E402
-from mercer.backends import to_numpy, triton_products  # noqa: E402
-from mercer.exceptions import MiscompiledWarning  # noqa: E402
-from mercer.expansion import KernelExpansion  # noqa: E402
-from mercer.kernels import RBF, Matern, Polynomial, VectorKernel, fused_products  # noqa: E402
-from mercer.linalg.gram import Gram  # noqa: E402
-from mercer.linalg.operators import Centered  # noqa: E402
-
-DEVICE = "cuda" if CARD else "cpu"
+pytestmark = MARKS
 N = 5000 if CARD else 250  # the interpreter takes a while for each block
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((N, 4)) * [3.0, 2.0, 1.5, 1.0]
-LARGE = triton_products._Blocks(128, 128, 8, 2, 2)
+LARGE = triton_products.BlockSizes(128, 128, 8, 2, 2)
 
 
 @pytest.fixture
@@ -37,7 +30,7 @@ def fused(monkeypatch):
     if not CARD:
         monkeypatch.setattr(torch_backend, "fuses", lambda X: True)
         for name in ("half", "single", "double"):
-            monkeypatch.setitem(triton_products._BLOCKS, name, LARGE)
+            monkeypatch.setitem(triton_products.BLOCKS, name, LARGE)
 
 
 def rows(dtype=torch.float64):

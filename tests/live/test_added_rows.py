@@ -41,6 +41,7 @@ def test_placed_rows_are_where_the_estimator_puts_them(table, method):
     assert np.allclose(frame.coordinates[120:], expected, atol=1e-5 * np.abs(expected).max())
 
 
+@pytest.mark.filterwarnings("ignore::mercer.exceptions.DisconnectedGraphWarning")
 def test_rows_are_placed_in_a_graph_without_some_edges(table):
     first = frames(MapStages(table), method="isomap", n_neighbors=8)[-1]
     i, j = (int(ends[0]) for ends in first.estimator.graph_.nonzero())
@@ -66,6 +67,7 @@ def test_hidden_rows_change_nothing(table):
     assert np.allclose(np.abs(frame.coordinates[:120]), np.abs(expected), atol=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore::mercer.exceptions.DisconnectedGraphWarning")
 @pytest.mark.parametrize("method", ["pca", "isomap"])
 def test_joined_rows_are_mapped_with_the_others(table, method):
     X = np.vstack([table.X, table.more])

@@ -1,5 +1,7 @@
 """What a page is told about the map that it shows."""
 
+import base64
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -140,12 +142,22 @@ def test_answers_leave_out_rows_that_are_not_mapped(listen, growing):
     assert len(page.answer(what="near", id=3, row=230, count=5)[0]["near"]) == 5
 
 
+@pytest.mark.parametrize(("added", "rest"), [("hidden", 150), ("placed", 190), ("joined", 190)])
+def test_groups_are_of_the_rows_that_are_seen(listen, growing, added, rest):
+    page = listen(growing)
+    settled(page, method="pca", added=added)
+    first = base64.b64encode(np.packbits(np.arange(240) < 50).tobytes()).decode()
+    header, arrays = page.answer(what="groups", id=1, first=first)
+    assert header["rows"] == [50, rest] and np.isfinite(arrays["scores"]).sum() == 50 + rest
+
+
 @pytest.mark.parametrize(("added", "rows"), [("hidden", 200), ("placed", 240), ("joined", 240)])
 def test_the_offline_page_has_the_rows_that_are_seen(listen, growing, added, rows):
     page = listen(growing)
     settled(page, method="pca", added=added)
     _, found = page.answer(what="page", id=1)
-    assert f'"rows":{rows}'.encode() in found["file"].tobytes().replace(b" ", b"")
+    content = found["file"].tobytes().replace(b" ", b"")
+    assert f'"rows":{rows}'.encode() in content and b'"trustworthiness"' in content and b'"neighbors":{' in content
 
 
 def test_a_sparse_table_says_what_it_cannot_answer(listen):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mercer.live.messages import decode, encode, longest_text, read_rows, read_text
+from mercer.live.messages import decode, encode, longest_text, read_rows, read_text, without_paths
 
 
 @given(st.lists(st.integers(0, 9), max_size=4), st.text(max_size=20), st.binary(max_size=20))
@@ -63,3 +63,16 @@ def test_two_sets_of_all_rows_fit_into_a_message():
         packed = base64.b64encode(np.packbits(np.ones(rows, bool)).tobytes()).decode()
         text = json.dumps({"type": "ask", "rows": packed, "others": packed})
         assert len(text) <= longest_text(rows) and read_text(text, rows)["rows"] == packed
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("cannot cache '/home/ann/x.py' or C:\\Users\\ann\\x.py", "cannot cache '…' or …"),
+        ("no file ~/data/a b.csv, none at \\\\server\\share\\x", "no file … b.csv, none at …"),
+        ("at /tmp/x (line 3): /a.b", "at … (line 3): …"),
+        ("gamma = 1/2, and/or n/a; 3 / 4 of K/n, ‖x‖²/σ", "gamma = 1/2, and/or n/a; 3 / 4 of K/n, ‖x‖²/σ"),
+    ],
+)
+def test_paths_are_left_out_and_fractions_are_not(text, expected):
+    assert without_paths(text) == expected

@@ -1,6 +1,7 @@
 """One browser's session: the newest settings win, frames are dropped and not queued, and nothing ends the page."""
 
 import base64
+import tempfile
 import threading
 
 import numpy as np
@@ -73,6 +74,15 @@ def test_settings_that_fail_leave_the_last_map_and_say_why(listen, table):
     assert "gamma" in page.trouble(3)
     page.settings(4, method="pca")
     page.settled(4)
+
+
+def test_no_path_of_the_machine_is_told(listen, table, monkeypatch, tmp_path):
+    page = listen(table)
+    page.settings(1, method="pca")
+    page.settled(1)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "not there"))
+    header, _ = page.answer(what="model", id=1)
+    assert "FileNotFoundError" in header["trouble"] and tmp_path.name not in str(header)
 
 
 def test_a_descent_stops_and_goes_on(listen, table):

@@ -12,7 +12,7 @@ from mercer.cli.main import main
 from mercer.live.controls import Controls
 from mercer.live.descent_runs import DescentWish
 from mercer.live.live_table import LiveTable
-from mercer.live.map_stages import MapStages
+from mercer.live.map_stages import MapFrame, MapStages
 from mercer.live.settings_text import as_command, as_python
 
 
@@ -68,8 +68,19 @@ def test_a_descent_with_a_long_history_is_told_from_its_beginning(table):
         settings, _ = shown_by(stages, {"method": "sne", "perplexity": 15.0}, descent=DescentWish(2))
     text = as_python(settings, table, stages.runs)
     assert text.count("fit_transform") == 1 and "More was done" in text
+    assert "Model" in as_command(settings, table, stages.runs)[1]
 
 
+def test_a_map_that_was_computed_elsewhere_has_no_code(table):
+    settings, shown = shown_by(MapStages(table), {"method": "tsne"}, descent=DescentWish(20))
+    stages = MapStages(table)
+    stages.begin_at(MapFrame(shown, ["a", "b"], "settled", []), settings)
+    assert "More was done" in as_python(settings, table, stages.runs)
+    shown_by(stages, settings, descent=DescentWish(5))
+    assert "More was done" in as_python(settings, table, stages.runs) and len(stages.runs) == 1
+
+
+@pytest.mark.filterwarnings("ignore::mercer.exceptions.DisconnectedGraphWarning")
 def test_the_python_cuts_the_edges(table):
     stages = MapStages(table)
     settings, _ = shown_by(stages, {"method": "isomap", "n_neighbors": 20})
@@ -83,6 +94,7 @@ def test_the_python_cuts_the_edges(table):
     assert as_command(settings, table) == ("", "The command does not cut edges; the Python does.")
 
 
+@pytest.mark.filterwarnings("ignore::mercer.exceptions.DisconnectedGraphWarning")
 @pytest.mark.parametrize("method", ["kpca", "pca", "isomap", "tsne"])
 @pytest.mark.parametrize("added", ["placed", "joined"])
 def test_the_python_adds_the_rows(table, method, added):

@@ -188,7 +188,7 @@ def test_csr_rows(kernel):
 
 def test_too_few_steps_are_a_named_warning():
     model = fitted(RBF(0.3), max_iter=1)
-    with pytest.warns(NotConvergedWarning, match="8 of 8 rows in 1 steps"):
+    with pytest.warns(NotConvergedWarning, match="8 of 8 rows in 1 step"):
         rows = model.inverse_transform(model.transform(NEW))
     assert np.all(np.isfinite(rows))
 

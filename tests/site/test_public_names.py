@@ -54,7 +54,7 @@ def test_every_parameter_is_named_where_it_is_explained(name):
 
 # These hold, read, write, draw, check or run something. They compute nothing that a formula could say.
 WITHOUT_FORMULA = {
-    *("explore", "load", "open_rows", "write_rows"),
+    *("explore", "load", "open_rows", "widget", "write_rows"),
     *("graph.NeighborIndex", "graph.Neighbors", "kernels.Points"),
     *("preimage.InverseRequest", "preimage.Method", "preimage.PreImage", "preimage.resolve_method"),
     *("quality.QualityReport", "quality.Score", "quality.report"),

@@ -48,9 +48,9 @@ class Shrinking:
 
 def test_an_iterable_that_changes_is_refused(X):
     source = open_rows(Shrinking([X, X], [X], [X[:1]]))
-    with pytest.raises(ValueError, match="gave 1 chunks this time"):
+    with pytest.raises(ValueError, match="gave 1 chunk this time"):
         source.chunk(1)
-    with pytest.raises(ValueError, match="Chunk 0 has 1 rows, but 1000"):
+    with pytest.raises(ValueError, match="Chunk 0 has 1 row, but 1000"):
         source.chunk(0)
     with pytest.raises(ValueError, match="Chunk 1 has 3 columns"):
         open_rows(Shrinking([X, X[:, :3]]))

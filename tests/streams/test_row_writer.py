@@ -35,3 +35,11 @@ def test_a_failure_leaves_what_was_there(tmp_path, X, suffix):
     assert path.read_bytes() == b"before" and list(tmp_path.iterdir()) == [path]
     with pytest.raises(ValueError, match="cannot be written"):
         write_rows(X, tmp_path / "X.csv")
+
+
+def test_names_that_repeat_are_refused_before_anything_is_written(tmp_path, X):
+    from mercer.streams import ArraySource
+
+    with pytest.raises(ValueError, match="several columns have the name 'b'"):
+        write_rows(ArraySource(X[:, :3], feature_names=["a", "b", "b"]), tmp_path / "X.parquet")
+    assert not list(tmp_path.iterdir())

@@ -93,3 +93,10 @@ def test_of_two_ids_the_one_with_a_name_of_its_own_is_taken(tmp_path):
     found = read_table(tmp_path / "t.csv")
     assert found.features == ["size"] and found.preparation.id == "customer_id" and found.ids[1] == 893
     assert "1 column has no name and is called x1." in found.notes
+
+
+def test_an_id_that_rows_share_is_pointed_out(table):
+    path = table("who,city,x\n" + "".join(f"w{i},c{i % 3},{i}.5\n" for i in range(9)))
+    (note,) = read_table(path, Choice(id="city", drop=("who",))).notes
+    assert "cannot be matched by the id 'city'" in note
+    assert read_table(path, Choice(id="who", drop=("city",))).notes == []

@@ -96,7 +96,7 @@ def test_gzip_is_gzip(tmp_path):
 def test_npy_holds_numbers_alone(tmp_path):
     write_table(tmp_path / "t.npy", {"a": np.arange(3), "b": np.arange(3) / 2})
     assert np.load(tmp_path / "t.npy").tolist() == [[0, 0], [1, 0.5], [2, 1]]
-    with pytest.raises(TableError, match=r"holds only numbers, but 'b' hold text"):
+    with pytest.raises(TableError, match=r"holds only numbers, but 'b' holds text"):
         write_table(tmp_path / "u.npy", COLUMNS)
     assert not (tmp_path / "u.npy").exists()
 

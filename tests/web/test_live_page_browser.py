@@ -262,6 +262,32 @@ def test_a_command_that_was_killed_is_found_again(visited):
         second.communicate()
 
 
+def test_a_slider_that_moves_on_and_on_stays_within_the_rate_of_messages(visited, serving, table):
+    count = """window.sent = 0; const send = WebSocket.prototype.send;
+        WebSocket.prototype.send = function (text) { window.sent++; send.call(this, text); }"""
+    seen = visited(serving(table).address, prepare=count)
+    seen.until(SETTLED)
+    for part in ("path", "levels", "quality"):
+        opened_part(seen, part)
+    first, second = apart(seen)
+    pin(seen, first)
+    seen.page.locator("#path-start").click()
+    pin(seen, second)
+    seen.page.locator("#live-quality").select_option("neighbours kept")
+    per_second = seen.page.evaluate("""() => new Promise((done) => {
+        const slider = document.querySelector("[data-control=gamma]"), began = performance.now(), before = window.sent;
+        const step = () => {
+            const seconds = (performance.now() - began) / 1000;
+            slider.value = String(300 + (400 * seconds) % 400);
+            slider.dispatchEvent(new Event("input"));
+            if (seconds < 3) setTimeout(step, 4);
+            else done((window.sent - before) / seconds);
+        };
+        step();
+    })""")
+    assert 5 < per_second < 120 and seen.state("live.connected()")
+
+
 def test_a_closed_tab_stops_its_computation(visited, serving, table):
     seen = visited(serving(table).address)
     choose(seen, "sne")

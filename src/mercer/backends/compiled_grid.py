@@ -13,7 +13,7 @@ import numpy as np
 
 from mercer.backends.compilation import SUMS, compiled, inlined
 
-ORDER = 6
+ORDER = 6  # nodes per axis that a point reaches: pieces of degree five, so that forces are smooth
 _THIRD = 1.0 / 3.0
 _FLAGS = SUMS - {"nnan", "ninf"}  # nothing is assumed of the coordinates
 

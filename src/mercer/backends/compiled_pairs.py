@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from mercer.backends.compilation import FLAGS, SUMS, compiled, inlined
-from mercer.backends.compiled_math import exp, log
+from mercer.backends.compiled_math import exp, log, total_of
 
 GAUSSIAN, CAUCHY, STUDENT = 0, 1, 2
 
@@ -40,14 +40,6 @@ def _weights(d2, w, slope, count, kind, dof):
             q = exp(power * log(x))
             w[j] = q
             slope[j] = factor * q / x
-
-
-@inlined(SUMS)
-def _total(values, count):
-    total = values.dtype.type(0)
-    for j in range(count):
-        total += values[j]
-    return np.float64(total)
 
 
 @inlined(SUMS)
@@ -81,7 +73,7 @@ def rows(new, others_transposed, first, last, same, kind, dof, G, Z):
             _weights(d2, w, slope, count, kind, dof)
             if same and start <= i < start + count:
                 w[i - start] = 0
-            z += _total(w, count)
+            z += total_of(w, count)
             for k in range(c):
                 sums[k] += _push(new[i, k], others_transposed[k, start : start + count], slope, count)
         Z[i] = z

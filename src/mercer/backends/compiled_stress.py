@@ -12,17 +12,10 @@ from __future__ import annotations
 import numpy as np
 
 from mercer.backends.compilation import FLAGS, SUMS, compiled, inlined
+from mercer.backends.compiled_math import total_of
 
 _RUN = 512  # points: their distances, terms and pulls fit the first-level cache
 _TINY = 1e-30  # a square below it counts as zero; its root is far from the limits of float32
-
-
-@inlined(SUMS)
-def _total(values, count):
-    total = values.dtype.type(0)
-    for j in range(count):
-        total += values[j]
-    return np.float64(total)
 
 
 @inlined(FLAGS)
@@ -96,8 +89,8 @@ def stress_rows(Y, first, last, given, starts, scale, weights, weight_starts, we
                 errors,
                 squares,
             )
-            totals[0] += _total(errors, count)
-            totals[1] += _total(squares, count)
+            totals[0] += total_of(errors, count)
+            totals[1] += total_of(squares, count)
             for k in range(c):
                 pulls[k, i] += _push(Y[k, i], Y[k, start : start + count], pull, count, pulls[k, start : start + count])
 

@@ -29,7 +29,7 @@ from mercer.backends import generic
 from mercer.memory import available_bytes
 from mercer.progress import counter
 
-TILE = 1024
+TILE = 1024  # rows of a tile: 8 MB in float64 per thread, and calls cost little beside the arithmetic
 _COMPILED_ABOVE = 2**19  # entries in a tile above which numba earns the time it takes to load
 _COMPILED_ALL_ABOVE = 2**22  # entries in the matrix that a tile is cut from, above which it does in every tile
 _COMPILED_TERMS_ABOVE = 2**27  # terms of sums over coordinates, which are slow without it

@@ -129,7 +129,7 @@ def relax(edges: Edges, D: torch.Tensor, changed: torch.Tensor) -> None:
     if fuses(D):
         import_module("mercer.backends.triton_paths").relax(edges, D, changed)
     else:
-        _relax_all(edges, D)
+        relax_all(edges, D)
 
 
 def from_links(edges: Edges, nodes: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
@@ -196,7 +196,7 @@ def _cut(cell: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     return torch.cat([torch.nonzero(begins)[:, 0], torch.tensor([n], device=device)]), begins.long().cumsum(0) - 1
 
 
-def _relax_all(edges: Edges, D: torch.Tensor) -> None:
+def relax_all(edges: Edges, D: torch.Tensor) -> None:
     """Every edge in every step: for devices without Triton."""
     rows = torch.repeat_interleave(torch.arange(edges.n, device=D.device), edges.ptr.diff())
     nodes, weights = edges.nodes.long(), edges.weights[:, None]

@@ -49,7 +49,7 @@ _PROGRAMS = 8  # programs per multiprocessor that keep it busy to the end
 
 
 @dataclass(frozen=True)
-class _Blocks:
+class BlockSizes:
     """Sizes measured on an H200: rows x, rows y, warps, stages of the pipeline; in half precision, blocks per sum."""
 
     rows: int
@@ -59,15 +59,15 @@ class _Blocks:
     run: int = 1
 
 
-_BLOCKS = {
-    "half": _Blocks(64, 128, 4, 3, 16),
-    "single": _Blocks(128, 64, 4, 3),
-    "double": _Blocks(64, 32, 4, 2),
+BLOCKS = {
+    "half": BlockSizes(64, 128, 4, 3, 16),
+    "single": BlockSizes(128, 64, 4, 3),
+    "double": BlockSizes(64, 32, 4, 2),
 }
-_SEVERAL = {  # several readings, or sums over coordinates: smaller blocks leave registers for them
-    "half": _Blocks(64, 64, 4, 2, 16),
-    "single": _Blocks(64, 64, 4, 2),
-    "double": _Blocks(32, 32, 4, 2),
+BLOCKS_OF_SEVERAL = {  # several readings, or sums over coordinates: smaller blocks leave registers for them
+    "half": BlockSizes(64, 64, 4, 2, 16),
+    "single": BlockSizes(64, 64, 4, 2),
+    "double": BlockSizes(32, 32, 4, 2),
 }
 
 _TERMS = {
@@ -98,7 +98,7 @@ class FusedProduct:
         self.m, self.n = _lengths(formula)
         self._real = torch.float64 if arithmetic == "double" else torch.float32
         plain = len(formula.readings) == 1 and formula.readings[0].by_product
-        self._blocks = (_BLOCKS if plain else _SEVERAL)[arithmetic]
+        self._blocks = (BLOCKS if plain else BLOCKS_OF_SEVERAL)[arithmetic]
         self._unit = 1.0 if arithmetic == "double" else _power_of_two(largest, _SUMS_TO)
         constants = list(formula.constants)
         self._operands: list[Any] = []
@@ -109,7 +109,7 @@ class FusedProduct:
             self._operands.append(_padded(vector.values.to(self._real)))
         device = formula.readings[0].rows.device
         self._constants = torch.tensor(constants, dtype=torch.float64, device=device)
-        self._programs = (
+        self.programs = (
             _PROGRAMS * torch.cuda.get_device_properties(device).multi_processor_count if (device.type == "cuda") else 1
         )
 
@@ -155,7 +155,7 @@ class FusedProduct:
         """Whether the code for b columns gives what the matrix of a few rows gives."""
         if self._trial is None:
             return True
-        code = code_of(self._key(_width(b))), str(self.formula.readings[0].rows.device)
+        code = code_of(self.key(_width(b))), str(self.formula.readings[0].rows.device)
         if code not in PROVEN:
             formula, K, allowed = self._trial()
             V = _few_rows(K.shape[1], b).to(K.device)
@@ -187,10 +187,10 @@ class FusedProduct:
             weights = _halves(block * factors)
         M, N = _up(self.m), _up(self.n)
         row_blocks, column_blocks = M // blocks.rows, N // blocks.columns
-        splits = max(1, min(self._programs // row_blocks, column_blocks // 16))
+        splits = max(1, min(self.programs // row_blocks, column_blocks // 16))
         share = -(-column_blocks // splits)
         out = torch.empty((splits, M, width), dtype=torch.float64, device=V.device)
-        code = code_of(self._key(width))
+        code = code_of(self.key(width))
         # A launch's settings for the compiler; the interpreter, which tests use, ignores them.
         # 64 sums of two halves' products need more registers than the threads of four warps have.
         warps = 8 if width == WIDEST and self.arithmetic == "single" else blocks.warps
@@ -202,7 +202,7 @@ class FusedProduct:
         total = total[: self.m, :b]
         return total if factors is None else total / (factors[:b] * self._unit)
 
-    def _key(self, width: int) -> _Key:
+    def key(self, width: int) -> _Key:
         formula = self.formula
         readings = tuple(
             (r.name, r.rows.shape[1], r.near if self._by_coordinates(r) and r.by_product else 0.0)
@@ -286,7 +286,7 @@ class _Key:
     constants: int
     symmetric: bool
     width: int
-    blocks: _Blocks
+    blocks: BlockSizes
 
 
 def code_of(key: _Key) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mercer.cli.console import Console, amount, print_json, print_text
+from mercer.cli.console import Console, print_json, print_text
 from mercer.cli.errors import STOPPED, Failure
 from mercer.cli.evaluate import sample_size
 from mercer.cli.methods import AUTO, METHODS
@@ -41,6 +41,7 @@ from mercer.cli.outputs import (
 from mercer.cli.record import json_value, record_path
 from mercer.cli.request import FitRequest
 from mercer.cli.scored_maps import ScoredMap, agreement, print_agreement, print_side_by_side
+from mercer.memory import amount
 
 if TYPE_CHECKING:
     from mercer.cli.fitted import FittedTable
@@ -256,7 +257,7 @@ def _read_maps(
     from mercer.cli.map_file import map_names, matched, read_map, table_of_map
     from mercer.cli.pages import quality_report
 
-    maps = matched([read_map(file, coords=coords, id=choice.get("id")) for file in files])
+    maps = matched([read_map(file, coords=coords, id=choice.get("id")) for file in files], console)
     rows, first = table_of_map(path, maps[0], choice, console, originals=originals)
     maps = matched([first, *maps[1:]])
     found = []

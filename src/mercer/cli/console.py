@@ -294,15 +294,6 @@ def spoken(seconds: float) -> str:
     return f"{hours:,} h {minutes} min" if minutes else f"{hours:,} h"
 
 
-def amount(count: int, one: str, many: str | None = None) -> str:
-    """A count with its noun.
-
-    >>> amount(1, "row"), amount(1200, "row"), amount(2, "pass", "passes")
-    ('1 row', '1,200 rows', '2 passes')
-    """
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
-
-
 def terminal_width() -> int | None:
     """The columns of the terminal that stdout is, or None if it is a file or a pipe."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None

@@ -12,7 +12,15 @@ from mercer.cli.console import Console
 from mercer.cli.errors import unsuitable
 from mercer.cli.methods import METHODS
 from mercer.cli.record import record_beside
-from mercer.cli.table_input import as_choice, columns_in, common_rows, read, refuse_lengths, rows_of
+from mercer.cli.table_input import (
+    as_choice,
+    columns_in,
+    common_rows,
+    read,
+    refuse_lengths,
+    rows_of,
+    tell_left_out,
+)
 from mercer.tables.row_names import all_different, names_rows
 from mercer.tables.source import check_known, digest_of
 from mercer.tables.table import Choice, Table, read_columns
@@ -120,8 +128,8 @@ def _as_numbers(path: str, names: list[str], columns: dict[str, np.ndarray]) -> 
     return values
 
 
-def matched(maps: list[MapFile]) -> list[MapFile]:
-    """Maps cut to the same rows: by id if all have ids, otherwise by order."""
+def matched(maps: list[MapFile], console: Console | None = None) -> list[MapFile]:
+    """Maps cut to the same rows: by id if all have ids, otherwise by order. The console hears of rows left out."""
     first = maps[0]
     if any(found.ids is None for found in maps):
         for other in maps[1:]:
@@ -129,6 +137,9 @@ def matched(maps: list[MapFile]) -> list[MapFile]:
         return maps
     for other in maps[1:]:
         first = first.rows(common_rows(_ids(first), _ids(other), (first.path, other.path))[0])
+    if console is not None:
+        kept = len(first.values)
+        tell_left_out(kept, sum(len(other.values) - kept for other in maps), console, "all maps")
     return [first, *(o.rows(common_rows(_ids(first), _ids(o), (first.path, o.path))[1]) for o in maps[1:])]
 
 
@@ -173,6 +184,8 @@ def table_of_map(
     alike = "id" in settings or found.id == table.preparation.id
     if table.ids is not None and found.ids is not None and alike:
         mine, theirs = common_rows(table.ids, found.ids, (path, found.path))
+        lost = len(table.ids) + len(found.ids) - 2 * len(mine)
+        tell_left_out(len(mine), lost, console, f"{path} and {found.path}")
         return rows_of(table, mine), found.rows(theirs)
     refuse_lengths(table.X.shape[0], len(found.values), (path, found.path))
     console.note(f"Rows of {path} and {found.path} are matched by their order, as the files have no ids in common.")

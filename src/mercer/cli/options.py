@@ -12,6 +12,7 @@ import click
 from mercer.cli.console import Console
 
 METHOD, MAPS, TABLE, SCORES, OUTPUT, RUN = "The method", "The maps", "The table", "The scores", "Output", "The run"
+NAMES = "NAMES"  # what --help writes for a list of names
 _ORDER = (METHOD, MAPS, TABLE, SCORES, OUTPUT, RUN)
 
 
@@ -58,6 +59,7 @@ class Verb(click.Command):
                     formatter.write_dl(sections[title])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        words = list(args)  # parsing takes them away
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
@@ -65,10 +67,12 @@ class Verb(click.Command):
             known = [name for option in options for name in option.opts]
             raise click.UsageError(self.no_such_option(error.option_name, known), ctx) from error
         except click.UsageError as error:
-            if not error.message.startswith("Got unexpected extra argument"):
+            lists = [name for each in self.get_params(ctx) if each.metavar == NAMES for name in each.opts]
+            given = next((word for word in words if word in lists), None)
+            if given is None or not error.message.startswith("Got unexpected extra argument"):
                 raise
-            lists = "Names in a list have commas and no blanks between them: --drop a,b."
-            raise click.UsageError(f"{error.message.rstrip('.')}. {lists}", ctx) from error
+            hint = f"Names in a list have commas and no blanks between them: {given} a,b."
+            raise click.UsageError(f"{error.message.rstrip('.')}. {hint}", ctx) from error
 
     def no_such_option(self, given: str, known: list[str]) -> str:
         return f"Unknown option {given}. {did_you_mean(given, known, most=2)}".rstrip()
@@ -137,7 +141,7 @@ def _split_names(_: click.Context, __: click.Parameter, given: tuple[str, ...]) 
 
 def names_option(*names: str, **settings: Any) -> Callable[[Any], Any]:
     """An option that takes names, separated by commas or given several times."""
-    return option(*names, multiple=True, callback=_split_names, metavar="NAMES", **settings)
+    return option(*names, multiple=True, callback=_split_names, metavar=NAMES, **settings)
 
 
 class RowRange(click.ParamType):

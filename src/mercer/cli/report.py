@@ -82,7 +82,8 @@ def command(
 
     choice = table_choice(options)
     label = choice.get("label") if data is None else None
-    maps = matched([read_map(path, coords=coords, id=choice.get("id"), label=label) for path in coordinates])
+    read = [read_map(path, coords=coords, id=choice.get("id"), label=label) for path in coordinates]
+    maps = matched(read, console)
     table = None
     if data is not None:
         beside = {name for found in maps for name in (*found.others, found.label)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mercer.cli.console import amount
+from mercer.memory import amount
 
 Line = tuple[str, str]  # a name and a value
 LOW_RANK = "rpcholesky"  # a solver that knows how far it can be off, but not how far it is
@@ -51,10 +51,10 @@ def doubt(model: Any) -> str | None:
     bad = sum(float(error) > float(value) for value, error in zip(values, errors, strict=True))
     if not bad:
         return None
-    are = f"The error bound of {bad} of {amount(len(values), 'eigenvalue')} exceeds the eigenvalue"
+    are = f"{bad} of {amount(len(values), 'eigenvalue')} {'is' if bad == 1 else 'are'} below the error bound"
     own = "its component" if bad == 1 else "their components"
     if getattr(getattr(model, "solver_", None), "name", "") == LOW_RANK:
-        return f"{are}: {own}, and all shares, may be far off. Raise `rank`, or choose another eigen_solver."
+        return f"{are}: {own}, and all shares, may be far off. Raise `rank`, or take another eigen_solver."
     noise = f"{are}: {own} {'is a rounding error' if bad == 1 else 'are rounding errors'}."
     return noise if bad == len(values) else f"{noise} Lower n_components to {len(values) - bad} or less."
 

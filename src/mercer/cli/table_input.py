@@ -8,9 +8,10 @@ from typing import Any
 import click
 import numpy as np
 
-from mercer.cli.console import Console, amount
+from mercer.cli.console import Console
 from mercer.cli.errors import unsuitable
 from mercer.cli.options import reading_choice, unknown
+from mercer.memory import amount
 from mercer.tables.source import check_known
 from mercer.tables.table import Choice, Table, open_source, read_table
 
@@ -106,11 +107,15 @@ def match(
         refuse_lengths(first.X.shape[0], second.X.shape[0], names)
         return first, second
     mine, theirs = common_rows(first.ids, second.ids, names)
-    lost = first.X.shape[0] + second.X.shape[0] - 2 * len(mine)
-    if lost:
-        have, out = ("has" if len(mine) == 1 else "have"), (f"{lost} others are" if lost > 1 else "one other is")
-        console.note(f"{amount(len(mine), 'row')} {have} the same id in both tables; {out} left out.")
+    tell_left_out(len(mine), first.X.shape[0] + second.X.shape[0] - 2 * len(mine), console, "both tables")
     return rows_of(first, mine), rows_of(second, theirs)
+
+
+def tell_left_out(kept: int, lost: int, console: Console, where: str) -> None:
+    """Say how many rows of two files have no partner, if any."""
+    if lost:
+        have, out = ("has" if kept == 1 else "have"), (f"{lost} others are" if lost > 1 else "one other is")
+        console.note(f"{amount(kept, 'row')} {have} the same id in {where}; {out} left out.")
 
 
 def refuse_lengths(here: int, there: int, names: tuple[str, str]) -> None:

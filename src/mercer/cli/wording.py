@@ -13,6 +13,12 @@ _APART, _ALONE = r"""(?<![\w'"/.])""", r"""(?![\w'"/]|\.\w)"""  # no column's na
 _OBJECTS = ("a callable", "an instance of", "an array-like", "an object")  # which nobody types in a shell
 _SENTENCES = {  # of the library and of scikit-learn, which name what a shell does not have
     r"optimize\(n_iter\) continues from it": "--resume goes on with it if --save wrote the model",
+    r"; mercer\.diagnose_neighbors shows how the number falls": "",
+    r"`y` could represent a regression problem, not a classification problem": (
+        "The label may be a number on a scale, or name the rows"
+    ),
+    r"^[A-Z]\w*\([^()]*\) has negative eigenvalues": "The kernel has negative eigenvalues",
+    r"The number of unique classes is greater than 50% of the number of samples": "There is a class for every two rows",
     r"Expected n_neighbors <=? n_samples_fit, but n_neighbors = (\d+), n_samples_fit = (\d+), n_samples = \d+": (
         r"n_neighbors=\1 asks for more neighbours than \2 rows have. Lower it."
     ),

@@ -116,7 +116,9 @@ class Watch:
     """Who looks at the map, and when.
 
     every : steps between two looks at the KL divergence
-    callbacks, callback_every : functions to call, and the steps between two calls
+    callbacks, callback_every : functions to call, and the steps between two calls. A callback with a method `is_due` is
+        asked by it whether it wants to be called now, and by `sees_value` whether it looks at the KL; without a look it
+        may get NaN. Neither a copy of the map nor the KL is made for those that do not want it.
     report : called with steps, KL, norm of the gradient and seconds at each look
     snapshots, taken : steps between two copies of the map, and the list that they are added to
     """
@@ -177,10 +179,10 @@ def descend(
             quiet = min(phase.until, _next_look(watch, state, reordering)) - state.steps
             if quiet and is_torch(state.Y) and advance(loss, state, phase, movable, quiet, pace, LONGEST_STEP):
                 continue
-            judge, call = (state.steps + 1) % watch.every == 0, _time_to_call(watch, state, began)
+            judge, called = (state.steps + 1) % watch.every == 0, _called(watch, state, began)
             forces = loss.forces(state.Y)
-            value = loss.value(state.Y, forces.Z) if judge or call else np.nan
-            if call and _stopped(watch, state.steps, value, state.rows()):
+            value = loss.value(state.Y, forces.Z) if judge or _sees_value(called, state.steps) else np.nan
+            if called and _stopped(called, state.steps, value, state.rows()):
                 return STOPPED
             norm = _step(loss, state, forces, phase, movable)
             if judge:
@@ -198,7 +200,8 @@ def descend(
                 return NO_PROGRESS
             if norm <= phase.least_gradient:
                 return SMALL_GRADIENT
-        if _time_to_call(watch, state, began) and _stopped(watch, state.steps, loss.value(state.Y), state.rows()):
+        called = _called(watch, state, began)
+        if called and _stopped(called, state.steps, loss.value(state.Y), state.rows()):
             return STOPPED
     except KeyboardInterrupt:
         loss.reorder(state.order)  # Ctrl-C may have come between the two reorderings
@@ -219,20 +222,31 @@ def _next_look(watch: Watch, state: DescentState, reordering: Reordering) -> int
     return min(looks)
 
 
-def _time_to_call(watch: Watch, state: DescentState, began: int) -> bool:
-    """Every `callback_every` steps. The last state of the previous phase was already shown."""
-    return bool(watch.callbacks) and state.steps > began and state.steps % watch.callback_every == 0
+def _called(watch: Watch, state: DescentState, began: int) -> list[Callback]:
+    """Those to call, every `callback_every` steps. The last state of the previous phase was already shown."""
+    if state.steps <= began or state.steps % watch.callback_every:
+        return []
+    return [callback for callback in watch.callbacks if getattr(callback, "is_due", _always)(state.steps)]
+
+
+def _sees_value(called: Sequence[Callback], steps: int) -> bool:
+    """Whether one of them looks at the loss, which takes about as long to compute as the forces."""
+    return any(getattr(callback, "sees_value", _always)(steps) for callback in called)
+
+
+def _always(_: int) -> bool:
+    return True
 
 
 def _in_order(free: Any, state: DescentState) -> Any:
     return free if free is None or state.order is None else free[state.order]
 
 
-def _stopped(watch: Watch, number: int, value: float, Y: Any) -> bool:
+def _stopped(called: Sequence[Callback], number: int, value: float, Y: Any) -> bool:
     """Whether a callback wants to stop. All of them are called, with a copy of the map that changes nothing."""
     if isinstance(Y, np.ndarray):
         Y.flags.writeable = False
-    answers = [callback(number, value, Y) for callback in watch.callbacks]
+    answers = [callback(number, value, Y) for callback in called]
     return any(isinstance(answer, bool | np.bool_) and bool(answer) for answer in answers)
 
 

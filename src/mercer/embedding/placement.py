@@ -26,7 +26,7 @@ from mercer.embedding.loss import attraction_of
 from mercer.embedding.repulsion import Repulsion
 from mercer.embedding.similarity import Similarity
 
-STEPS = 100
+STEPS = 100  # of a new row, which settles sooner than a map: the points around it stay
 TOGETHER = 2**16  # rows placed at a time: their neighbours take some 100 MB, and more rows would gain nothing
 RATE, MOMENTUM = 0.5, 0.8  # the divergence of one point has a curvature of about 2, so 1/2 is a Newton step
 # Neighbours whose positions are tried as a start: on digits, clusters and diamonds 10 gave the divergence that all 91

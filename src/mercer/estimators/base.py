@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import validate_data
 
 from mercer.backends import adopt, as_floats, is_foreign, namespace, placement
+from mercer.estimators.fitted_map import offer_of_map
 from mercer.kernels.discrete import as_strings
 from mercer.memory import available_bytes
 from mercer.numeric_input import refuse_not_numeric, sorted_columns
@@ -200,6 +201,18 @@ def _are_strings(X: Any) -> bool:
 
 class Estimator(Planned, Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """The base of Mercer's transformers (abstract: never built itself)."""
+
+    @property
+    def _repr_html_(self) -> Callable[[], str]:
+        """scikit-learn's picture of the estimator; once a map is fitted, with a line that says how to open it."""
+        own = super()._repr_html_  # AttributeError if scikit-learn is told to show text
+        return lambda: own() + offer_of_map(self)
+
+    def _repr_mimebundle_(self, **settings: Any) -> dict[str, Any]:
+        bundle: dict[str, Any] = super()._repr_mimebundle_(**settings)
+        if "text/html" in bundle:
+            bundle["text/html"] += offer_of_map(self)
+        return bundle
 
     @classmethod
     @cache

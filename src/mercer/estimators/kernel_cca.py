@@ -45,6 +45,7 @@ from mercer.kernels import KERNEL_NAMES, Kernel
 from mercer.kernels.kernel_fields import bound_kernel
 from mercer.linalg.crossproducts import times
 from mercer.linalg.eigen import SMALL
+from mercer.memory import amount
 from mercer.models.fields import (
     INPUT,
     SavedEstimator,
@@ -557,15 +558,15 @@ class KernelCCA(KernelEstimator):
                 )
         if all(pairs.variances) and found < self.n_components:
             _warn_degenerate(
-                f"The two views have {found} pairs of directions that correlate at all, not the {self.n_components} "
-                "asked for: the other components are zero. Lower n_components."
+                f"The two views have only {amount(found, 'pair')} of directions with a correlation above zero, not the "
+                f"{self.n_components} asked for: the other components are zero. Lower n_components."
             )
         forced = _forced_correlations(pairs.ranks, n, regs)
         if forced and found:
+            match = "one pair that matches" if forced == 1 else f"{forced} pairs that match"
             warn(
-                f"reg=0 and the features of the two views span {pairs.ranks[0]} and {pairs.ranks[1]} dimensions of the "
-                f"{n - 1} that {n} centred samples have, so {forced} pairs match perfectly whatever the data says: "
-                "correlations of one mean nothing here. Set reg > 0 and compare values by score on new samples.",
+                f"With reg=0, views of {pairs.ranks[0]} and {pairs.ranks[1]} dimensions of the {n - 1} have {match} "
+                "whatever the data says. Set reg > 0, and compare by score on new samples.",
                 ForcedCorrelationWarning,
             )
 

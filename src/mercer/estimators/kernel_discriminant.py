@@ -37,6 +37,7 @@ from mercer.footprints import (
 from mercer.kernels.discrete import Precomputed
 from mercer.kernels.kernel_fields import bound_kernel
 from mercer.linalg.eigen import SMALL
+from mercer.memory import amount
 from mercer.models.fields import (
     INPUT,
     SavedEstimator,
@@ -455,7 +456,9 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
                 "each, nothing is known of the spread within classes."
             )
         if self.n_components is not None and self.n_components > C - 1:
-            raise ValueError(f"n_components={self.n_components}: {C} classes have {C - 1} directions at most.")
+            raise ValueError(
+                f"n_components={self.n_components}: {C} classes have {C - 1} direction{'s' if C > 2 else ''} at most."
+            )
 
     def _weights(self, X: Any, y: Any, sample_weight: Any) -> np.ndarray | None:
         """What each sample counts, (n,), as its own weight and that of its class say; None if all count alike."""
@@ -479,7 +482,8 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
             )
         if k < (self.n_components or len(self.classes_) - 1):
             warn(
-                f"Only {k} directions separate these {len(self.classes_)} classes; {k} are given.",
+                f"These {len(self.classes_)} classes differ in {amount(k, 'direction')} only. There are no other "
+                "components.",
                 DegenerateDataWarning,
             )
         self._scale = np.ones(k) if self.normalize == "within" else 1 / np.where(found.lengths > 0, found.lengths, 1.0)
@@ -497,7 +501,8 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
         rule = fit_rule(found.left_out, codes, weights, found.found, self.priors_)
         self._rule = rule.calibrated(found.left_out, codes, weights)
         own_share = weights / (classes.n * self.priors_[codes]) if self.priors is None else None
-        self.loo_error_ = left_out_error(found.left_out, codes, weights, found.found, self.priors_, own_share)
+        alone = classes.alone[found.sample]
+        self.loo_error_ = left_out_error(found.left_out, codes, weights, found.found, self.priors_, own_share, alone)
         # One more error and one more success keep the standard error of a perfect score from being zero.
         likely = (self.loo_error_ * len(codes) + 1) / (len(codes) + 2)
         self.loo_error_se_ = float(np.sqrt(likely * (1 - likely) * np.sum(weights**2))) / float(np.sum(weights))

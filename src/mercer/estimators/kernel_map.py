@@ -21,6 +21,7 @@ from mercer.fit_report import Report
 from mercer.footprints import factor, fourier_features
 from mercer.kernels.kernel_fields import bound_kernel
 from mercer.linalg.lowrank import FourierFeatures, orthogonal_random_features
+from mercer.memory import amount
 from mercer.models.fields import (
     INPUT,
     Mismatch,
@@ -197,7 +198,7 @@ class KernelMap(KernelEstimator):
         if self.rank is None:
             return self._plan_of(X, "cholesky", "rank=None forms and factors all of K", factor(work, None))
         columns = most_columns(X.shape[0], self.rank)
-        reason = f"at most {columns} columns, as rank={self.rank!r} asks"
+        reason = f"at most {amount(columns, 'column')}, as rank={self.rank!r} asks"
         return self._plan_of(X, "cholesky", reason, factor(work, columns))
 
     def _lighter(self, plan: Plan) -> list[dict[str, Any]]:

@@ -32,7 +32,7 @@ from mercer.graph.connectivity import connected
 from mercer.graph.nearest_neighbors import build_index
 from mercer.kernels import Kernel
 from mercer.linalg.eigen import SMALL
-from mercer.memory import available_bytes
+from mercer.memory import amount, available_bytes
 from mercer.models.fields import (
     INPUT,
     SavedEstimator,
@@ -263,7 +263,7 @@ class MDS(Estimator):
         for number_, first in enumerate(starts):
             found = majorize(objective, first, max_iter=self.max_iter, eps=self.eps, watch=self._watch(given.unit))
             if self.verbose:
-                self._say(f"Start {number_ + 1}: {found.ended} after {found.steps} steps.")
+                self._say(f"Start {number_ + 1}: {found.ended} after {amount(found.steps, 'step')}.")
             if best is None or found.evaluation.value < best.evaluation.value:
                 best = found
             if found.ended in (majorization.INTERRUPTED, majorization.STOPPED):
@@ -528,7 +528,7 @@ class MDS(Estimator):
 
     def _warn_of_the_end(self, best: Descent) -> None:
         if best.ended == majorization.INTERRUPTED:
-            warn(f"Interrupted after {best.steps} steps. The map so far is kept.", NotConvergedWarning)
+            warn(f"Interrupted after {amount(best.steps, 'step')}. The map so far is kept.", NotConvergedWarning)
         elif best.ended == majorization.EXHAUSTED:
             warn(
                 f"The stress still falls after max_iter={self.max_iter} steps. The map so far is kept: its residual_ "

@@ -49,7 +49,7 @@ from mercer.graph.tensor_blocks import tensors
 from mercer.kernels.kernel import Kernel
 from mercer.linalg.inner import power_of_two
 from mercer.linalg.landmark_rows import checked_landmarks, drawn_rows
-from mercer.memory import available_bytes, numbers_per_row
+from mercer.memory import amount, available_bytes, numbers_per_row
 from mercer.models.fields import (
     FARTHEST,
     INPUT,
@@ -75,7 +75,7 @@ from mercer.progress import counted
 from mercer.random_state import generator_from
 from mercer.streams.local_driver import is_row_source
 
-_MOMENTUM = 0.8
+_MOMENTUM = 0.8  # as scikit-learn has it after the early exaggeration
 # Maps of _MANY points or more use this momentum after the exaggeration: with 0.8 they would not settle in time.
 _LATE_MOMENTUM, _MANY = 0.9, 5000
 _UNFOLDING = 100  # the first steps after the exaggeration keep 0.8: with 0.9 the map would overshoot and fold
@@ -708,7 +708,8 @@ class NeighborEmbedding(Estimator):
         steps = self._map.steps
         if ended == descent.INTERRUPTED:
             warn(
-                f"Interrupted after {steps} steps. The map so far is kept, and optimize(n_iter) continues from it.",
+                f"Interrupted after {amount(steps, 'step')}. The map so far is kept, and optimize(n_iter) continues "
+                "from it.",
                 NotConvergedWarning,
             )
         self._say(f"Iteration {steps}: error = {self.kl_divergence_:.7f}, KL divergence of the map that is kept")

@@ -29,7 +29,7 @@ from mercer.spectral.leave_one_out import LIMITS
 from mercer.streams.local_driver import is_row_source, row_count
 from mercer.streams.mapped_rows import MappedRows
 
-AUTO_CONTAMINATION = 0.05
+AUTO_CONTAMINATION = 0.05  # the share of false alarms that tests of a hypothesis are used to
 EXACT_ROWS = 2000  # up to this many rows the default subspace is exact, which takes a second or two
 RANK = 500  # of the default's factor for more rows; in measurements more landmarks changed no ranking of rows
 

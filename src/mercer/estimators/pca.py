@@ -36,7 +36,7 @@ from mercer.linalg.covariance import (
     wide_dtype,
     working_dtype,
 )
-from mercer.memory import numbers_per_row
+from mercer.memory import amount, numbers_per_row
 from mercer.models.fields import INPUT, SavedEstimator, finite, floats, if_set, instance_of, size, text, whole
 from mercer.planning import MODULES, Plan
 from mercer.random_state import legacy_generator_from
@@ -225,7 +225,9 @@ class PCA(Estimator):
         if not is_foreign(X):
             X = check_array(X, input_name="X", dtype=[np.float64, np.float32], ensure_min_features=0)
         if X.shape[1] != self.n_components_:
-            raise ValueError(f"X has {X.shape[1]} columns, but PCA kept {self.n_components_} components.")
+            raise ValueError(
+                f"X has {amount(X.shape[1], 'column')}, but PCA kept {amount(self.n_components_, 'component')}."
+            )
         mean, components, scale = self._placed(X, "inverse_transform")
         X = namespace(X).astype(X, mean.dtype, copy=False)
         return restore((X * scale if self.whiten else X) @ components + mean)

@@ -69,9 +69,12 @@ class FunctionKernel(Kernel):
             K = self._checked(self.function(A.rows, other.rows, **self.params), A, other)
         else:
             K = _like(self._pairs(A) if B is None else self._by_row(A, B), A.rows)
-        if not bool(namespace(K).all(namespace(K).isfinite(K))):
+        return self._finite(K)
+
+    def _finite(self, values: Any) -> Any:
+        if not bool(namespace(values).all(namespace(values).isfinite(values))):
             raise ValueError(f"{self!r} returned NaN or infinity for some pairs of rows. A kernel must be finite.")
-        return K
+        return values
 
     def _by_row(self, A: Points, B: Points) -> np.ndarray:
         others = _row_list(B.rows)
@@ -112,7 +115,7 @@ class FunctionKernel(Kernel):
 
     def diagonal(self, A: Points) -> Any:
         if self.takes == "rows":
-            return _like([self._number(a, a) for a in _row_list(A.rows)], A.rows)
+            return self._finite(_like([self._number(a, a) for a in _row_list(A.rows)], A.rows))
         # A function of matrices cannot compute a diagonal alone. Blocks of 64 rows along it cost 64 n entries, not n²,
         # and are large enough that few calls are needed.
         step = 64

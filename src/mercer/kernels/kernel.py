@@ -24,6 +24,7 @@ from sklearn.utils.validation import check_array
 
 from mercer.backends import is_foreign, namespace, placement
 from mercer.kernels.kernel_fields import KERNEL, per_column
+from mercer.memory import amount
 from mercer.models.fields import SavedRecord, anything, finite
 from mercer.numeric_input import refuse_not_numeric, sorted_columns
 
@@ -444,7 +445,9 @@ class OnColumns(Composite):
                 f"columns={self.columns!r} must be a slice, whole numbers, a mask or names that select some columns."
             )
         if index.max() >= X.shape[1] or index.min() < -X.shape[1]:
-            raise ValueError(f"columns={self.columns!r} is out of range: the data has only {X.shape[1]} columns.")
+            raise ValueError(
+                f"columns={self.columns!r} is out of range: the data has only {amount(X.shape[1], 'column')}."
+            )
         if is_foreign(X):
             xp = namespace(X)
             return xp.take(X, xp.asarray(index % X.shape[1], device=X.device), axis=1)
@@ -493,7 +496,8 @@ class WeightedColumns(Composite):
     def _weigh(self, X: Any) -> Any:
         if len(self.weights) != X.shape[1]:
             raise ValueError(
-                f"The kernel has widths or weights for {len(self.weights)} columns, but the data has {X.shape[1]}."
+                f"The kernel has widths or weights for {amount(len(self.weights), 'column')}, but the data has "
+                f"{X.shape[1]}."
             )
         if sp.issparse(X):
             # A product with a diagonal matrix would leave the column indices of each row unsorted.

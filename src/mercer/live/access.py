@@ -23,6 +23,7 @@ PAGE, SOCKET = "/", "/socket"
 SHORTEST_TOKEN = 16
 _MOST_HEADERS = 64  # of a browser's request there are about twenty
 _MOST_HEADER_BYTES = 16_384
+_LONGEST_LINE = 8_000  # of a request for a socket: beyond 8,192 the library that reads it gives up and answers nothing
 
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
@@ -41,6 +42,25 @@ HEADERS = (
 def new_token() -> str:
     """A token that cannot be guessed: 256 random bits."""
     return secrets.token_urlsafe(32)
+
+
+def refused_upgrade(method: bytes, target: bytes, headers: Iterable[tuple[bytes, bytes]]) -> str | None:
+    """Why a request for a socket is refused before it is read as one; None if it may be read.
+
+    What reads such requests has bounds of its own. Where they are passed it neither answers nor closes the connection.
+
+    >>> refused_upgrade(b"POST", b"/socket", [])
+    'Sockets are opened with GET.'
+    """
+    headers = list(headers)
+    if method != b"GET":
+        return "Sockets are opened with GET."
+    if any(name.lower() in (b"content-length", b"transfer-encoding") for name, _ in headers):
+        return "Requests for a socket have no body."
+    longest = max(len(target), *(len(name) + len(value) for name, value in headers), 0)
+    if longest > _LONGEST_LINE or len(headers) > _MOST_HEADERS:
+        return "The request is too long."
+    return None
 
 
 def is_loopback(host: str) -> bool:

@@ -23,7 +23,7 @@ from mercer.live.map_stages import MapFrame
 from mercer.live.method_estimators import transform_for
 from mercer.live.settings_text import as_command, as_python
 from mercer.quality.inputs import ExactIndex, data_index
-from mercer.web.page import page_bytes
+from mercer.web.page import NearRows, Page, page_bytes
 from mercer.web.row_quality import RowQuality
 
 Answer = tuple[dict[str, Any], dict[str, np.ndarray]]
@@ -86,15 +86,30 @@ class Answers:
         hidden = shown.settings.get("added") == "hidden"
         table = shown.table if hidden else shown.page_table
         everyone = frame.coordinates if hidden or shown.everyone is None else shown.everyone
-        return _file(page_bytes(table.page(METHODS[shown.settings["method"]], everyone, frame.axes, run)))
+        page = table.page(METHODS[shown.settings["method"]], everyone, frame.axes, run)
+        return _file(page_bytes(self._with_quality(page, shown)))
+
+    def _with_quality(self, page: Page, shown: Shown) -> Page:
+        """The page with the nearest rows in the data and the quality of each row, which it could not compute itself."""
+        if shown.table.rows < 3 or shown.frame is None:
+            return page
+        quality = self._row_quality(shown)
+        missing = len(page.maps[0].coordinates) - shown.table.rows
+        scores = {
+            name: np.concatenate([values, np.full(missing, np.nan)])
+            for name, values in quality.scores(shown.frame.coordinates).items()
+        }
+        near = NearRows(quality.near.indices, quality.rows) if missing else quality.near
+        maps = [dataclasses.replace(page.maps[0], row_scores=scores)]
+        return dataclasses.replace(page, maps=maps, neighbors=near)
 
     # --- places of the map ---------------------------------------------------------------------------------
 
     def cursor(self, shown: Shown, place: np.ndarray) -> Answer:
         found = self._cursor_rows(shown)(place)
         names = _names(shown.table, len(found.values))
-        spread = shown.table.X.std(axis=0) if len(found.values) <= 1000 else np.ones(len(found.values))
-        unusual = np.abs(found.values - shown.table.X.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+        spread = shown.table.spread if len(found.values) <= 1000 else np.ones(len(found.values))
+        unusual = np.abs(found.values - shown.table.middle) / np.where(spread > 0, spread, 1.0)
         told = np.sort(np.argsort(-unusual, kind="stable")[:_TOLD])
         header = _of_row(found) | {"values": [[names[j], _number(found.values[j])] for j in told]}
         return header, {"row": found.values} if shown.table.image_shape else {}
@@ -135,8 +150,11 @@ class Answers:
     # --- groups of rows --------------------------------------------------------------------------------------
 
     def groups(self, shown: Shown, first: np.ndarray, second: np.ndarray) -> Answer:
-        table = shown.page_table.joined
-        found = group_differences(table, first, second)
+        hidden = shown.settings.get("added") == "hidden"
+        table = shown.table if hidden else shown.page_table.joined
+        found = group_differences(table, first[: table.rows], second[: table.rows])
+        scores = np.full(shown.page_table.rows, np.nan)
+        scores[: table.rows] = found.scores
         names = _names(table, len(found.contributions))
         gaps = DataGaps(table) if isinstance(table.X, np.ndarray) else None
         steps = [dict(zip(("nearest", "gap"), gaps(row), strict=True)) if gaps else {} for row in found.along]
@@ -158,7 +176,7 @@ class Answers:
             ],
         }
         images = {"first": found.means[0], "second": found.means[1]} if table.image_shape else {}
-        return header | strip, images | buffers | {"scores": found.scores}
+        return header | strip, images | buffers | {"scores": scores}
 
     # --- the graph of neighbours -----------------------------------------------------------------------------
 
@@ -281,7 +299,7 @@ def _of_row(found: CursorRow) -> dict[str, Any]:
 def _strip(table: LiveTable, rows: np.ndarray, steps: list[dict[str, Any]]) -> Answer:
     """Rows of data one after the other: as images, or the variables that change most, in their deviations."""
     names, X = _names(table, rows.shape[1]), table.X
-    spread = X.std(axis=0) if isinstance(X, np.ndarray) else np.ones(rows.shape[1])
+    spread = table.spread if isinstance(X, np.ndarray) else np.ones(rows.shape[1])
     changes = np.ptp(rows, axis=0) / np.where(spread > 0, spread, np.inf)
     told = np.argsort(-changes, kind="stable")[:_TOLD]
     header = {

@@ -27,7 +27,7 @@ KERNELS = (
 _WIDE = ("rbf", "laplacian", "matern", "rational_quadratic", "poly", "sigmoid", "chi2")  # kernels with a gamma
 _DECADES = 3  # a slider for gamma reaches this many powers of ten to either side of its first value
 EXACT_ROWS = 6_000  # up to which paths from all rows take seconds
-_SAMPLE = 1000  # rows that the first value of gamma is taken from
+_SAMPLE = 700  # rows that the first value of gamma is taken from: of more, distances load compiled code
 ADDED = ("hidden", "placed", "joined")  # what becomes of rows that can be added
 METHODS = {"kpca": "Kernel PCA", "pca": "PCA", "isomap": "Isomap", "tsne": "t-SNE", "sne": "SNE"}
 

@@ -31,7 +31,7 @@ class DataGaps:
 
     def __call__(self, values: np.ndarray) -> tuple[int, float]:
         """The nearest row of the table, and the gap."""
-        row = int(np.argmin(self._norms - 2 * (self.X @ values)))
+        row = int(np.argmin(self._norms - 2 * (self.X @ values.astype(self.X.dtype))))  # of one type: no copy of X
         distance = float(np.linalg.norm(self.X[row] - values))
         return row, distance / self._usual if self._usual > 0 else 0.0
 

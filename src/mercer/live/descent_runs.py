@@ -1,8 +1,9 @@
-"""What a person does to a descent, how it went, and how many of its steps lie between two maps that are shown."""
+"""What a person does to a descent, how it went, and which of its steps are shown."""
 
 from __future__ import annotations
 
 import dataclasses
+import math
 import time
 from collections.abc import Callable
 
@@ -11,8 +12,7 @@ import numpy as np
 from mercer.live.controls import Settings
 
 STEPS, MORE_STEPS, EARLY = 1000, 500, 250  # of a descent; of one that goes on; exaggerated ones
-_FRAME_SECONDS = 0.08  # between two maps of a descent: twelve per second
-_LOOKED_AT = 3  # intervals between maps that say whether there are too many
+_FRAME_SECONDS = 0.075  # between two maps of a descent, if a step takes less
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,34 +43,44 @@ class DescentRun:
     by: tuple[float, float] = (0.0, 0.0)
 
 
-class FramePace:
-    """How many steps of a descent lie between two maps, so that about twelve maps are shown per second.
+class DescentFrames:
+    """Shows a descent ten times per second or a little more often: the callback of an estimator.
 
-    Computing the divergence of a map takes about as long as a step, so more maps would slow the descent. `least` is
-    the smallest number of steps, however slow they are.
+    A map costs its copy. Its divergence costs about as much as a step, so large maps tell it once in a while.
+
+    show : called with the number of the step, the newest divergence and the map
+    check : called at every step, and may end the descent by an error
+    stopped : whether the descent is to end where it is
+    between : seconds between two divergences
     """
 
-    def __init__(self, least: int = 1, clock: Callable[[], float] = time.perf_counter) -> None:
-        self.every, self._least, self._clock = least, least, clock
-        self._seconds: list[float] = []
-        self._last: float | None = None
+    def __init__(
+        self,
+        show: Callable[[int, float, np.ndarray], None],
+        check: Callable[[], None],
+        stopped: Callable[[], bool],
+        between: float = 0.0,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._show, self._check, self._stopped, self._between, self._clock = show, check, stopped, between, clock
+        self._shown_at = self._judged_at = -math.inf
+        self._stepped_at = clock()
+        self._divergence = math.nan
 
-    def is_wrong(self) -> bool:
-        """To be called at each map: whether the last ones came far too often or too seldom."""
+    def is_due(self, _: int) -> bool:
+        """Whether to show this step: one step more would be too late."""
+        self._check()
         now = self._clock()
-        if self._last is not None:
-            self._seconds = [*self._seconds[-_LOOKED_AT:], now - self._last]
-        self._last = now
-        return len(self._seconds) >= _LOOKED_AT and self._wanted() != self.every
+        step, self._stepped_at = now - self._stepped_at, now
+        return now - self._shown_at + step > _FRAME_SECONDS or self._stopped()
 
-    def correct(self) -> None:
-        """Take the number of steps that would have been right."""
-        if self._seconds:
-            self.every = self._wanted()
-        self._seconds, self._last = [], None
+    def sees_value(self, _: int) -> bool:
+        """Whether to compute the divergence of this step."""
+        return self._clock() - self._judged_at >= self._between
 
-    def _wanted(self) -> int:
-        share = _FRAME_SECONDS / max(float(np.median(self._seconds)), 1e-6)
-        if 0.6 < share < 1.7:
-            return self.every
-        return int(np.clip(round(self.every * share), self._least, 50))
+    def __call__(self, step: int, divergence: float, Y: np.ndarray) -> bool:
+        self._shown_at = self._clock()
+        if math.isfinite(divergence):
+            self._divergence, self._judged_at = divergence, self._shown_at
+        self._show(step, self._divergence, Y)
+        return self._stopped()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,8 +15,9 @@ import scipy.sparse as sp
 from mercer.graph.connectivity import connect, connected, without_edges
 from mercer.graph.geodesics import undirected
 from mercer.graph.nearest_neighbors import build_index
-from mercer.selection.neighbors_diagnosis import diagnose_neighbors
-from mercer.selection.neighbors_result import NeighborsDiagnosis
+
+if TYPE_CHECKING:
+    from mercer.selection.neighbors_result import NeighborsDiagnosis
 
 MOST_CUT = 500  # edges; each takes up to 14 letters of a setting
 MOST_EDGES = 60_000  # that are drawn; of a larger graph only the suspected shortcuts are
@@ -89,6 +90,8 @@ class GraphQuestions:
         """What each number of neighbours does to the graph."""
         wanted = tuple(sorted({k for k in counts if 1 <= k < self._X.shape[0]}))
         if wanted not in self._found:
+            from mercer.selection.neighbors_diagnosis import diagnose_neighbors  # draws, and drawing loads slowly
+
             self._found[wanted] = diagnose_neighbors(self._X, wanted)
         return self._found[wanted]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -118,6 +119,16 @@ class LiveTable:
             return self
         stack = sp.vstack if sp.issparse(self.X) else np.vstack
         return self._taken(np.arange(self.rows), stack([self.X, self.more]))
+
+    @cached_property
+    def middle(self) -> np.ndarray:
+        """The means of the columns, (d,), of a dense table."""
+        return np.asarray(self.X.mean(axis=0, dtype=np.float64))
+
+    @cached_property
+    def spread(self) -> np.ndarray:
+        """Their standard deviations, (d,)."""
+        return np.asarray(self.X.std(axis=0, dtype=np.float64))
 
     def sample(self, count: int, seed: int) -> LiveTable:
         """A random sample of the rows, in their order, some of the others to add, and a note that says so."""

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import dataclasses
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -21,10 +20,10 @@ from typing import Any
 import numpy as np
 
 from mercer.embedding.affinities import Affinities
-from mercer.exceptions import MercerWarning
+from mercer.exceptions import collected_warnings
 from mercer.live.added_rows import AddedRows
 from mercer.live.controls import METHODS, Settings
-from mercer.live.descent_runs import EARLY, STEPS, DescentRun, DescentWish, FramePace
+from mercer.live.descent_runs import EARLY, STEPS, DescentFrames, DescentRun, DescentWish
 from mercer.live.landmark_scores import LandmarkScores
 from mercer.live.live_table import LiveTable
 from mercer.live.map_alignment import mirrored_onto, turn_onto
@@ -34,7 +33,7 @@ from mercer.progress import listening
 _QUICK_KPCA, _QUICK_ISOMAP = 600, 1_500  # rows up to which it comes as soon as an approximate one
 _FEW_PATHS = 150  # landmarks of Isomap for its first map
 _MOST_RUNS = 100  # of a descent that are remembered; its beginning is forgotten first
-_MANY_ROWS, _FEWEST_STEPS = 20_000, 4  # between two maps: the divergence of a map takes about as long as a step
+_MANY_ROWS, _BETWEEN_DIVERGENCES = 20_000, 1.0  # rows beyond which the divergence is computed once per second
 
 
 class Superseded(Exception):
@@ -122,16 +121,20 @@ class MapStages:
                 check()
             progress(phase, done, total)
 
-        with listening(heard), warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", MercerWarning)
+        with listening(heard), collected_warnings() as caught:
             if method in spectral:
                 frames = spectral[method](settings)
             else:
                 frames = self._descent(settings, shown, check, stopped, descent or DescentWish())
             for frame in frames:
-                noted = dict.fromkeys(str(each.message) for each in caught if issubclass(each.category, MercerWarning))
-                shown(dataclasses.replace(frame, facts=[*frame.facts, *(("note", note) for note in list(noted)[:3])]))
+                notes = list(dict.fromkeys(caught))[:3]
+                shown(dataclasses.replace(frame, facts=[*frame.facts, *(("note", note) for note in notes)]))
                 check()
+
+    def begin_at(self, frame: MapFrame, settings: Settings) -> None:
+        """Take a map that was computed elsewhere for the last one."""
+        self.last, self.last_settings, self._raw = frame.coordinates, settings, None
+        self.runs = [DescentRun(settings, DescentWish(), warm=True, steps=frame.step or 1)]
 
     def mapped(self, settings: Settings) -> LiveTable:
         """The table of the rows that a map of these settings is made of."""
@@ -288,20 +291,13 @@ class MapStages:
                 estimator=estimator if stage == "settled" else None,
             )
 
-        pace, shown_steps = FramePace(_FEWEST_STEPS if n > _MANY_ROWS else 1), [0]
-
-        def stepped(step: int, divergence: float, Y: np.ndarray) -> bool:
-            if step > shown_steps[0]:  # the map with which a run begins has been shown
-                shown_steps[0] = step
-                show(frame("steps", step, divergence, Y))
-            check()
-            return stopped() or pace.is_wrong()
-
-        taken, left = 0, wish.steps
-        while left > 0 and not stopped():
-            estimator.optimize(left, callbacks=stepped, callback_every=pace.every, **strength)
-            taken, left = estimator.n_iter_ + 1, left - (estimator.n_iter_ + 1 - taken)
-            pace.correct()
+        frames = DescentFrames(
+            lambda step, divergence, Y: show(frame("steps", step, divergence, Y)),
+            check,
+            stopped,
+            _BETWEEN_DIVERGENCES if n > _MANY_ROWS else 0.0,
+        )
+        estimator.optimize(wish.steps, callbacks=frames, callback_every=1, **strength)
         yield frame("settled", estimator.n_iter_ + 1, float(estimator.kl_divergence_), np.asarray(estimator.embedding_))
 
     def _beginning(self, settings: Settings, wish: DescentWish) -> tuple[np.ndarray | None, DescentWish]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import re
 import struct
 from collections.abc import Mapping
 from typing import Any
@@ -23,6 +24,7 @@ import numpy as np
 
 MOST_DEPTH = 4  # objects within objects; the messages of the page have two
 _HEAD = struct.Struct("<I")
+_PATHS = re.compile(r"(?<![\w)\]])(?:~?/[\w.~+-][^\s'\",;:()<>]*|[A-Za-z]:[\\/][^\s'\",;()<>]+|\\\\[^\s'\",;()<>]+)")
 
 
 def longest_text(rows: int) -> int:
@@ -91,6 +93,15 @@ def _depth(value: Any) -> int:
         parts = value.values() if isinstance(value, dict) else value
         return 1 + max(map(_depth, parts), default=0)
     return 0
+
+
+def without_paths(text: str) -> str:
+    """A sentence in which paths of this machine are left out; fractions and kernels' names stay.
+
+    >>> without_paths("[Errno 28] No space left on device: '/tmp/x/model.mercer', 1/2 of what gamma/2 needs")
+    "[Errno 28] No space left on device: '…', 1/2 of what gamma/2 needs"
+    """
+    return _PATHS.sub("…", text)
 
 
 def read_rows(text: Any, rows: int) -> np.ndarray:

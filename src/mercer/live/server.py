@@ -12,8 +12,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mercer.live.access import HEADERS, PAGE, SOCKET, Access, Guard, is_loopback, new_token
+from mercer.live.access import HEADERS, PAGE, SOCKET, Access, Guard, is_loopback, new_token, refused_upgrade
 from mercer.live.controls import Controls, Settings
+from mercer.live.live_page import live_page
 from mercer.live.live_table import LiveTable
 from mercer.live.messages import longest_text, read_text
 from mercer.live.session import Session
@@ -88,6 +89,7 @@ class LiveServer:
         self._quiet_since = time.monotonic()
         config = uvicorn.Config(
             self.application(),
+            http=_bounded_http(),
             log_level="warning",
             access_log=False,
             server_header=False,
@@ -180,19 +182,8 @@ class LiveServer:
     def _page(self) -> bytes:
         with self._making:
             if self.page is None:
-                self.page = self._made()
+                self.page = page_bytes(self.table.first_page(), live=live_page(self.table, self.controls))
         return self.page
-
-    def _made(self) -> bytes:
-        live = {
-            "methods": self.controls.described(),
-            "first": self.controls.first(),
-            "notes": list(self.table.notes),
-            "features": [str(name) for name in self.table.features],
-            "image": self.table.image_shape,
-            "range": self.table.image_shape and [float(self.table.X.min()), float(self.table.X.max())],
-        }
-        return page_bytes(self.table.first_page(), live=live)
 
     def _touch(self) -> None:
         self._quiet_since = time.monotonic()
@@ -253,6 +244,21 @@ class LiveServer:
                     self._server.should_exit = True
 
         threading.Thread(target=watch, name="mercer-idle", daemon=True).start()
+
+
+def _bounded_http() -> Any:
+    """uvicorn's reader of requests, which passes on requests for sockets only if they are answered."""
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    class BoundedHTTP(H11Protocol):
+        def handle_websocket_upgrade(self, event: Any) -> None:
+            refused = refused_upgrade(event.method, event.target, self.headers)
+            if refused is not None:
+                self.send_400_response(refused)
+            else:
+                super().handle_websocket_upgrade(event)
+
+    return BoundedHTTP
 
 
 def _listening_socket(host: str, port: int) -> socket.socket:

@@ -21,7 +21,7 @@ from mercer.live.controls import Controls, Settings
 from mercer.live.descent_runs import MORE_STEPS, STEPS, DescentWish
 from mercer.live.live_table import LiveTable
 from mercer.live.map_stages import MapFrame, MapStages, Superseded
-from mercer.live.messages import encode, read_rows
+from mercer.live.messages import encode, read_rows, without_paths
 from mercer.live.questions import Asker
 from mercer.progress import listening
 
@@ -45,8 +45,8 @@ class Session:
     """What one browser asked of one table.
 
     notify : called, from any thread, when `outgoing` has something to send
-    turn : held while something is computed, so that all sessions of a process take turns: progress and warnings are
-        those of the process
+    turn : held while something is computed, so that all sessions of a process take turns with its processors
+    known : settings and their map, if it has been computed before
 
     The server makes one session per open page:
 
@@ -59,15 +59,21 @@ class Session:
     """
 
     def __init__(
-        self, table: LiveTable, controls: Controls, notify: Callable[[], None], turn: threading.Lock | None = None
+        self,
+        table: LiveTable,
+        controls: Controls,
+        notify: Callable[[], None],
+        turn: threading.Lock | None = None,
+        known: tuple[Settings, MapFrame] | None = None,
     ) -> None:
         self.table, self.controls = table, controls
-        self._notify, self._turn = notify, turn or threading.Lock()
+        self._notify, self._turn, self._known = notify, turn or threading.Lock(), known
         self._changed = threading.Condition()
         self._wanted: Wanted | None = None
         self._questions: dict[str, dict[str, Any]] = {}
         self._out: dict[str, tuple[dict[str, Any], dict[str, np.ndarray]]] = {}
         self._untaken = 0  # the number of the map that the browser has not taken yet, 0 if it has taken all
+        self._sent_at = 0.0  # when that map was sent
         self._maps = 0
         self._closed = self._stop = False
         self._told = 0.0
@@ -163,8 +169,19 @@ class Session:
                 return None
             header, buffers = self._out.pop(kind)
             if kind == "map":
-                self._untaken = header["map"]
+                self._untaken, self._sent_at = header["map"], time.monotonic()
         return encode(header, buffers)
+
+    @property
+    def shown(self) -> Shown:
+        """The newest map, whether the browser has taken it or not."""
+        return self._shown
+
+    @property
+    def kept_waiting(self) -> float:
+        """How many seconds the browser has not taken a map that was sent to it."""
+        with self._changed:
+            return time.monotonic() - self._sent_at if self._untaken else 0.0
 
     def _send(self, kind: str, header: dict[str, Any], buffers: dict[str, np.ndarray] | None = None) -> None:
         with self._changed:
@@ -202,6 +219,10 @@ class Session:
             return
         self._current = wanted
         self._send("working", {"type": "working", "number": wanted.number, "phase": "", "done": 0, "total": 0})
+        if self._known is not None and wanted.settings == self._known[0] and wanted.descent is None:
+            self._stages.begin_at(self._known[1], wanted.settings)
+            self._show(wanted, self._known[1])
+            return
         try:
             self._stages.run(
                 wanted.settings,
@@ -214,9 +235,9 @@ class Session:
         except Superseded:
             pass
         except _EXPECTED as error:
-            self._trouble(wanted.number, " ".join(str(error).split()) or type(error).__name__)
+            self._trouble(wanted.number, _said(error))
         except Exception as error:  # a defect must not end the page: the last good map stays
-            self._trouble(wanted.number, f"{type(error).__name__}: {' '.join(str(error).split())} (a defect of Mercer)")
+            self._trouble(wanted.number, f"{type(error).__name__}: {_said(error)} (a defect of Mercer)")
 
     def _check(self) -> None:
         if self._closed or self._wanted is not None:
@@ -241,7 +262,7 @@ class Session:
             "settings": wanted.settings,
             "stage": frame.stage,
             "axes": frame.axes,
-            "facts": frame.facts,
+            "facts": [(name, without_paths(text)) for name, text in frame.facts],
             "step": frame.step,
             "divergence": frame.divergence,
         }
@@ -278,10 +299,15 @@ class Session:
                     self._questions.setdefault(what, message)
                 continue
             except _EXPECTED as error:
-                header["trouble"] = " ".join(str(error).split())
+                header["trouble"] = _said(error)
             except Exception as error:
-                header["trouble"] = f"{type(error).__name__}: {error} (a defect of Mercer)"
+                header["trouble"] = f"{type(error).__name__}: {_said(error)} (a defect of Mercer)"
             self._send(f"answer {what}", header, buffers)
+
+
+def _said(error: Exception) -> str:
+    """What an error says, in one line and without paths of this machine."""
+    return without_paths(" ".join(str(error).split())) or type(error).__name__
 
 
 def _shift(value: Any) -> tuple[float, float]:

@@ -66,7 +66,9 @@ def as_command(settings: Settings, table: LiveTable, runs: Sequence[DescentRun] 
         return "", "The command does not cut edges; the Python does."
     if settings.get("added") == "joined":
         return "", "The command reads one table. Join the two files first, or take the Python."
-    if _many(runs) or len(_repeated(runs)) > 1:
+    if _many(runs):
+        return "", "The command begins at the beginning, and more was done. “Model” keeps the map as it is."
+    if len(_repeated(runs)) > 1:
         return "", "The command begins at the beginning; the Python repeats what was done on the page."
     estimator = estimator_for(settings, table.first.rows)
     given = _changed(estimator)

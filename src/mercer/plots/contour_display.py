@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from mercer.backends import is_foreign, namespace, to_numpy
+from mercer.memory import amount
 from mercer.plots.embedding_display import EmbeddingDisplay, component_names
 from mercer.plots.style import INK, Display, new_figure
 
@@ -62,7 +63,8 @@ class ContourDisplay(Display):
             raise ValueError("components is empty. Give the components to draw, such as components=(0, 1).")
         if max(components) >= scores.shape[1]:
             raise ValueError(
-                f"There are only {scores.shape[1]} components, so there is no component {max(components)}."
+                f"The model has only {amount(scores.shape[1], 'component')}, and components count from 0: "
+                f"{max(components)} is not one of them."
             )
         values = scores[:, list(components)].T.reshape(-1, resolution, resolution)
         names = component_names(estimator, components)

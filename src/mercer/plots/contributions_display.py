@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from mercer.backends import to_numpy
+from mercer.memory import amount
 from mercer.plots.style import INK, Display, new_figure, palette, tidy
 
 
@@ -49,7 +50,9 @@ class ContributionsDisplay(Display):
         """Draw `feature_contributions(X, standardize=True, shares=True)` of a fitted KernelPCA, the `most` largest."""
         shares = to_numpy(estimator.feature_contributions(X, standardize=True, shares=True))
         if max(components) >= len(shares):
-            raise ValueError(f"There are only {len(shares)} components, so there is no component {max(components)}.")
+            raise ValueError(
+                f"The model has only {amount(len(shares), 'component')}, so there is no component {max(components)}."
+            )
         if names is None:
             names = getattr(estimator, "feature_names_in_", [f"x{i}" for i in range(shares.shape[1])])
         labels = [f"component {i + 1}" for i in components]

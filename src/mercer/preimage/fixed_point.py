@@ -11,6 +11,7 @@ import numpy as np
 from mercer.backends import backend_of, is_foreign, namespace, to_numpy
 from mercer.exceptions import NotConvergedWarning, warn
 from mercer.kernels.kernel import Kernel
+from mercer.memory import amount
 from mercer.models.fields import THREADS, SavedEstimator, SavedRecord, finite, instance_of, optional, whole
 from mercer.preimage.anchor_frame import AnchorFrame
 from mercer.preimage.inverse_method import (
@@ -146,8 +147,9 @@ class FixedPointMap(PreImage):
         missed = int(np.sum(~converged))
         if missed:
             warn(
-                f"FixedPoint did not converge for {missed} of {len(Z)} rows in {self.max_iter} steps. The rows that it "
-                "returns are no worse than the training rows it started from. Raise max_iter or tol of FixedPoint.",
+                f"FixedPoint did not converge for {missed} of {len(Z)} rows in {amount(self.max_iter, 'step')}. "
+                "The rows that it returns are no worse than the training rows it started from. Raise max_iter or tol "
+                "of FixedPoint.",
                 NotConvergedWarning,
             )
         return self.fitted.like_rows(rows)

@@ -35,7 +35,7 @@ from mercer.quality.score import Score
 from mercer.random_state import generator_from
 
 MEANING = "what the map loses of the data's neighbour probabilities, in nats, at its best scale"
-MOST_COLUMNS = 3
+MOST_COLUMNS = 3  # of a map: sums over all pairs are those of its repulsion, whose grids have up to three axes
 AUTO_ROWS = 2000  # rows that sample="auto" looks at in large data: a standard error of a few hundredths of a nat
 
 

@@ -96,6 +96,7 @@ def left_out_error(
     found: Directions,
     priors: np.ndarray,
     own_share: np.ndarray | None = None,
+    alone: np.ndarray | None = None,
 ) -> float:
     """The share of left-out samples that a rule fitted to the others misclassifies, in five folds.
 
@@ -103,15 +104,16 @@ def left_out_error(
 
     own_share : (s,), what part of its class each sample is, if the shares of the classes are counted on the data:
         without it, its class has a smaller share
+    alone : (s,), whether each sample is the only one of its class: no rule that was fitted without it knows the class
     """
     folds = np.empty(len(codes), np.int64)
     folds[np.argsort(codes, kind="stable")] = np.arange(len(codes)) % _FOLDS  # every class in every fold
-    wrong = np.zeros(len(codes), bool)
+    wrong = np.zeros(len(codes), bool) if alone is None else alone.copy()
     for fold in range(_FOLDS):
         own, rest = np.flatnonzero(folds == fold), folds != fold
         if len(own) and rest.any():
             delta = fit_rule(z[rest], codes[rest], weights[rest], found, priors).decide(z[own])
             if own_share is not None:
                 delta[np.arange(len(own)), codes[own]] += np.log(np.maximum(1 - own_share[own], _LEAST))
-            wrong[own] = delta.argmax(axis=1) != codes[own]
+            wrong[own] |= delta.argmax(axis=1) != codes[own]
     return float(np.average(wrong, weights=weights))

@@ -24,7 +24,16 @@ from mercer.exceptions import (
     warn,
 )
 from mercer.expansion import KernelExpansion
-from mercer.features import DOUBLE, SIGNIFICANT, SINGLE, kernel_features, refuse_infinite, refuse_overflow, symmetric
+from mercer.features import (
+    DOUBLE,
+    SIGNIFICANT,
+    SINGLE,
+    Features,
+    kernel_features,
+    refuse_infinite,
+    refuse_overflow,
+    symmetric,
+)
 from mercer.kernels import Kernel
 from mercer.kernels.discrete import Precomputed
 from mercer.linalg.eigen import SMALL, Eigenpairs, top_eigenpairs
@@ -33,6 +42,7 @@ from mercer.linalg.gram import Gram
 from mercer.linalg.krylov import Goal, Monitor
 from mercer.linalg.lowrank import FactorSpectrum, factor_spectrum, spectrum_of_products
 from mercer.linalg.operators import Centered, Dense
+from mercer.memory import amount
 from mercer.planning import Plan
 from mercer.progress import in_phase
 from mercer.streams.local_driver import open_workers
@@ -174,40 +184,20 @@ def factor_components(kernel: Kernel, X: Any, plan: Plan, settings: Settings) ->
     )
     factor = features.factor
     spectrum = factor_spectrum(factor.F, n_jobs=settings.n_jobs)
-    total = float(spectrum.values.sum()) + factor.error
-    k = min(settings.k, len(spectrum.values))
-    if settings.share is not None:
-        k = _enough(spectrum.values, total, settings.share)
-    _warn_of_low_rank(spectrum.values, total, settings)
-    values = _cleaned(spectrum.values[:k], kernel, n, settings.dtype)
-    k = int(np.sum(values > 0)) if settings.drop_zero else k
-    vectors, signs = _with_fixed_signs(spectrum.vectors(factor.F, k))
-    vectors = _in_precision(vectors, settings.dtype)
-    held = np.where(values[:k] > 0, np.sqrt(spectrum.values[:k]), 0.0)  # a component that is zero has scores of zero
-    weights = spectrum.rotation[:, :k] * held * signs  # F(x) − mean ↦ scores
-    expansion = features.expansion(np.column_stack([weights, spectrum.mean]), np.append(spectrum.mean @ weights, 0.0))
     # The training scores are those of F itself, whatever F leaves out of K: only rounding comes between.
-    transform_errors = _score_errors(
-        expansion, values[:k], np.zeros(k), features.largest, features.entry_error, settings.dtype
-    )
-    _warn_of_uncertain_scores(values[:k], np.zeros(k), transform_errors)
-    # If K − FFᵀ was seen to be indefinite, its trace bounds nothing.
-    bound = np.full(k, np.inf if factor.negative > 0 else factor.error)
-    return Components(
-        values[:k],
-        vectors,
-        bound,
-        bound.copy(),
-        transform_errors,
-        total,
-        expansion,
-        float(spectrum.mean @ spectrum.mean),
-        0,
-        _factor_bytes(spectrum, n, settings.dtype),
-        f"rank {len(spectrum.values)}, tr(K − FFᵀ) = {factor.error:.3g}",
-        True,
+    factored = _Factored(
+        spectrum,
+        features,
+        n,
+        factor.error,
+        factor.negative,
+        features.largest,
+        features.entry_error,
         factor.landmarks,
+        factor.F,
     )
+    reason = f"rank {len(spectrum.values)}, tr(K − FFᵀ) = {factor.error:.3g}"
+    return _components_on(factored, kernel, settings, n * len(spectrum.values) * settings.dtype.itemsize, reason)
 
 
 def streamed_components(
@@ -221,27 +211,69 @@ def streamed_components(
     inner = features.features.expansion
     eps = float(np.finfo(inner.coefs.dtype).eps)
     spectrum = spectrum_of_products(sums.centred_products(), sums.mean, eps)
-    total = float(spectrum.values.sum()) + features.error
+    # Rounding may also lift eigenvalues of FFᵀ above those of K, by no more than the error.
+    factored = _Factored(
+        spectrum,
+        features,
+        sums.n,
+        features.error,
+        features.negative,
+        float(sums.largest[0]),
+        kernel.rounding(inner.anchor_points()),
+        features.places,
+    )
+    reason = (
+        f"rank {len(spectrum.values)} over {len(features.places)} landmarks, tr(K − FFᵀ) = {features.error:.3g} over "
+        f"all {sums.n:,} rows"
+    )
+    return _components_on(factored, kernel, settings, needed_bytes, reason)
+
+
+@dataclass(frozen=True)
+class _Factored:
+    """A factor of the kernel matrix, and what its rows told of K, whether they are in memory or were streamed."""
+
+    spectrum: FactorSpectrum
+    features: Features | StreamedFeatures
+    n: int
+    error: float  # tr(K − FFᵀ)
+    negative: float  # how far K − FFᵀ was seen to be indefinite
+    largest: float  # k(x, x)
+    entry_error: float  # how far an entry of K may be from k(x, y)
+    landmarks: np.ndarray
+    F: Any = None  # (n, m), or None if the rows were streamed
+
+
+def _components_on(factored: _Factored, kernel: Kernel, settings: Settings, taken: int, reason: str) -> Components:
+    """The components of a factor, with the trace of K − FFᵀ as the bound of their errors."""
+    spectrum, n = factored.spectrum, factored.n
+    total = float(spectrum.values.sum()) + factored.error
     k = min(settings.k, len(spectrum.values))
     if settings.share is not None:
         k = _enough(spectrum.values, total, settings.share)
     _warn_of_low_rank(spectrum.values, total, settings)
-    values = _cleaned(spectrum.values[:k], kernel, sums.n, settings.dtype)
+    values = _cleaned(spectrum.values[:k], kernel, n, settings.dtype)
     k = int(np.sum(values > 0)) if settings.drop_zero else k
-    held = np.where(values[:k] > 0, np.sqrt(spectrum.values[:k]), 0.0)
-    weights = spectrum.rotation[:, :k] * held
-    weights = weights * column_signs(weights)
-    expansion = features.expansion(np.column_stack([weights, spectrum.mean]), np.append(spectrum.mean @ weights, 0.0))
-    entry_error = kernel.rounding(inner.anchor_points())
+    held = np.where(values[:k] > 0, np.sqrt(spectrum.values[:k]), 0.0)  # a component that is zero has scores of zero
+    weights = spectrum.rotation[:, :k] * held  # F(x) − mean ↦ scores
+    if factored.F is None:
+        vectors, signs = None, column_signs(weights)
+    else:
+        vectors, signs = _with_fixed_signs(spectrum.vectors(factored.F, k))
+        vectors = _in_precision(vectors, settings.dtype)
+    weights = weights * signs
+    expansion = factored.features.expansion(
+        np.column_stack([weights, spectrum.mean]), np.append(spectrum.mean @ weights, 0.0)
+    )
     transform_errors = _score_errors(
-        expansion, values[:k], np.zeros(k), float(sums.largest[0]), entry_error, settings.dtype
+        expansion, values[:k], np.zeros(k), factored.largest, factored.entry_error, settings.dtype
     )
     _warn_of_uncertain_scores(values[:k], np.zeros(k), transform_errors)
-    # Rounding may also lift eigenvalues of FFᵀ above those of K, by no more than the error.
-    bound = np.full(k, np.inf if features.negative > 0 else features.error)
+    # If K − FFᵀ was seen to be indefinite, its trace bounds nothing.
+    bound = np.full(k, np.inf if factored.negative > 0 else factored.error)
     return Components(
         values[:k],
-        None,
+        vectors,
         bound,
         bound.copy(),
         transform_errors,
@@ -249,12 +281,11 @@ def streamed_components(
         expansion,
         float(spectrum.mean @ spectrum.mean),
         0,
-        needed_bytes,
-        f"rank {len(spectrum.values)} over {len(features.places)} landmarks, tr(K − FFᵀ) = {features.error:.3g} over "
-        f"all {sums.n:,} rows",
+        taken,
+        reason,
         True,
-        features.places,
-        streamed_rows=sums.n,
+        factored.landmarks,
+        streamed_rows=n if factored.F is None else None,
     )
 
 
@@ -315,7 +346,7 @@ def _warn_of_low_rank(values: np.ndarray, total: float, settings: Settings) -> N
         )
     if settings.share is None and m < settings.k and not settings.drop_zero:
         warn(
-            f"The kernel matrix has rank {m} up to rounding: there are {m} components, not {settings.k}.",
+            f"The kernel matrix has rank {m} up to rounding, so it has {amount(m, 'component')}, not {settings.k}.",
             DegenerateDataWarning,
         )
 
@@ -449,8 +480,8 @@ def _cleaned(values: np.ndarray, subject: str | Kernel, n: int, dtype: np.dtype[
         )
     if top <= 0 and n > 1:
         warn(
-            "The data has no variation in feature space, so every eigenvalue is zero. The data is constant or "
-            "underflows, or gamma makes all points alike.",
+            "The data has no variation in feature space: every eigenvalue is zero. It is constant or underflows, or "
+            "gamma makes all points alike.",
             DegenerateDataWarning,
         )
     return np.where(values > _ZERO_AT[dtype] * top, values, 0.0)
@@ -473,25 +504,22 @@ def _judge(pairs: Eigenpairs, subject: str | Kernel, settings: Settings, noise: 
     converged = bool(worst <= settings.tol * top)
     if not converged and pairs.solver not in ("dense", "randomized"):  # these were given no tolerance to reach
         warn(
-            f"{pairs.solver} stopped after {pairs.passes} passes with a residual of {worst / top:.1e} of the largest "
-            f"eigenvalue, above tol = {settings.tol:.1e}. See residuals_; raise max_iter or tol.",
+            f"{pairs.solver} stopped after {amount(pairs.passes, 'pass', 'passes')} with a residual of "
+            f"{worst / top:.1e} of the largest eigenvalue; tol is {settings.tol:.1e}. Raise max_iter or tol.",
             NotConvergedWarning,
         )
     least = float(pairs.values.min(initial=np.inf))
     if settings.may_be_indefinite and -pairs.lowest > max(least, SIGNIFICANT[settings.dtype] * top):
         sound = int(np.sum(pairs.values > -pairs.lowest))
         warn(
-            f"The distances fit into no Euclidean space, and what does not fit outweighs a coordinate: relative to the "
-            f"largest, the lowest eigenvalue of −½HD²H is {pairs.lowest / top:.2g}, and that of the last coordinate "
-            f"{least / top:.2g}. Coordinates beyond the first {sound} say little of the distances. Ask for fewer, or "
-            "take a Euclidean metric.",
+            f"The distances fit no Euclidean space, and what does not fit outweighs a coordinate: a share of "
+            f"{pairs.lowest / top:.2g} against {least / top:.2g}. Ask for fewer than {sound + 1} coordinates.",
             IndefiniteKernelWarning,
         )
     if pairs.lowest < -SIGNIFICANT[settings.dtype] * top and not settings.may_be_indefinite:
         warn(
-            f"{subject} has negative eigenvalues on this data ({pairs.lowest:.3g} and maybe lower, the largest is "
-            f"{top:.3g}): it is not an inner product. The components are those of the largest eigenvalues; shares of "
-            "variance are relative to a trace that the negative ones lower.",
+            f"{subject} has negative eigenvalues ({pairs.lowest:.2g} or lower, the largest {top:.2g}): here it is not "
+            "an inner product, and shares of variance are wrong.",
             IndefiniteKernelWarning,
         )
     return converged
@@ -594,18 +622,13 @@ def _warn_of_uncertain_scores(values: np.ndarray, residuals: np.ndarray, errors:
     if not len(uncertain):
         return
     if np.any(residuals[uncertain] > 0.5 * errors[uncertain] * roots[uncertain]):
-        why = "the solver left residuals that are large beside these eigenvalues"
-        remedy = "set eigen_solver='dense' or a smaller tol"
+        why, remedy = "the solver left residuals", "set eigen_solver='dense'"
     else:
-        why, remedy = "these eigenvalues are near the rounding level of the kernel matrix", "scale the data"
+        why, remedy = "they are near the rounding level", "scale the data"
     first, last = uncertain[0], uncertain[-1]
-    where = f"component {first}" if first == last else f"components between {first} and {last}"
+    where = f"{first}" if first == last else f"in {first} … {last}"
     warn(
-        f"The scores of {len(uncertain)} of {len(values)} components are uncertain by more than {_TRUSTED:.0%} of "
-        f"their size ({where}, counted from 0): {why}. See transform_error_. Ask for fewer components, or {remedy}.",
+        f"Scores of {len(uncertain)} of {len(values)} components ({where}, counted from 0) are off by over "
+        f"{_TRUSTED:.0%}: {why}. Ask for fewer components, or {remedy}.",
         UncertainScoresWarning,
     )
-
-
-def _factor_bytes(spectrum: FactorSpectrum, n: int, dtype: np.dtype[Any]) -> int:
-    return n * len(spectrum.values) * dtype.itemsize

@@ -29,6 +29,7 @@ from mercer.linalg.lowrank import rpcholesky
 from mercer.linalg.operators import Dense, Operator
 from mercer.linalg.solve import factor_preconditioner, refined_solve, shifted_solve
 from mercer.linalg.weighted import WeightedCentered
+from mercer.memory import amount
 from mercer.progress import in_phase
 from mercer.random_state import generator_from
 from mercer.spectral.scatter import (
@@ -240,21 +241,16 @@ def on_features(kernel: Kernel, X: Any, classes: Classes, settings: Discriminant
     sample = stratified_sample(classes.codes, SAMPLE, generator_from(settings.random_state))
     rows = _centred_rows(features.F, sample, S)
     reg, path = _chosen_reg(features.F, S, rows, sample, classes, S.variance, settings)
-    mu = reg * S.variance
-    penalised = Penalised(S, mu)
-    P, M, room = penalised.P, penalised.M, penalised.room(rows, classes.weights[sample], classes.n)
     eps = float(namespace(features.F).finfo(features.F.dtype).eps)
-    found = directions(M, classes, noise=8 * EPS / reg)
-    weights = P @ found.combine
-    outside = left_out(rows @ weights, classes.codes[sample], np.maximum(room, 16 * eps), found)
-    offset = S.mean @ weights
-    del rows, penalised, S  # m × m and s × m numbers, beside which the expansion would invert another m × m
+    found, weights, outside = within_span(S, rows, sample, classes, reg, eps)
+    offset, penalty = S.mean @ weights, reg * S.variance / classes.n
+    del rows, S  # m × m and s × m numbers, beside which the expansion would invert another m × m
     return Discriminants(
         found,
         features.expansion(weights, offset),
         np.linalg.norm(weights, axis=0),
         reg,
-        mu / classes.n,
+        penalty,
         path,
         sample,
         outside,
@@ -262,6 +258,21 @@ def on_features(kernel: Kernel, X: Any, classes: Classes, settings: Discriminant
         0,
         f"a factor of rank {features.F.shape[1]} that leaves out {features.error:.2g} of the trace",
     )
+
+
+def within_span(
+    S: Scatter, rows: np.ndarray, sample: np.ndarray, classes: Classes, reg: float, eps: float
+) -> tuple[Directions, np.ndarray, np.ndarray]:
+    """The directions, their weights on the features, and where the rows of a sample would be, each left out in turn.
+
+    rows : (s, m), centred features of the sample, computed in a precision of `eps`
+    """
+    penalised = Penalised(S, reg * S.variance)
+    # Rounding of the features hides a smaller room.
+    room = np.maximum(penalised.room(rows, classes.weights[sample], classes.n), 16 * eps)
+    found = directions(penalised.M, classes, noise=8 * EPS / reg)
+    weights = penalised.P @ found.combine
+    return found, weights, left_out(rows @ weights, classes.codes[sample], room, found)
 
 
 def _centred_rows(F: Any, sample: np.ndarray, S: Scatter) -> np.ndarray:
@@ -527,8 +538,8 @@ def _streamed(kernel: Kernel, X: Any, classes: Classes, settings: DiscriminantSe
     passes, worst = before, float(solution.residuals.max())
     if worst > 2 * settings.tol:
         warn(
-            f"Conjugate gradients stopped after {passes} passes with a residual of {worst:.1e}, above tol = "
-            f"{settings.tol:.1e}. See residuals_; raise reg, max_iter or tol.",
+            f"Conjugate gradients stopped after {amount(passes, 'pass', 'passes')} with a residual of {worst:.1e}, "
+            f"above tol = {settings.tol:.1e}. See residuals_; raise reg, max_iter or tol.",
             NotConvergedWarning,
         )
     left, by_factor = _probed(probes, mu * to_numpy(rough.X[:, C:]), to_numpy(preconditioner(B[:, C:])), G, classes)

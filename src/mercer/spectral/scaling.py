@@ -27,7 +27,7 @@ from mercer.linalg.inner import power_of_two
 from mercer.linalg.landmark_rows import checked_landmarks
 from mercer.linalg.operators import Centered
 from mercer.linalg.tiled import Packed
-from mercer.memory import available_bytes
+from mercer.memory import amount, available_bytes
 from mercer.planning import Plan, code_bytes, limit_of
 from mercer.random_state import generator_from
 from mercer.spectral.components import Components, Settings, components_of, refuse_range
@@ -207,8 +207,8 @@ def landmark_count(landmarks: Any, n: int, rows: int, n_components: int) -> int 
         count = len(checked_landmarks(landmarks, rows))
     if count <= n_components and count < n:
         raise ValueError(
-            f"{count} landmarks span {count - 1} coordinates at most, and n_components={n_components} are asked for. "
-            "Take more landmarks; ten times n_components is little."
+            f"{amount(count, 'landmark')} can span no more than {amount(count - 1, 'coordinate')}, and "
+            f"n_components={n_components} were asked for. Take more landmarks; ten times n_components is little."
         )
     return count
 

@@ -58,6 +58,12 @@ class Classes:
         of_class = self.priors[self.codes] / (counts / self.n)[self.codes]
         return of_class if self.counts_as is None else self.counts_as * of_class
 
+    @cached_property
+    def alone(self) -> np.ndarray:
+        """Whether each sample is the only one of its class, (n,)."""
+        counts = np.bincount(self.codes, minlength=len(self.priors)) if self.counts is None else self.counts
+        return np.asarray(counts[self.codes] == 1)
+
     def indicators(self) -> np.ndarray:
         """Y', (n, C)."""
         entry = np.sqrt(self.weights) / np.sqrt(self.n * self.priors)[self.codes]

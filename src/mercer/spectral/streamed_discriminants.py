@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from mercer.random_state import generator_from
-from mercer.spectral.discriminant import Discriminants, DiscriminantSettings, refuse_constant
-from mercer.spectral.scatter import Classes, Penalised, Scatter, ScatterSpectrum, directions, left_out
-from mercer.spectral.tuning import EPS, SAMPLE, best_on_path, stratified_sample
+from mercer.spectral.discriminant import Discriminants, DiscriminantSettings, refuse_constant, within_span
+from mercer.spectral.scatter import Classes, Scatter, ScatterSpectrum
+from mercer.spectral.tuning import SAMPLE, best_on_path, stratified_sample
 from mercer.streams.streamed_features import StreamedFeatures
 
 
@@ -34,28 +34,22 @@ def discriminants_of_sums(
     chosen = stratified_sample(classes.codes, SAMPLE, generator_from(settings.random_state))
     inner = features.features.expansion
     rows = inner.on_points(inner.new_points(sample[chosen])).astype(np.float64) - S.mean
-    codes, weights = classes.codes[chosen], classes.weights[chosen]
     reg, path = settings.reg, None
     if reg == "loo":
-        spectrum = ScatterSpectrum(S, rows, weights, classes.n)
+        spectrum = ScatterSpectrum(S, rows, classes.weights[chosen], classes.n)
         reg, _, path = best_on_path(spectrum, S.variance, chosen, classes)
     reg = float(reg)
-    mu = reg * S.variance
-    penalised = Penalised(S, mu)
-    # Rounding of the features hides a smaller room.
-    room = np.maximum(penalised.room(rows, weights, classes.n), 16 * float(np.finfo(inner.coefs.dtype).eps))
-    found = directions(penalised.M, classes, noise=8 * EPS / reg)
-    turned = penalised.P @ found.combine
+    found, weights, outside = within_span(S, rows, chosen, classes, reg, float(np.finfo(inner.coefs.dtype).eps))
     share = features.error / features.trace if features.trace > 0 else 0.0
     return Discriminants(
         found,
-        features.expansion(turned, S.mean @ turned),
-        np.linalg.norm(turned, axis=0),
+        features.expansion(weights, S.mean @ weights),
+        np.linalg.norm(weights, axis=0),
         reg,
-        mu / classes.n,
+        reg * S.variance / classes.n,
         path,
         chosen,
-        left_out(rows @ turned, codes, room, found),
+        outside,
         np.zeros(len(classes.priors)),
         0,
         f"a factor of rank {features.features.columns} that leaves out {share:.2g} of the trace over all "

@@ -27,6 +27,7 @@ import numpy as np
 from mercer.backends import backend_of, beside, columns_of, is_foreign, namespace, placement, to_numpy
 from mercer.exceptions import NotConvergedWarning, warn
 from mercer.linalg.eigen_bounds import column_norms
+from mercer.memory import amount
 from mercer.progress import in_phase
 
 LEAST_REG = 1e-4  # below, the search loses orthogonality after its first restart, and factors are surer
@@ -159,7 +160,7 @@ def whole_pairs(
     worst = float(left.max(initial=0.0))
     if worst > 10 * max(_TOL, floor) * rho.max(initial=0.0):
         warn(
-            f"The search for canonical pairs stopped after {taken} steps with a residual of {worst:.1e}. "
+            f"The search for canonical pairs stopped after {amount(taken, 'step')} with a residual of {worst:.1e}. "
             "See residuals_; raise reg, or ask for fewer components.",
             NotConvergedWarning,
         )

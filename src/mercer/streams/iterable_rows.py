@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from mercer.backends import is_foreign
+from mercer.memory import amount
 from mercer.streams.row_source import Rows, checked_chunk, common_device, common_type, float_type, type_of
 
 
@@ -33,7 +34,7 @@ class IterableRows:
             rows = _matrix(part, i)
             self.n_features = rows.shape[1] if self.n_features < 0 else self.n_features
             if rows.shape[1] != self.n_features:
-                raise ValueError(f"Chunk {i} has {rows.shape[1]} columns, but chunk 0 has {self.n_features}.")
+                raise ValueError(f"Chunk {i} has {amount(rows.shape[1], 'column')}, but chunk 0 has {self.n_features}.")
             types.append(float_type(type_of(rows), f"Chunk {i}"))
             heads.append(rows[:0])
             self.lengths.append(int(rows.shape[0]))
@@ -67,7 +68,9 @@ class _Pass:
                 found = next(self.left)
             except StopIteration:
                 was, self.next = self.next, -1
-                raise ValueError(f"The iterable gave {was} chunks this time, but more when it was opened.") from None
+                raise ValueError(
+                    f"The iterable gave {amount(was, 'chunk')} this time, but more when it was opened."
+                ) from None
             self.next += 1
             if self.next == i + 1:
                 return found

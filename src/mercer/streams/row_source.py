@@ -15,6 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from mercer.backends import device_of, is_foreign, namespace, to_numpy
+from mercer.memory import amount
 from mercer.numeric_input import refuse_not_numeric, sorted_columns
 
 # Bytes of a dense chunk: a call of a parquet reader or of BLAS and a task on a cluster all cost little beside so much
@@ -109,9 +110,9 @@ def checked_chunk(rows: Any, source: Any, i: int, where: str = "") -> Rows:
     if getattr(rows, "ndim", None) != 2:
         raise ValueError(f"{place} has shape {getattr(rows, 'shape', None)}, but should be a matrix of rows.")
     if rows.shape[1] != source.n_features:
-        raise ValueError(f"{place} has {rows.shape[1]} columns, but the source has {source.n_features}.")
+        raise ValueError(f"{place} has {amount(rows.shape[1], 'column')}, but the source has {source.n_features}.")
     if rows.shape[0] != source.lengths[i]:
-        raise ValueError(f"{place} has {rows.shape[0]} rows, but {source.lengths[i]} were announced.")
+        raise ValueError(f"{place} has {amount(rows.shape[0], 'row')}, but {source.lengths[i]} were announced.")
     if is_foreign(rows):
         return _checked_tensor(rows, source, i, place)
     refuse_not_numeric(rows, place)

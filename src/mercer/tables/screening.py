@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from mercer.memory import forget_pages
-from mercer.tables.source import Matrix, Raw, counted, listed
+from mercer.tables.source import Matrix, Raw, counted, listed, shortened
 
 _BLOCK = 1 << 18  # numbers per block: they fit in a core's cache
 _WIDE = 1000  # ratio of spans above which one column drowns another: its share of a squared distance is below 10⁻⁶
@@ -129,10 +129,10 @@ def _note_on_scales(least: np.ndarray, most: np.ndarray, features: list[str]) ->
     large, small = int(np.nanargmax(spans)), int(np.nanargmin(spans))
     if not spans[large] / _WIDE > spans[small]:
         return []
+    wide, narrow = (repr(shortened(features[place], 20)) for place in (large, small))
     return [
-        f"Column {features[large]!r} spans {2 * spans[large]:.3g} and {features[small]!r} spans "
-        f"{2 * spans[small]:.3g}, so the first dominates every distance. "
-        'Use scale="standard" to give all columns the same weight.'
+        f"Column {wide} spans {2 * spans[large]:.3g} and {narrow} {2 * spans[small]:.3g}, so the first dominates every "
+        'distance. Use scale="standard" to weigh columns alike.'
     ]
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -187,15 +188,16 @@ def place_names(count: int) -> list[str]:
     return [f"x{place}" for place in range(1, count + 1)]
 
 
-def listed(names: Iterable[str], most: int = 5) -> str:
-    """Names for a message: up to `most`, then a count.
+def listed(names: Iterable[str], most: int = 5, room: int = 56) -> str:
+    """Names for a message: up to `most`, and no more than fit into `room` letters after the first; then a count.
 
-    >>> listed(["a", "b"]), listed("abcdefg")
-    ("'a', 'b'", "'a', 'b', 'c', 'd', 'e' and 2 more")
+    >>> listed(["a", "b"]), listed("abcdefg"), listed(["a long name"] * 9, 9, 30)
+    ("'a', 'b'", "'a', 'b', 'c', 'd', 'e' and 2 more", "'a long name', 'a long name' and 7 more")
     """
-    names = [shortened(name) for name in names]
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(repr(name) for name in names[:most]) + more
+    said = [repr(shortened(name)) for name in names]
+    fit = sum(end - 2 <= room for end in accumulate(len(name) + 2 for name in said))
+    shown = max(1, min(most, fit))
+    return ", ".join(said[:shown]) + (f" and {len(said) - shown} more" if len(said) > shown else "")
 
 
 def shortened(text: Any, most: int = 40) -> str:
@@ -227,9 +229,12 @@ def check_known(asked: Iterable[str], names: Iterable[str], what: str) -> None:
 def closest(given: str, names: Iterable[str], kind: str) -> str:
     """A hint for a name that does not exist: the closest ones, or else the first of them.
 
-    >>> closest("heigth", ["age", "height"], "columns"), closest("x", ["age"], "columns")
-    ("Did you mean 'height'?", "The columns are 'age'.")
+    >>> closest("heigth", ["age", "height"], "columns"), closest("AGE", ["age", "AGED"], "columns")
+    ("Did you mean 'height'?", "Did you mean 'age'?")
+    >>> closest("x", ["age"], "columns")
+    "The columns are 'age'."
     """
     names = list(names)
-    close = difflib.get_close_matches(str(given), names[:10_000], n=3, cutoff=0.5)  # more would take seconds
+    close = [name for name in names if name.casefold() == str(given).casefold()]
+    close = close or difflib.get_close_matches(str(given), names[:10_000], n=3, cutoff=0.5)  # more would take seconds
     return f"Did you mean {listed(close)}?" if close else f"The {kind} are {listed(names, 10)}."

@@ -57,10 +57,7 @@ _READERS = {
     )
     for suffix in suffixes.split()
 }
-READABLE = (
-    ".csv, .tsv, .jsonl (also .gz), .parquet, .arrow, .feather, .npy, .npz, .h5ad, .xlsx, a folder of images, or - for "
-    "stdin"
-)
+READABLE = ".csv, .tsv, .jsonl (also .gz), .parquet, .arrow, .feather, .npy, .npz, .h5ad, .xlsx, a folder of images"
 
 
 @dataclass(frozen=True)
@@ -165,6 +162,8 @@ def read_table(
     if keep is not None:
         as_given = {name: values[keep] for name, values in as_given.items()}
     labels, ids = (None if name is None else raw.carried.pop(name) for name in (label, id_))
+    if ids is not None and preparation.id == choice.id and len(set(ids.tolist())) < len(ids):
+        notes.append(f"Rows of other files cannot be matched by the id {choice.id!r}, as some rows share one.")
     kept = raw.carried if choice.keep is None else {*choice.keep, *choice.show}
     carried = {name: raw.carried[name] for name in raw.carried if name in kept}
     shown = carried | raw.texts
@@ -276,7 +275,7 @@ def open_source(path: str | Path, preparation: Preparation | None = None, choice
         return import_module("mercer.tables.images").open_folder(path, image)
     suffix = _suffix(path)
     if suffix and suffix not in _READERS:
-        raise TableError(f"{path}: files that end in {suffix!r} cannot be read. Known: {READABLE}.")
+        raise TableError(f"{path}: {suffix!r} files are not read. Known: {READABLE}.")
     if not path.exists():
         raise TableError(f"{path}: the file does not exist.")
     if not path.is_file():

@@ -96,7 +96,10 @@ def table_writer(path: str | Path, *, inert: bool = False) -> Iterator[TableWrit
 
 
 class TableWriter:
-    """Rows on their way into a file, gathered to runs of a fixed length: where they were cut leaves no trace."""
+    """Rows on their way into a file, gathered to runs of a fixed length: where they were cut leaves no trace.
+
+    `end_run` cuts a run short, for a file whose parts are to be read as they were written.
+    """
 
     def __init__(self, path: str | Path, file: BinaryIO, kind: type[ColumnFile], inert: bool) -> None:
         self.path, self.inert = path, inert
@@ -120,6 +123,11 @@ class TableWriter:
         self._rows += len(next(iter(columns.values())))
         while self._rows >= self._out.run:
             self._write(self._out, self._out.run)
+
+    def end_run(self) -> None:
+        """Write what waits, so that rows added from now on begin a row group or a record batch of their own."""
+        if self._out is not None and self._rows:
+            self._write(self._out, self._rows)
 
     def __enter__(self) -> TableWriter:
         return self
@@ -302,7 +310,10 @@ class NpyColumns(ColumnFile):
     def start(self, columns: Columns) -> None:
         texts = [name for name, values in columns.items() if values.dtype.kind not in "biuf"]
         if texts:
-            raise TableError(f"A .npy file holds only numbers, but {listed(texts)} hold text. Write .csv or .parquet.")
+            hold = "holds" if len(texts) == 1 else "hold"
+            raise TableError(
+                f"A .npy file holds only numbers, but {listed(texts)} {hold} text. Write .csv or .parquet."
+            )
         self.rows, self.width = 0, len(columns)
         self.dtype = np.result_type(*(values.dtype for values in columns.values()))
         self._head()

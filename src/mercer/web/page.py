@@ -156,21 +156,8 @@ def page_bytes(page: Page, *, live: Mapping[str, Any] | None = None) -> bytes:
     >>> page_bytes(Page("Three points", [Map("PCA", np.eye(3)[:, :2])])).startswith(b"<!doctype html>")
     True
     """
-    payload = Payload()
-    about = _described(page, payload) | ({} if live is None else {"live": plain(live)})
-    script, style = _asset("page.js"), _asset("page.css")
-    policy = page_policy(live=live is not None)
-    title = html.escape(" ".join(str(page.title).split()) or "Map")
-    pieces = [
-        b'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'.encode(),
-        b'<meta name="viewport" content="width=device-width, initial-scale=1">\n',
-        b'<meta name="generator" content="Mercer">\n<meta name="referrer" content="no-referrer">\n',
-        f"<title>{title}</title>\n".encode("ascii", "xmlcharrefreplace"),
-        b'<link rel="icon" href="data:,">\n',
-        b"<style>",
-        style,
-        b"</style>\n</head>\n<body>\n",
+    about, payload = _about(page, live)
+    body = [
         b'<div id="page"><p class="waiting">',
         f"Reading {about['rows']:,} {'row' if about['rows'] == 1 else 'rows'} &hellip;".encode("ascii"),
         b"</p></div>\n",
@@ -179,9 +166,49 @@ def page_bytes(page: Page, *, live: Mapping[str, Any] | None = None) -> bytes:
         b'<script type="application/json" id="about">',
         _script_safe(about),
         b'</script>\n<script type="text/plain" id="data">',
-        payload.encoded(),
-        b"</script>\n<script>",
-        script,
+        base64.b64encode(payload.packed()),
+        b"</script>\n",
+    ]
+    return _document(str(page.title), page_policy(live=live is not None), body)
+
+
+def page_parts(page: Page, *, live: Mapping[str, Any] | None = None) -> tuple[str, bytes]:
+    """The description of a page in JSON, and its arrays as compressed bytes, for `page_frame` to show."""
+    about, payload = _about(page, live)
+    return json.dumps(about, ensure_ascii=False, allow_nan=False, separators=(",", ":")), payload.packed()
+
+
+def page_frame() -> str:
+    """A page without data, in HTML: a widget gives it the parts of one (client/src/widget.ts)."""
+    body = [b'<div id="page"><p class="waiting">Reading the map &hellip;</p></div>\n']
+    return _document("Map", page_policy(), body).decode("ascii")
+
+
+def widget_script() -> str:
+    """The script that gives a page a place in a notebook."""
+    return f"const PAGE = {_script_safe(page_frame()).decode()};\n{_asset('widget.js').decode()}"
+
+
+def _about(page: Page, live: Mapping[str, Any] | None) -> tuple[dict[str, Any], Payload]:
+    payload = Payload()
+    return _described(page, payload) | ({} if live is None else {"live": plain(live)}), payload
+
+
+def _document(title: str, policy: str, body: Sequence[bytes]) -> bytes:
+    title = html.escape(" ".join(title.split()) or "Map")
+    pieces = [
+        b'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'.encode(),
+        b'<meta name="viewport" content="width=device-width, initial-scale=1">\n',
+        b'<meta name="generator" content="Mercer">\n<meta name="referrer" content="no-referrer">\n',
+        f"<title>{title}</title>\n".encode("ascii", "xmlcharrefreplace"),
+        b'<link rel="icon" href="data:,">\n',
+        b"<style>",
+        _asset("page.css"),
+        b"</style>\n</head>\n<body>\n",
+        *body,
+        b"<script>",
+        _asset("page.js"),
         b"</script>\n</body>\n</html>\n",
     ]
     return b"".join(pieces)

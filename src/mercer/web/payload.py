@@ -8,7 +8,6 @@ compress well.
 
 from __future__ import annotations
 
-import base64
 import gzip
 from typing import Any
 
@@ -51,15 +50,15 @@ class Payload:
         place = self.add_bytes(planes.tobytes())
         return {"at": place["at"], "type": code, "count": array.size}
 
-    def encoded(self) -> bytes:
-        """The whole block, gzipped and in base64. The same arrays give the same bytes."""
+    def packed(self) -> bytes:
+        """The whole block, gzipped. The same arrays give the same bytes."""
         packed = gzip.compress(b"".join(self._parts), _LEVEL, mtime=0)
         if len(packed) > MOST_BYTES:
             raise ValueError(
                 f"The page would hold {len(packed) / 1e6:,.0f} MB of compressed data; browsers read no more than "
                 f"{MOST_BYTES / 1e6:,.0f} MB. Leave out columns or images, or give fewer rows."
             )
-        return base64.b64encode(packed)
+        return packed
 
 
 def _code(values: np.ndarray) -> str:

@@ -1,4 +1,4 @@
-// Builds page.js and page.css. Nothing of others is bundled. The same sources give the same bytes.
+// Builds page.js, page.css, and widget.js, which gives the page a place in a notebook. Nothing of others is bundled. The same sources give the same bytes.
 //   node build.mjs [--out folder]     the bundle, into ../static unless told otherwise
 //   node build.mjs --tests            the unit tests, into test/built
 import { build } from "esbuild";
@@ -32,6 +32,8 @@ if (process.argv.includes("--tests")) {
     legalComments: "none",
     write: false,
   });
+  const widget = await build({ ...common, entryPoints: ["src/widget.ts"], format: "esm", minify: true, legalComments: "none", write: false });
+  writeFileSync(join(out, "widget.js"), widget.outputFiles[0].text);
   // The bundle stands in a script element: nothing in it may end that element early.
   const style = readFileSync(join(here, "src", "page.css"));
   const css = await build({ ...common, stdin: { contents: style.toString(), loader: "css" }, minify: true, write: false });

@@ -14,17 +14,12 @@ const MOST_HOVERED = 8; // values shown while hovering; a pinned card has all
 export function picture(store: Store, row: number, size: number): HTMLImageElement | null {
   const blob = store.imageOf(row);
   if (!blob) return null;
-  const url = URL.createObjectURL(blob);
   const image = h("img", { alt: `Image of row ${shorten(store.idOf(row), 80)}`, width: size, height: size });
-  image.addEventListener("load", () => {
-    URL.revokeObjectURL(url);
-    if (image.naturalWidth < size) image.classList.add("pixels");
-  });
-  image.addEventListener("error", () => {
-    URL.revokeObjectURL(url);
-    image.remove();
-  });
-  image.src = url;
+  image.addEventListener("load", () => image.classList.toggle("pixels", image.naturalWidth < size));
+  image.addEventListener("error", () => image.remove());
+  const reader = new FileReader(); // notebooks of VS Code show images of data: addresses, and none of blob:
+  reader.addEventListener("load", () => (image.src = reader.result as string));
+  reader.readAsDataURL(blob);
   return image;
 }
 

@@ -5,7 +5,6 @@ import { CanvasRenderer } from "./canvas";
 import { Cards } from "./card";
 import { chooser } from "./chooser";
 import { DARK, LIGHT } from "./colours";
-import { readDocument } from "./data";
 import { h, icon, iconButton } from "./dom";
 import { Drawer, fileName, save } from "./drawer";
 import { quality, runs } from "./facts";
@@ -16,8 +15,10 @@ import { helpDialog } from "./help";
 import { Legend } from "./legend";
 import { Live, type LiveAbout } from "./live/live";
 import { Memory } from "./memory";
+import { NotebookShell } from "./notebook";
 import { overlays } from "./overlays";
 import { Panel } from "./panel";
+import { type Shell, WindowShell } from "./shell";
 import { shorten } from "./text";
 import { png, vectorPicture } from "./picture";
 import { Store, autoOpacity, autoSize, rowsIn } from "./store";
@@ -38,25 +39,28 @@ class Page {
   readonly live: Live | null;
   private webgl = false;
 
-  constructor(private readonly store: Store, live: LiveAbout | null) {
+  constructor(private readonly store: Store, live: LiveAbout | null, private readonly shell: Shell) {
     this.help = helpDialog(live !== null);
     const seen = matchMedia("(prefers-color-scheme: dark)");
-    this.setDark(seen.matches, false);
+    this.setDark(shell.dark ?? seen.matches, false);
     seen.addEventListener("change", () => {
-      if (!this.theme) this.setDark(seen.matches, false);
+      if (!this.theme && shell.dark === null) this.setDark(seen.matches, false);
     });
     const drawer = new Drawer(store, this.panels, this.announce);
     this.stage.append(this.maps);
     const work = h("main", { class: "work" }, this.stage, drawer.element);
     document.title = shorten(store.title, 200) || "Map";
     const host = { panels: this.panels, setPanels: (count: number) => this.setPanels(count), announce: this.announce, notify: (text: string | null) => this.notify(text) };
-    this.live = live && new Live(store, live, host, read(location.hash).live ?? null);
+    this.live = live && new Live(store, live, host, read(shell.chosen).live ?? null);
     const sidebar = this.sidebar();
     new Cards(store, this.stage, sidebar, this.panels);
     root.replaceChildren(this.header(), this.notice, h("div", { class: "columns" }, work, sidebar), this.spoken, this.help);
     this.setPanels(Math.min(2, store.maps.length));
     document.addEventListener("keydown", (event) => this.key(event));
-    new Memory(store, this);
+    new Memory(store, this, shell);
+    shell.join(store, (dark) => {
+      if (!this.theme) this.setDark(dark, false);
+    });
   }
 
   private readonly announce = (text: string): void => {
@@ -189,7 +193,7 @@ class Page {
   private footnote(): HTMLElement {
     const rounded = this.store.maps.some((map) => map.axes.some((axis) => axis.error > 0));
     return h("footer", { class: "quiet" },
-      rounded ? "Coordinates are kept to 1/65,535 of their range. " : "", this.live ? "Made with Mercer, which computes on the machine that this page comes from." : "Made with Mercer. This file is complete: it asks nothing of the network.");
+      rounded ? "Coordinates are kept to 1/65,535 of their range. " : "", this.live ? `Made with Mercer, which computes on ${this.shell.computes}.` : "Made with Mercer. This file is complete: it asks nothing of the network.");
   }
 
   setPanels(count: number): void {
@@ -219,7 +223,7 @@ class Page {
   }
 
   async begin(): Promise<void> {
-    if (!location.hash.split(/[#&]/).includes("canvas")) {
+    if (!this.shell.chosen.split("&").includes("canvas")) {
       try {
         new WebGLRenderer(() => {}).destroy();
         this.webgl = true;
@@ -229,6 +233,7 @@ class Page {
     }
     performance.mark("mercer-webgl");
     this.chosen = true;
+    await new Promise(requestAnimationFrame); // a page that is not seen, in another tab or far down a notebook, draws once it is
     try {
       await this.drawAll();
     } catch (error) {
@@ -343,9 +348,10 @@ function trouble(error: unknown): void {
 }
 
 async function open(): Promise<void> {
-  const { about, block } = await readDocument();
+  const shell = await (document.getElementById("about") ? WindowShell.open() : NotebookShell.open());
+  const { about, block } = shell;
   performance.mark("mercer-read");
-  const page = new Page(new Store(about, block), about.live ?? null);
+  const page = new Page(new Store(about, block), about.live ?? null, shell);
   (window as unknown as { mercer: unknown }).mercer = page.state;
   performance.mark("mercer-built");
   await page.begin();

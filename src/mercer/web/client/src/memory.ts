@@ -1,9 +1,10 @@
-// Keeps what is chosen in the address, and chooses what an address says.
+// Keeps what is chosen, in the address or in the notebook, and chooses what was kept.
 
 import { type FilterState, type State, read, written } from "./address";
 import type { Column } from "./columns";
 import type { Live } from "./live/live";
 import type { Panel } from "./panel";
+import type { Shell } from "./shell";
 import { type Change, type Filter, type Naming, type Store, autoOpacity, autoSize } from "./store";
 
 const PAUSE = 300; // milliseconds without a change after which the address is written
@@ -14,13 +15,13 @@ export class Memory {
   private timer = 0;
   private readonly first: { colour: Column | null; naming: Naming };
 
-  constructor(private readonly store: Store, private readonly host: Host) {
+  constructor(private readonly store: Store, private readonly host: Host, private readonly shell: Shell) {
     this.first = { colour: store.colouring.column, naming: store.naming };
-    if (location.hash.length > 1) this.apply(read(location.hash));
+    if (shell.chosen) this.apply(read(shell.chosen));
     const changes: Change[] = ["colour", "states", "selection", "search", "pin", "style", "ground", "marks", "table", "sorting", "view"];
     for (const change of changes) store.on(change, () => this.later());
-    addEventListener("hashchange", () => {
-      const state = read(location.hash);
+    shell.onChosen((chosen) => {
+      const state = read(chosen);
       this.apply(state);
       if (state.live) host.live?.goTo(state.live);
     });
@@ -33,13 +34,8 @@ export class Memory {
   }
 
   private write(): void {
-    const canvas = location.hash.split(/[#&]/).includes("canvas") ? ["canvas"] : []; // what draws is no choice of content
-    const text = [...canvas, written(this.state())].filter(Boolean).join("&");
-    try {
-      history.replaceState(null, "", text ? `#${text}` : location.pathname + location.search);
-    } catch {
-      // a page inside another one may not change its address
-    }
+    const canvas = this.shell.chosen.split("&").includes("canvas") ? ["canvas"] : []; // what draws is no choice of content
+    this.shell.keep([...canvas, written(this.state())].filter(Boolean).join("&"));
   }
 
   private state(): State {

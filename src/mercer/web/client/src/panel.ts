@@ -215,7 +215,12 @@ export class Panel {
   /** The nearest points of a row in the map, wherever they are drawn. */
   neighbors(row: number, k: number): number[] {
     if (!this.own) return this.index().neighbors(row, k);
-    return (this.own.grid ??= new Grid(this.own.x, this.own.y)).neighbors(row, k);
+    return (this.own.grid ??= this.gridOf(this.own.x, this.own.y)).neighbors(row, k);
+  }
+
+  private gridOf(x: Float32Array, y: Float32Array): Grid {
+    const { placed } = this.store;
+    return new Grid(x.subarray(0, placed), y.subarray(0, placed));
   }
 
   /** Whether points are on their way to new places. */
@@ -224,7 +229,7 @@ export class Panel {
   }
 
   index(): Grid {
-    return (this.grid ??= new Grid(this.x, this.y));
+    return (this.grid ??= this.gridOf(this.x, this.y));
   }
 
   setRenderer(renderer: Renderer | null): void {

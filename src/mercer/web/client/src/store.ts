@@ -116,6 +116,11 @@ export class Store {
     if (filter) this.refilter();
   }
 
+  /** How many rows have a place: the first ones. */
+  get placed(): number {
+    return this.absent ?? this.rows;
+  }
+
   /** Rows from this one on have no place yet; null if all have. */
   setAbsent(from: number | null): void {
     if (from === this.absent) return;

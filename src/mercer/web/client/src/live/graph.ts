@@ -43,7 +43,7 @@ export class Graph {
     this.element.hidden = other;
     this.current = settings;
     if (other) this.forget();
-    else this.go();
+    this.store.emit("marks");
     this.mark();
   }
 
@@ -53,7 +53,8 @@ export class Graph {
     this.cut = [];
   }
 
-  private go(): void {
+  /** Asks for the graph, if it is looked at. */
+  go(): void {
     this.store.emit("marks");
     if (this.element.open && !this.element.hidden) this.asked = this.ask("graph", {});
   }

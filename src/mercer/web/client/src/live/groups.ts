@@ -46,7 +46,7 @@ export class Groups {
     const { store } = this, { selected, rows } = store;
     if (!selected) return;
     const mine = packedRows(selected, rows);
-    this.compared = this.kept ? [this.kept, selected] : [selected, rowsIn(store.combined(selected, "replace").map((each) => 1 - each))];
+    this.compared = this.kept ? [this.kept, selected] : [selected, rowsIn(store.combined(selected, "replace").map((each, row) => Number(!each && row < store.placed)))];
     this.asked = this.ask("groups", this.kept ? { first: packedRows(this.kept, rows), second: mine } : { first: mine });
     this.shown.replaceChildren(h("p", { class: "hint" }, "comparing …"));
   }

@@ -4,6 +4,7 @@ import { css, ramp } from "../colours";
 import { levelLines } from "../contours";
 import { h } from "../dom";
 import { formatShort } from "../format";
+import { DIMMED, HIDDEN } from "../renderer";
 import type { Store } from "../store";
 import { shorten } from "../text";
 import type { Ask, LiveAbout } from "./live";
@@ -58,10 +59,10 @@ export class LevelSets {
     const kept = this.component.value;
     this.component.replaceChildren(...axes.map((name, k) => h("option", { value: String(k) }, name)));
     this.component.value = Number(kept) < axes.length ? kept || "0" : "0";
-    this.go();
   }
 
-  private go(): void {
+  /** Asks for the level sets, if they are looked at. */
+  go(): void {
     if (!this.element.open || this.element.hidden) return;
     const [a, b] = this.across.map((select) => select.value) as [string, string];
     const { pinned } = this.store;
@@ -120,7 +121,7 @@ export class LevelSets {
     for (const dimmed of [true, false]) {
       for (let k = 0; k < count; k++) {
         const row = k * stride;
-        if (states[row] === 0 || dimmed !== (states[row] === 1)) continue;
+        if (states[row] === HIDDEN || dimmed !== (states[row] === DIMMED)) continue;
         const [x, y] = this.place(ranges, points[k]!, points[count + k]!);
         pen.fillStyle = css(dimmed ? ground.dimmed : colours[colouring.codes[row]!]!);
         pen.beginPath();

@@ -28,6 +28,7 @@ export interface LiveHost {
 }
 
 const GLIDE = 260; // milliseconds that points take to a new place
+const BETWEEN_SETTINGS = 33, BETWEEN_QUESTIONS = 250; // milliseconds, at least: the server takes 120 messages per second in the long run
 const DESCENTS = ["tsne", "sne"];
 
 export class Live {
@@ -57,8 +58,10 @@ export class Live {
   private readonly kept = h("div", { class: "kept", hidden: true });
   private held: Uint32Array | null = null;
   private number = 0; // of the settings that were sent last
-  private waiting: Settings | null = null; // to be sent with the next frame of the screen
-  private frame = 0;
+  private waiting: Settings | null = null; // to be sent soon
+  private sending = 0;
+  private sentAt = -BETWEEN_SETTINGS;
+  private following = 0;
   private lastMap = { number: -1, stage: "", axes: "", at: 0, count: 0 };
   private question = 0;
   private shown: Settings; // of the map that is drawn
@@ -93,7 +96,7 @@ export class Live {
     this.showHistory();
     this.tell("connecting …", true);
     if (about.notes.length) host.notify(about.notes.join(" "));
-    this.connection = new Connection(() => this.opened(), (message) => this.receive(message), () => this.gone());
+    this.connection = new Connection(() => this.opened(), (message) => this.receive(message), (why) => this.gone(why));
   }
 
   // --- to the server ---
@@ -106,21 +109,21 @@ export class Live {
     this.send(this.history.current);
   }
 
-  private gone(): void {
+  private gone(why: string): void {
     this.lost = true;
     this.element.classList.add("lost");
     this.tell("not connected", true);
-    this.host.notify("The server does not answer. It has ended, or the network is gone. The page goes on by itself when it is back; everything that needs no computation still works.");
+    this.host.notify(why);
   }
 
   private changed(settings: Settings, arrived: boolean): void {
     if (arrived) this.arrive(settings);
     this.waiting = settings;
-    if (!this.frame) {
-      this.frame = requestAnimationFrame(() => {
-        this.frame = 0;
+    if (!this.sending) {
+      this.sending = window.setTimeout(() => {
+        this.sending = 0;
         if (this.waiting) this.send(this.waiting);
-      });
+      }, Math.max(0, BETWEEN_SETTINGS - (performance.now() - this.sentAt)));
     }
   }
 
@@ -132,6 +135,7 @@ export class Live {
 
   private send(settings: Settings): void {
     this.waiting = null;
+    this.sentAt = performance.now();
     this.held = null;
     this.connection.send({ type: "settings", number: ++this.number, settings });
     this.showDescent();
@@ -229,11 +233,18 @@ export class Live {
     this.facts.replaceChildren(...(header.facts ?? []).flatMap(([name, text]) => [h("dt", {}, name), h("dd", { dir: "auto" }, text)]));
     if (settled) this.host.announce(`${title}: ${(header.facts ?? []).map((fact) => fact.join(" ")).join(", ")}`);
     this.showDescent();
-    this.quality.follow(title, settled, newRows);
+    this.quality.follow(title, newRows);
     if (!settled) return;
-    this.path.follow();
     this.levels.follow(names, String(this.shown["method"]));
     this.graph.follow(this.shown);
+    if (!this.following) this.following = window.setTimeout(() => this.followUp(), BETWEEN_QUESTIONS);
+  }
+
+  /** What is shown beside the map is asked for anew. */
+  private followUp(): void {
+    this.following = 0;
+    if (this.lastMap.stage !== "settled") return; // another map comes, and they with it
+    for (const part of [this.path, this.levels, this.graph, this.quality]) part.go();
   }
 
   private showWork(header: Message["header"]): void {

@@ -53,13 +53,9 @@ export class Path {
     this.refresh();
   }
 
-  private go(): void {
+  /** Asks for the rows on the path, if there is one. */
+  go(): void {
     if (this.end >= 0) this.asked = this.ask("path", { start: this.start, end: this.end, count: COUNT });
-  }
-
-  /** The map has settled: its path has other rows. */
-  follow(): void {
-    this.go();
   }
 
   show(header: Header, floats: Record<string, Float32Array>): void {

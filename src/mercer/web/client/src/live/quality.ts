@@ -62,13 +62,18 @@ export class Quality implements Nearest {
     else this.asked = this.ask("quality", { score: this.score.value });
   }
 
-  /** Another map is drawn. settled: it stays; otherwise it is measured now and then. */
-  follow(title: string, settled: boolean, newRows: boolean): void {
+  /** Another map is drawn. A map on its way is measured now and then. */
+  follow(title: string, newRows: boolean): void {
     this.title = title;
     if (newRows) this.near.clear();
-    if (settled && this.store.pinned >= 0 && !this.near.has(this.store.pinned)) this.pinned();
-    if (settled) this.asked = 0; // of a map that is no longer drawn, or of a server that has ended
-    if (this.score.value && (settled || (!this.asked && performance.now() - this.measured > PAUSE))) this.measure();
+    if (this.score.value && !this.asked && performance.now() - this.measured > PAUSE) this.measure();
+  }
+
+  /** Asks for what is shown of the map, which has settled. */
+  go(): void {
+    if (this.store.pinned >= 0 && !this.near.has(this.store.pinned)) this.pinned();
+    this.asked = 0; // what was asked before is of a map that is no longer drawn, or of a server that has ended
+    if (this.score.value) this.measure();
   }
 
   private showScores(header: Header, floats: Record<string, Float32Array>): void {
