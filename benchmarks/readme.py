@@ -14,11 +14,9 @@ TASKS = {
     "kpca-20k": "kernel PCA, 20,000 × 50, 10 components to 1e-6",
     "pca-float64": "PCA, 1,000,000 × 100, 10 components",
     "isomap-roll": "Isomap, 10,000 × 3",
-    "embedding-small": "t-SNE, 10,000 × 50",
     "embedding-middle": "t-SNE, 70,000 × 50",
     "kcca-linear": "CCA, 10,000 × 392 in two views",
     "kda-direct": "kernel discriminants, 5,000 × 50, exact",
-    "quality-10000": "trustworthiness of a map of 10,000",
 }
 
 
