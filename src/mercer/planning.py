@@ -149,8 +149,9 @@ class Plan:
         tries = [str(alternative) for alternative in self.alternatives]
         tries.append("a larger memory_limit" if self.limit_given else "a machine with more free memory")
         return (
-            f"{self.estimator} of {self.rows:,} rows by {self.method} needs {format_bytes(self.needed_bytes)}, more "
-            f"than the {self._whose()}. Nothing was allocated. Try {', or '.join(tries)}."
+            f"{self.estimator} of {self.rows:,} rows by {self.method} ({self.reason}) needs "
+            f"{format_bytes(self.needed_bytes)}, more than the {self._whose()}. Nothing was allocated. "
+            f"Try {', or '.join(tries)}."
         )
 
     def _whose(self) -> str:

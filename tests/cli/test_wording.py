@@ -30,6 +30,12 @@ from mercer.cli.wording import in_options
             "Sigmoid(gamma=2.845e-10, coef0=1) has negative eigenvalues (-0.5 or lower, the largest 1): not good.",
             "The kernel has negative eigenvalues (-0.5 or lower, the largest 1): not good.",
         ),
+        (
+            "KernelPCA of 400 rows by lanczos (2 of 400 pairs: a matrix (in memory) is quick) needs 11.3 MB, "
+            "more than the memory_limit of 100 B. Nothing was allocated. Try a larger memory_limit.",
+            "KernelPCA of 400 rows by lanczos needs 11.3 MB, more than the --memory-limit of 100 B. Nothing was "
+            "allocated. Try a larger --memory-limit.",
+        ),
         ("more than the memory_limit of 1 kB", "more than the --memory-limit of 1 kB"),
         ('Use encode="onehot", "ordinal" or "drop".', "Use --encode onehot, ordinal or drop."),
         ("leave it out (drop='petal width')", "leave it out (--drop 'petal width')"),

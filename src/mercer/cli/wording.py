@@ -17,6 +17,7 @@ _SENTENCES = {  # of the library and of scikit-learn, which name what a shell do
     r"`y` could represent a regression problem, not a classification problem": (
         "The label may be a number on a scale, or name the rows"
     ),
+    r"( rows by [\w ]+) \(.*\) needs (?=[\d.]+ \w+, more than)": r"\1 needs ",  # --dry-run tells why
     r"^[A-Z]\w*\([^()]*\) has negative eigenvalues": "The kernel has negative eigenvalues",
     r"The number of unique classes is greater than 50% of the number of samples": "There is a class for every two rows",
     r"Expected n_neighbors <=? n_samples_fit, but n_neighbors = (\d+), n_samples_fit = (\d+), n_samples = \d+": (
