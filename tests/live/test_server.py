@@ -160,9 +160,20 @@ def test_mistakes_floods_and_sizes_are_bounded(server):
     assert get(server, Cookie=cookie(server))[0].status == 200
 
 
+def open_when_there_is_room(server):
+    """A page. The server may still count those that earlier tests have just closed."""
+    end = time.monotonic() + 60
+    while True:
+        try:
+            return open_socket(server)
+        except InvalidStatus:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+
+
 def test_only_so_many_pages_at_once(server):
     with contextlib.ExitStack() as stack:
-        pages = [stack.enter_context(open_socket(server)) for _ in range(MOST_PAGES)]
+        pages = [stack.enter_context(open_when_there_is_room(server)) for _ in range(MOST_PAGES)]
         ask(pages[0], type="settings", number=1, settings={"method": "pca"})
         map_of(pages[0], 1)
         with pytest.raises((InvalidStatus, ConnectionClosed)), open_socket(server) as page:
