@@ -60,7 +60,11 @@ def test_numbers_of_landmarks():
     assert landmark_count(None, 10, 10, 2) is None
     assert landmark_count(50, 10, 10, 2) == 10
     assert landmark_count([1, 5, 7], 10, 10, 2) == 3
-    for bad, words in (([1, 1, 2, 3], "different row numbers"), ([0, 99, 1, 2], "from 0 to 9"), (2, "no more than 1 coordinate")):
+    for bad, words in (
+        ([1, 1, 2, 3], "different row numbers"),
+        ([0, 99, 1, 2], "from 0 to 9"),
+        (2, "no more than 1 coordinate"),
+    ):
         with pytest.raises(ValueError, match=words):
             landmark_count(bad, 10, 10, 2)
     with pytest.raises(TypeError, match="whole numbers"):
