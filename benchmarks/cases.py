@@ -502,6 +502,7 @@ def _memory(sizes: tuple[int, ...]) -> list[Case]:
         fit("arpack", pca, middle, 10_000, n_components=10, eigen_solver="arpack", **kernel),
         fit("power", pca, middle, 10_000, n_components=2, eigen_solver="power", tol=1e-3, **kernel),
         fit("rpcholesky, rank 500", pca, middle, n_components=10, eigen_solver="rpcholesky", rank=500, **kernel),
+        fit("k = 10, and back", pca, middle, n_components=10, fit_inverse_transform=True, alpha=0.01, **kernel),
         fit("exact", lda, labels, 20_000, **kernel),
         fit("rank 1000", lda, labels, rank=1000, **kernel),
         fit("rank auto", lda, labels, rank="auto", **kernel),

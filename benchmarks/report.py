@@ -99,7 +99,8 @@ _NOTES = {
     "memory": "Each fit is the first in a fresh process. Planned is `plan(X).peak_bytes`. Taken is the peak of "
     "resident memory during `plan` and `fit`, less what interpreter, imports and data held before. The least limit is "
     "the smallest memory_limit that the plan accepts; another process fits under it. Rows are drawn around ten "
-    "centres, with a decaying spectrum; sparse rows have 60 of 65,536 columns.",
+    "centres, with a decaying spectrum; sparse rows have 60 of 65,536 columns. The machine did other work meanwhile: "
+    "times are by the clock and no measure of speed, and memory does not depend on it.",
     "gpu": "Clusters with a decaying spectrum; the memory is that of the GPU. The residual is recomputed in float64 on"
     " the GPU. At 20,000 samples in float64 the eigenvalues are compared with those that the CPU finds. For a single"
     " product the residual is the error beside the length of the rows of K, in each arithmetic."

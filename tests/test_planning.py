@@ -56,7 +56,7 @@ def test_a_plan_allocates_nothing_and_never_raises(name):
     tracemalloc.stop()
     assert peak < HUGE.nbytes / 10
     assert plan.estimator == name and plan.rows == N and plan.method and plan.reason
-    assert plan.peak_bytes >= plan.needed_bytes == sum(plan.footprint.parts.values()) + plan.code_bytes > 0
+    assert plan.peak_bytes >= plan.needed_bytes == sum(plan.parts.values()) + plan.code_bytes > 0
     assert plan.fits == (plan.needed_bytes <= plan.limit)
     assert plan.method in str(plan) and "<table>" in plan._repr_html_()
     assert not hasattr(model, "n_features_in_")

@@ -460,6 +460,16 @@ def scaled_matrix(n: int, k: int, solver: str) -> Footprint:
     )
 
 
+def regression_back(n: int, d: int, rank: int | None, matrices: int = 1) -> Parts:
+    """The regression of rows on their scores: by n × n matrices, or by a factor of the scores' kernel."""
+    if rank is None:
+        return {"matrices of the scores": 8 * matrices * n * n, "rows and coefficients": 3 * 8 * n * d}
+    return {
+        "factor, its vectors and a temporary": 3 * 8 * n * rank,
+        "products and weights": 8 * (4 * rank * rank + 3 * rank * d),
+    }
+
+
 def fourier_features(work: Workload, columns: int) -> Footprint:
     """Random features: frequencies, phases, and their cosines and sines."""
     m = max(2, columns)

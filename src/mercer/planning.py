@@ -86,6 +86,7 @@ class Plan:
     limit_given : whether the limit is the user's
     keep_bytes : of tiles that the fit keeps between passes; fewer would only be slower. As many as the user's limit
         allows; without one, at most a quarter of the free memory and 2 GB
+    later : the memory of what follows the fit itself, such as the map back to rows, when kept tiles are gone
     code_bytes : of libraries and compiled code that the first fit in a process loads, and that stay. The very first
         fit on a machine also compiles, which may take about 100 MB more, once; this is not counted
     tile : rows of a tile of the kernel matrix; 0 if the fit uses no tiles
@@ -103,6 +104,7 @@ class Plan:
     code_bytes: int = 0
     tile: int = 0
     alternatives: tuple[Alternative, ...] = ()
+    later: Footprint = Footprint({})
 
     @property
     def solver(self) -> str:
@@ -111,17 +113,22 @@ class Plan:
     @property
     def needed_bytes(self) -> int:
         """The least that the fit works with, new code included. More than the limit is refused."""
-        return self.footprint.peak + self.code_bytes
+        return max(self.footprint.peak, self.later.peak) + self.code_bytes
 
     @property
     def peak_bytes(self) -> int:
         """The most that the fit will add to the process: the bytes it needs, and the tiles that it keeps."""
-        return self.needed_bytes + self.keep_bytes
+        return max(self.footprint.peak + self.keep_bytes, self.later.peak) + self.code_bytes
+
+    @property
+    def parts(self) -> dict[str, int]:
+        """The parts that are in memory at the peak of what is needed."""
+        return self.later.parts if self.later.peak > self.footprint.peak else self.footprint.parts
 
     @property
     def room_bytes(self) -> int:
-        """The bytes that the limit leaves after the needed ones."""
-        return max(0, self.limit - self.needed_bytes)
+        """The bytes that the limit leaves while tiles are kept."""
+        return max(0, self.limit - self.footprint.peak - self.code_bytes)
 
     @property
     def fits(self) -> bool:
@@ -150,9 +157,12 @@ class Plan:
         tries.append("a larger memory_limit" if self.limit_given else "a machine with more free memory")
         return (
             f"{self.estimator} of {self.rows:,} rows by {self.method} ({self.reason}) needs "
-            f"{format_bytes(self.needed_bytes)}, more than the {self._whose()}. Nothing was allocated. "
-            f"Try {', or '.join(tries)}."
+            f"{format_bytes(self.needed_bytes)}{self._what_for()}, more than the {self._whose()}. Nothing was "
+            f"allocated. Try {', or '.join(tries)}."
         )
+
+    def _what_for(self) -> str:
+        return f" for {next(iter(self.later.steps))}" if self.later.peak > self.footprint.peak else ""
 
     def _whose(self) -> str:
         if self.limit_given:
@@ -174,7 +184,7 @@ class Plan:
         rows = {
             "method": f"{self.method}: {self.reason}",
             "peak": format_bytes(self.peak_bytes),
-            **{f"· {name}": format_bytes(size) for name, size in self.footprint.parts.items() if size},
+            **{f"· {name}": format_bytes(size) for name, size in self.parts.items() if size},
             **({"· kept tiles": format_bytes(self.keep_bytes)} if self.keep_bytes else {}),
             **({"· libraries": format_bytes(self.code_bytes)} if self.code_bytes else {}),
             "fits": f"{'yes' if self.fits else 'no'}, the limit is {format_bytes(self.limit)}",

@@ -13,9 +13,10 @@ from sklearn.decomposition import PCA
 from mercer import KernelPCA
 from mercer.backends import cpu
 from mercer.exceptions import MemoryLimitError
+from mercer.kernels import RBF
 from mercer.preimage import Ridge
 from mercer.preimage.inverse_method import InverseRequest
-from mercer.preimage.ridge import EXACT_ROWS, RANK, _rank
+from mercer.preimage.ridge import EXACT_ROWS, RANK, chosen_rank
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((40, 3)) @ np.diag([3.0, 1.0, 0.5]) + 5.0
@@ -146,7 +147,7 @@ def test_many_rows_take_no_square_matrix():
 
 
 def test_a_small_limit_takes_a_factor_where_the_matrix_does_not_fit():
-    rows = np.random.default_rng(1).standard_normal((2100, 3))
+    rows = np.random.default_rng(1).standard_normal((3000, 3))
     roomy, tight = (model(3, memory_limit=limit).fit(rows) for limit in ("1GB", "60MB"))
     assert roomy.preimage_.rank is None and tight.preimage_.rank is not None
     new = roomy.transform(rows[:50])
@@ -155,18 +156,32 @@ def test_a_small_limit_takes_a_factor_where_the_matrix_does_not_fit():
 
 def test_without_a_limit_the_rows_choose_and_memory_refuses():
     plenty, little = (InverseRequest(1.0, limit, False, limit_given=False) for limit in (10**13, 2 * 10**8))
-    assert _rank(2000, 5, plenty) is None and _rank(EXACT_ROWS, 5, plenty) is None
-    assert _rank(EXACT_ROWS + 1, 5, plenty) == RANK
+    few, most, more, many = (np.broadcast_to(0.0, (n, 5)) for n in (2000, EXACT_ROWS, EXACT_ROWS + 1, 10 * EXACT_ROWS))
+    assert chosen_rank(few, plenty) is None and chosen_rank(most, plenty) is None
+    assert chosen_rank(more, plenty) == RANK
     with pytest.raises(MemoryLimitError, match="Set a memory_limit"):
-        _rank(EXACT_ROWS, 5, little)
+        Ridge().check(RBF(1.0), most, little)
     with pytest.raises(MemoryLimitError, match=f"rank {RANK}"):
-        _rank(10 * EXACT_ROWS, 5, little)
-    assert _rank(EXACT_ROWS, 5, replace(little, limit_given=True)) < RANK
+        Ridge().check(RBF(1.0), many, little)
+    assert chosen_rank(most, replace(little, limit_given=True)) < RANK
+
+
+def test_the_plan_counts_the_way_back():
+    rows = np.random.default_rng(0).standard_normal((2500, 3))
+    kpca = model(3, alpha=0.1, memory_limit="1GB").fit(rows)  # compiled code is loaded before memory is counted
+    plan = kpca.plan(rows)
+    assert plan.later.peak > plan.footprint.peak and plan.needed_bytes == plan.later.peak + plan.code_bytes
+    tracemalloc.start()
+    kpca.fit(rows)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert plan.later.peak / 1.3 < peak < 1.3 * plan.peak_bytes
 
 
 def test_free_memory_does_not_change_the_answer(monkeypatch):
     """The same data gives the same bits, whatever else runs on the machine, or is refused."""
-    rows = np.random.default_rng(1).standard_normal((2100, 3))
+    rows = np.random.default_rng(1).standard_normal((3000, 3))
+    model(3).fit(rows)  # compiled code is loaded, and no longer counts
     monkeypatch.setattr(cpu, "free_bytes", lambda X: 120_000_000)  # enough for the fit, not for the exact way back
     with pytest.raises(MemoryLimitError, match="fit_inverse_transform"):
         model(3).fit(rows)

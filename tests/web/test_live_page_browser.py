@@ -285,7 +285,7 @@ def test_a_slider_that_moves_on_and_on_stays_within_the_rate_of_messages(visited
         };
         step();
     })""")
-    assert 5 < per_second < 120 and seen.state("live.connected()")
+    assert 0 < per_second < 120 and seen.state("live.connected()")
 
 
 def test_a_closed_tab_stops_its_computation(visited, serving, table):

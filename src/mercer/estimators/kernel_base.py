@@ -19,7 +19,7 @@ from mercer.footprints import Workload, streamed
 from mercer.kernels import KERNEL_NAMES, Kernel, resolve_kernel
 from mercer.kernels.discrete import Precomputed
 from mercer.kernels.fused_products import may_fuse
-from mercer.kernels.kernel import simple_kernels
+from mercer.kernels.kernel import needs_compiled_code
 from mercer.kernels.resolve import LENGTH_NAMES
 from mercer.linalg.eigen import SMALL
 from mercer.memory import UNLIMITED, available_bytes
@@ -212,8 +212,3 @@ def refuse_without_gamma(given: Any, bound: Kernel, option: str) -> float:
         f"gamma={option!r} chooses the gamma of a kernel given by name, but {given!r} has no such gamma. Give a "
         "number, or a kernel such as 'rbf' or 'laplacian'."
     )
-
-
-def needs_compiled_code(kernel: Kernel) -> bool:
-    """Whether compiled loops compute large tiles of the kernel, as they do for distances and sums over columns."""
-    return any(not getattr(leaf, "reads", "dot").startswith("dot") for leaf in simple_kernels(kernel))

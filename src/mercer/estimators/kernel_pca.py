@@ -45,7 +45,7 @@ from mercer.models.fields import (
     samples,
     under,
 )
-from mercer.planning import Plan
+from mercer.planning import Footprint, Plan
 from mercer.preimage import METHODS, FittedComponents, InverseRequest, Method, resolve_method
 from mercer.preimage.inverse_method import PreImage, refuse_without_rows, scores_like
 from mercer.preimage.ridge import RidgeMap
@@ -294,6 +294,8 @@ class KernelPCA(KernelEstimator):
         return self._plan(X, self._count(X.shape[0]))
 
     def _lighter(self, plan: Plan) -> list[dict[str, Any]]:
+        if plan.later.peak > plan.footprint.peak and self.fit_inverse_transform:
+            return [{"inverse_method": "mds"}, {"fit_inverse_transform": False}]
         few = [] if self.n_components == 2 else [{"n_components": 2}]
         if plan.method == "rpcholesky":
             rank = self._rank(plan.rows, self._count(plan.rows))
@@ -398,7 +400,7 @@ class KernelPCA(KernelEstimator):
     def _refuse_rows(self, X: Any) -> None:
         """Raise if these rows cannot give what was asked for."""
         if self.fit_inverse_transform:
-            resolve_method(self.inverse_method).check(self.kernel_, X, self._request(X))
+            resolve_method(self.inverse_method).check(self.kernel_, X, self._request(X, self._count(X.shape[0])))
         if self.n_components == "parallel":
             refuse_one_column(X)
 
@@ -456,7 +458,20 @@ class KernelPCA(KernelEstimator):
             # float32 tiles alone reach a coarse tolerance; a finer one is finished on float64 tiles.
             kept = kept_tiles(work.n, tile, 4 if self._tolerance_for(X) >= 2 * SINGLE_FLOOR else 8)
         fields: dict[str, Any] = {"limit": limit, "tile": tile, **({} if code is None else {"code_bytes": code})}
+        if self.fit_inverse_transform:
+            fields["later"] = self._way_back_footprint(X, k)
         return self._keeping(X, kept, self._plan_of(X, solver, reason, footprint, **fields))
+
+    def _way_back_footprint(self, X: Any, k: int) -> Footprint:
+        """The memory of the map back to rows, which is fitted when the components are known."""
+        kernel, method = unbound_kernel(self), resolve_method(self.inverse_method)
+        back = {} if X.ndim != 2 else method.parts(kernel, X, self._request(X, k))
+        return Footprint(self._held_with_scores(X, k), {"fit_inverse_transform": back})
+
+    def _held_with_scores(self, X: Any, k: int) -> dict[str, int]:
+        work = self._workload(X, copied=self.copy_X)
+        rows = {"a copy of the rows": work.rows if self.copy_X else 0}
+        return {**rows, "vectors and scores": 2 * work.n * k * work.itemsize}
 
     def _rank(self, n: int, k: int) -> int:
         return min(n, self.rank or max(100, 10 * k))
@@ -639,8 +654,8 @@ class KernelPCA(KernelEstimator):
         self._refuse_other_place(X, self.X_fit_)
         return restore(self.preimage_(scores_like(X, self.X_transformed_fit_)))
 
-    def _request(self, X: Any) -> InverseRequest:
-        limit = self._plan(X, 1).limit
+    def _request(self, X: Any, k: int) -> InverseRequest:
+        limit = max(0, memory_to_use(X, self.memory_limit) - sum(self._held_with_scores(X, k).values()))
         low_rank, given = self.eigen_solver == "rpcholesky", self.memory_limit is not None
         return InverseRequest(self.alpha, limit, low_rank, self.random_state, self.n_jobs, given)
 
@@ -651,7 +666,7 @@ class KernelPCA(KernelEstimator):
         """
         check_is_fitted(self)
         fitted = FittedComponents(self.kernel_, X, self._scores(), self._with_mean, self._mean_norm)
-        return resolve_method(self.inverse_method).fit(fitted.truncated(n_components), self._request(X))
+        return resolve_method(self.inverse_method).fit(fitted.truncated(n_components), self._request(X, n_components))
 
     def _fit_inverse(self, X: Any) -> None:
         self.X_transformed_fit_ = self._scores()

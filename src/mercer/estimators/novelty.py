@@ -150,9 +150,9 @@ class NoveltyDetector(Planned, Saved, OutlierMixin, MetaEstimatorMixin, BaseEsti
     def _draft(self, X: Any, y: Any = None) -> Plan:
         model = self._subspace(X.shape[0])
         plan = model._draft(X)
-        after = _left_out_footprint(model, X)
-        steps = {**plan.footprint.as_steps("subspace"), **after.as_steps("rows left out")}
-        return replace(plan, estimator=type(self).__name__, footprint=Footprint({}, steps))
+        own = Footprint({}, {"leaving rows out": _left_out_footprint(model, X).parts})
+        later = max(plan.later, own, key=lambda footprint: footprint.peak)
+        return replace(plan, estimator=type(self).__name__, later=later)
 
     def _source_plan(self, source: Any, y: Any = None) -> Plan:
         return replace(self._subspace(row_count(source), streamed=True).plan(source), estimator=type(self).__name__)

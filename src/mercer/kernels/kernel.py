@@ -238,6 +238,11 @@ def simple_kernels(kernel: Kernel) -> list[Kernel]:
     return [simple for inner in kernel.inner_kernels() for simple in simple_kernels(inner)]
 
 
+def needs_compiled_code(kernel: Kernel) -> bool:
+    """Whether compiled loops compute large tiles of the kernel, as they do for distances and sums over columns."""
+    return any(not getattr(leaf, "reads", "dot").startswith("dot") for leaf in simple_kernels(kernel))
+
+
 def as_operand(value: Kernel | float) -> Kernel:
     if isinstance(value, Kernel):
         return value

@@ -13,6 +13,7 @@ from mercer.exceptions import NotConvergedWarning, warn
 from mercer.kernels.kernel import Kernel
 from mercer.memory import amount
 from mercer.models.fields import THREADS, SavedEstimator, SavedRecord, finite, instance_of, optional, whole
+from mercer.planning import Parts
 from mercer.preimage.anchor_frame import AnchorFrame
 from mercer.preimage.inverse_method import (
     InverseRequest,
@@ -85,6 +86,9 @@ class FixedPoint(Method):
             raise ValueError(f"start={self.start!r} must be 'nearest' or 'ridge'.")
         if self.start == "ridge":
             Ridge().check(kernel, X, request)
+
+    def parts(self, kernel: Kernel, X: Any, request: InverseRequest) -> Parts:
+        return Ridge().parts(kernel, X, request) if self.start == "ridge" else {}
 
     def fit(self, fitted: FittedComponents, request: InverseRequest) -> FixedPointMap:
         ridge = Ridge().fit(fitted, request) if self.start == "ridge" else None

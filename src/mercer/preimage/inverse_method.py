@@ -14,6 +14,7 @@ from mercer.kernels.discrete import Precomputed
 from mercer.kernels.kernel import Kernel
 from mercer.kernels.vector import VectorKernel
 from mercer.models.fields import Mismatch
+from mercer.planning import Parts
 from mercer.preimage.target import FittedComponents
 
 PROFILED = ("sqeuclidean", "euclidean", "dot")  # values of `reads` from which gradients and distances follow
@@ -66,6 +67,10 @@ class Method(BaseEstimator, ABC):
 
     def check(self, kernel: Kernel, X: Any, request: InverseRequest) -> None:
         """Raise an error, before any work, if this method cannot handle such a kernel or such samples."""
+
+    def parts(self, kernel: Kernel, X: Any, request: InverseRequest) -> Parts:
+        """The memory of `fit` in bytes, part by part, beside the samples and their scores."""
+        return {}
 
     @abstractmethod
     def fit(self, fitted: FittedComponents, request: InverseRequest) -> PreImage:

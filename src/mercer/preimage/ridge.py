@@ -13,13 +13,16 @@ from mercer.backends import beside, is_foreign, namespace, placement, to_numpy
 from mercer.exceptions import MemoryLimitError
 from mercer.expansion import KernelExpansion
 from mercer.features import Features, rows_of
+from mercer.footprints import regression_back
 from mercer.kernels.distances import RBF
-from mercer.kernels.kernel import Kernel
+from mercer.kernels.kernel import Kernel, needs_compiled_code
 from mercer.kernels.products import Linear, LinearAbout
+from mercer.linalg.eigen import SMALL
 from mercer.linalg.gram import Gram
 from mercer.linalg.lowrank import factor_spectrum, rpcholesky
 from mercer.memory import format_bytes
 from mercer.models.fields import SavedEstimator, SavedRecord, floats, instance_of
+from mercer.planning import Parts, code_bytes
 from mercer.preimage.inverse_method import InverseRequest, Method, PreImage, refuse_without_rows
 from mercer.preimage.ridge_spectrum import (
     PENALTIES,
@@ -35,7 +38,7 @@ from mercer.random_state import generator_from
 
 # alpha="loo" needs an eigendecomposition. Above this many rows that of n × n takes long, and a factor serves as well.
 LOO_ROWS = 2048
-# Without a memory_limit: above this many rows n³/3 flops and 24 n² bytes are too much, and a factor is used.
+# Without a memory_limit: above this many rows n³/3 flops and 8 n² bytes are too much, and a factor is used.
 EXACT_ROWS = 8192
 RANK = 1000  # the largest rank of a factor; its n·r² flops are then affordable for any n
 _LEAST_RANK = 50  # a memory_limit that allows less is refused: a regression of lower rank would be too coarse to use
@@ -81,13 +84,23 @@ class Ridge(Method):
         if not known and not (isinstance(self.gamma, Real) and 0 <= float(self.gamma) < float("inf")):
             raise ValueError(f"gamma={self.gamma!r} must be a finite number ≥ 0, 'loo' or 'median'.")
         if not _is_linear(kernel):
-            _rank(X.shape[0], X.shape[1], request)
+            _refuse_little_memory(X, request)
+
+    def parts(self, kernel: Kernel, X: Any, request: InverseRequest) -> Parts:
+        if _is_linear(kernel):
+            return {"coefficients": 2 * 8 * X.shape[0] * X.shape[1] if _keeps_dual(X, request) else 0}
+        n, d = X.shape
+        back = regression_back(n, d, chosen_rank(X, request), matrices_at_once(X, request))
+        # Distances of scores load compiled code from 2¹⁹ entries on; the components may have loaded it before.
+        loaded = n > SMALL and needs_compiled_code(kernel)
+        first = not loaded and n * n > 2**19 and not is_foreign(X)
+        return {**back, "compiled code": code_bytes(first) - code_bytes(False)}
 
     def fit(self, fitted: FittedComponents, request: InverseRequest) -> RidgeMap:
-        n, d = fitted.X.shape
         if _is_linear(fitted.kernel) or not fitted.k:
             return _linear(fitted, request)
-        rank = _rank(n, d, request)
+        _refuse_little_memory(fitted.X, request)
+        rank = chosen_rank(fitted.X, request)
         kernel = RBF(width_of(self.gamma, fitted.Z, fitted.X, request.alpha))
         return _exact(kernel, fitted, request) if rank is None else _on_factor(kernel, fitted, request, rank)
 
@@ -127,38 +140,50 @@ def _is_linear(kernel: Kernel) -> bool:
     return isinstance(kernel, (Linear, LinearAbout))
 
 
-def _rank(n: int, d: int, request: InverseRequest) -> int | None:
-    """The rank of the factor to use, or None for the exact regression. MemoryLimitError if the limit allows neither.
+def chosen_rank(X: Any, request: InverseRequest) -> int | None:
+    """The rank of the factor to use, or None for the exact regression.
 
     A limit that the user gave chooses the most accurate fit that it allows. Without one the number of rows alone
     chooses: free memory changes from run to run, and the same data must give the same answer.
     """
-    exact = 8 * (3 * n * n + 3 * n * d)
-    fits = exact <= request.limit if request.limit_given else n <= EXACT_ROWS
+    n = X.shape[0]
+    fits = _bytes(X, None, request) <= request.limit if request.limit_given else n <= EXACT_ROWS
     if fits and not request.low_rank and not (request.alpha == "loo" and n > LOO_ROWS):
-        if exact > request.limit:
-            raise MemoryLimitError(
-                f"fit_inverse_transform on {n} samples of {d} features needs {format_bytes(exact)}, more than the "
-                f"{format_bytes(request.limit)} that can be spared. Nothing was allocated. Set a memory_limit, so that "
-                "a low-rank factor is used, or try inverse_method='mds', which needs no such matrix."
-            )
         return None
-    rank = min(n, RANK)
-    while request.limit_given and _factor_bytes(n, d, rank) > request.limit and rank > 1:
-        rank //= 2
-    least = min(n, _LEAST_RANK if request.limit_given else RANK)
-    if rank < least or _factor_bytes(n, d, rank) > request.limit:
-        raise MemoryLimitError(
-            f"fit_inverse_transform on {n} samples of {d} features needs {format_bytes(exact)}, or "
-            f"{format_bytes(_factor_bytes(n, d, least))} with a factor of rank {least}: more than "
-            f"the limit of {format_bytes(request.limit)}. Nothing was allocated. Try a larger memory_limit, or "
-            "inverse_method='mds', which needs no such matrix."
-        )
+    rank, least = min(n, RANK), min(n, _LEAST_RANK if request.limit_given else RANK)
+    while request.limit_given and _bytes(X, rank, request) > request.limit and rank > least:
+        rank = max(rank // 2, least)
     return rank
 
 
-def _factor_bytes(n: int, d: int, rank: int) -> int:
-    return 8 * (3 * n * rank + 4 * rank * rank + 3 * rank * d)  # F, U and a temporary; small matrices; weights
+def _refuse_little_memory(X: Any, request: InverseRequest) -> None:
+    """MemoryLimitError if the limit does not allow the regression."""
+    (n, d), rank = X.shape, chosen_rank(X, request)
+    exact, need = _bytes(X, None, request), _bytes(X, rank, request)
+    if need <= request.limit:
+        return
+    if rank is None:
+        raise MemoryLimitError(
+            f"fit_inverse_transform on {n} samples of {d} features needs {format_bytes(exact)}, more than the "
+            f"{format_bytes(request.limit)} that can be spared. Nothing was allocated. Set a memory_limit, so that "
+            "a low-rank factor is used, or try inverse_method='mds', which needs no such matrix."
+        )
+    raise MemoryLimitError(
+        f"fit_inverse_transform on {n} samples of {d} features needs {format_bytes(exact)}, or {format_bytes(need)} "
+        f"with a factor of rank {rank}: more than the limit of {format_bytes(request.limit)}. Nothing was allocated. "
+        "Try a larger memory_limit, or inverse_method='mds', which needs no such matrix."
+    )
+
+
+def _bytes(X: Any, rank: int | None, request: InverseRequest) -> int:
+    n, d = X.shape
+    return sum(regression_back(n, d, rank, matrices_at_once(X, request)).values())
+
+
+def matrices_at_once(X: Any, request: InverseRequest) -> int:
+    """How many n × n matrices the exact regression holds at once: LAPACK needs two more for all eigenpairs."""
+    every_pair = isinstance(request.alpha, str) or not request.alpha > 0
+    return 3 if every_pair or is_foreign(X) else 1
 
 
 # --- the three regressions -------------------------------------------------------------------------------
@@ -201,16 +226,20 @@ def _on_factor(kernel: Kernel, fitted: FittedComponents, request: InverseRequest
 def _linear(fitted: FittedComponents, request: InverseRequest) -> RidgeMap:
     """The linear regression on the scores themselves, with a k × k matrix instead of n × n."""
     Z, X = fitted.Z, fitted.X
-    xp, (n, k) = namespace(Z), Z.shape
+    xp, k = namespace(Z), Z.shape[1]
     wide = xp.astype(Z, xp.float64)
     weights, offset, alpha, error, spectrum = _primal(wide, X, request, _bits(Z))
     weights, offset = (beside(part, Z) for part in (weights, offset))
     unit = xp.eye(k, dtype=Z.dtype, **placement(Z))
     expansion = KernelExpansion(Linear(), unit, weights, offset, request.n_jobs)
-    most = request.limit if request.limit_given else _DUAL_BYTES
-    whole = not request.low_rank and 8 * 2 * n * X.shape[1] <= most
-    dual = _like(spectrum.U @ spectrum.over(alpha), Z) if whole else weights
+    dual = _like(spectrum.U @ spectrum.over(alpha), Z) if _keeps_dual(X, request) else weights
     return RidgeMap(expansion, alpha, error, k, 0.0, dual)
+
+
+def _keeps_dual(X: Any, request: InverseRequest) -> bool:
+    """Whether a linear regression keeps its dual coefficients."""
+    most = request.limit if request.limit_given else _DUAL_BYTES
+    return not request.low_rank and 8 * 2 * X.shape[0] * X.shape[1] <= most
 
 
 def _primal(
@@ -239,6 +268,14 @@ def _with_best_penalty(values: Any, U: Any, X: Any, bits: int) -> tuple[RidgeSpe
 # --- the small steps ---------------------------------------------------------------------------------------
 
 
+def with_penalty(K: Any, alpha: float) -> Any:
+    """K + αI, in the memory of K if it is NumPy's."""
+    if is_foreign(K):
+        return K + alpha * namespace(K).eye(K.shape[0], dtype=K.dtype, **placement(K))
+    np.einsum("ii->i", K)[...] += alpha
+    return K
+
+
 def _solved(K: Any, X: Any, alpha: float) -> Any:
     """(HKH + αI)⁻¹HX, (n, d), given the centred K, which is overwritten.
 
@@ -249,7 +286,7 @@ def _solved(K: Any, X: Any, alpha: float) -> Any:
     xp, n = namespace(K), K.shape[0]
     Y = dense_rows(X, slice(0, n), K) - column_mean(X, K)
     K += (float(xp.sum(xp.linalg.diagonal(K))) / n + alpha) / n
-    K += alpha * xp.eye(n, dtype=K.dtype, **placement(K))
+    K = with_penalty(K, alpha)
     if alpha > 0 and is_foreign(K):
         return xp.linalg.solve(K, Y)
     if alpha > 0:

@@ -6,14 +6,16 @@ from typing import Any
 
 from scipy.linalg import LinAlgError, solve
 
-from mercer.backends import is_foreign, namespace, placement
+from mercer.backends import is_foreign, namespace
 from mercer.exceptions import MemoryLimitError
 from mercer.expansion import KernelExpansion
+from mercer.footprints import regression_back
 from mercer.kernels.kernel import Kernel
 from mercer.memory import format_bytes
 from mercer.models.fields import SavedEstimator
+from mercer.planning import Parts
 from mercer.preimage.inverse_method import InverseRequest, Method, refuse_without_rows
-from mercer.preimage.ridge import RidgeMap
+from mercer.preimage.ridge import RidgeMap, matrices_at_once, with_penalty
 from mercer.preimage.ridge_spectrum import dense_rows
 from mercer.preimage.target import FittedComponents
 
@@ -40,8 +42,7 @@ class SklearnRidge(Method):
             raise ValueError(
                 "inverse_method='sklearn' needs a number as alpha. 'loo' goes with inverse_method='ridge'."
             )
-        n, d = X.shape
-        need = 8 * (2 * n * n + 2 * n * d)
+        n, need = X.shape[0], sum(self.parts(kernel, X, request).values())
         if need > request.limit:
             raise MemoryLimitError(
                 f"inverse_method='sklearn' on {n} samples needs {format_bytes(need)}, more than the limit of "
@@ -49,12 +50,16 @@ class SklearnRidge(Method):
                 "less, or a larger memory_limit."
             )
 
+    def parts(self, kernel: Kernel, X: Any, request: InverseRequest) -> Parts:
+        n, d = X.shape
+        return regression_back(n, d, None, matrices_at_once(X, request))
+
     def fit(self, fitted: FittedComponents, request: InverseRequest) -> RidgeMap:
         Z, alpha = fitted.Z, float(request.alpha)
         K = fitted.kernel.tile(fitted.kernel.points(Z))
         xp = namespace(K)
         X = dense_rows(fitted.X, slice(0, Z.shape[0]), Z)
-        K = K + alpha * xp.eye(K.shape[0], dtype=K.dtype, **placement(K))
+        K = with_penalty(K, alpha)
         try:
             if is_foreign(K):
                 B = xp.linalg.solve(K, X)
