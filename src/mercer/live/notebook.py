@@ -30,7 +30,7 @@ def widget(
     """A map in a notebook, whose selection is an array in Python, and whose sliders compute other maps in the kernel.
 
     Needs `pip install mercer[notebook]`. Without it you get the same map as a page in a frame, without sliders and
-    without `selected`. Works in JupyterLab, Notebook 7, VS Code and marimo.
+    without `selected`. Tested in JupyterLab, Notebook 7 and marimo.
 
     Parameters
     ----------
