@@ -97,7 +97,7 @@ def test_wrong_usage_is_one_line_and_status_2(args):
         (["fit", "t.csv", "--method", "ksne"], "Did you mean sne?"),
         (["fit", "t.csv", "--method", "kpca", "--gama", "1"], "Did you mean --gamma"),
         (["fit", "t.csv", "--method", "kpca", "--n_components", "1"], "It is spelt --n-components"),
-        (["fit", "t.csv", "--perplexity", "5"], "an option of --method sne and --method tsne"),
+        (["fit", "t.csv", "--perplexity", "5"], "an option of --method sne or tsne."),
         (["fit", "t.csv", "--method", "pca", "--landmarks", "5"], "an option of --method isomap"),
         (["evaluate", "t.csv", "c.csv", "--neighbours", "5"], "Did you mean --neighbors"),
         (["fit", "t.csv", "--lable", "kind"], "Did you mean --label or --scale?"),

@@ -72,6 +72,14 @@ def columns_of(path):
     return read_columns(path)["number"]
 
 
+def test_a_long_name_is_told_once(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("weeks since the last visit,b\n'1',2\n'3',4\n")
+    with pytest.raises(TableError, match="an `id`, or `drop` them") as refused:
+        read_table(path)
+    assert str(refused.value).count("weeks since") == 1
+
+
 def test_text_and_missing_values_that_nothing_was_said_about(path):
     with pytest.raises(TableError, match=r"2 of 5 columns hold text: 'colour', 'label' \(row 1: 'red'\)"):
         read_table(path)

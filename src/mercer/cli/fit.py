@@ -89,8 +89,8 @@ class FitVerb(Verb):
         if name in known:
             return f"Unknown option {given}. It is spelt {name}."
         if name in option_owners():
-            methods = " and ".join(f"--method {method}" for method in option_owners()[name])
-            return f"{name} is an option of {methods}."
+            *others, last = option_owners()[name]
+            return f"{name} is an option of --method {', '.join(others)}{' or ' if others else ''}{last}."
         return super().no_such_option(given, known)
 
     def method_in(self, args: list[str], ctx: click.Context) -> str:

@@ -322,10 +322,11 @@ def refuse_text(raw: Raw, path: str) -> None:
             f"fitted: {listed(raw.texts)}. Keep them beside the map (keep={_argument(name)}), or leave them out "
             f"(drop={_argument(name)})."
         )
+    left_out = f"drop={_argument(name)}" if len(name) <= 20 else "`drop` them"  # a long name is told once
     raise TableError(
         f"{path}: {len(raw.texts)} of {len(raw.texts) + len(raw.numbers)} columns {held} text: {listed(raw.texts, 2)} "
         f"(row {raw.first + row + 1}: {shortened(values[row], 12)!r}). "
-        f'Set encode="onehot", a `label` or an `id`, or drop={_argument(name)}.'
+        f'Set encode="onehot", a `label` or an `id`, or {left_out}.'
     )
 
 
