@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mercer.memory import amount, format_bytes
+from mercer.amounts import amount
+from mercer.memory import format_bytes
 from mercer.models.fields import SavedRecord
 
 

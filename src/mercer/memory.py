@@ -9,6 +9,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 UNLIMITED = 2**62  # more bytes than any machine has
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _BINARY = {"KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
@@ -41,15 +43,6 @@ def format_bytes(size: float) -> str:
         if size >= factor:
             return f"{size / factor:.3g} {unit}"
     return f"{int(size)} B"
-
-
-def amount(count: int, one: str, many: str | None = None) -> str:
-    """A count with its noun.
-
-    >>> amount(1, "row"), amount(1200, "row"), amount(2, "pass", "passes")
-    ('1 row', '1,200 rows', '2 passes')
-    """
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 _known: tuple[float, int] = (-1.0, 0)  # when the system was asked last, and what it said
@@ -134,7 +127,6 @@ def numbers_per_row(X: Any) -> int:
 
     The column index of a stored number counts as half a number more. Samples that are not vectors count as one.
 
-    >>> import numpy as np
     >>> numbers_per_row(np.zeros((5, 3)))
     3
     """
@@ -150,8 +142,6 @@ def forget_pages(block: Any) -> None:
     The file's contents are untouched: the system reads pages again when they are needed. A map in mode "c" may hold
     changes that are in no file, so it is left alone. So is everything that is not a memory map.
     """
-    import numpy as np  # only here, so that help and errors of the command load no NumPy
-
     owner = block
     while isinstance(owner, np.ndarray) and not isinstance(owner, np.memmap):
         owner = owner.base

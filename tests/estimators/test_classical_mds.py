@@ -96,7 +96,9 @@ def test_distances_that_fit_no_space_are_said_to_be_so_where_it_matters():
     assert -values[0] > 1.5 * values[-20]
     by_hand = ClassicalMDS(20, metric=lambda x, y: D[int(x[0]), int(y[0])])
     for model, X in ((ClassicalMDS(20, metric="precomputed"), D), (by_hand, np.arange(100.0)[:, None])):
-        with pytest.warns(IndefiniteKernelWarning, match=r"outweighs a coordinate.*Ask for fewer"):
+        with pytest.warns(
+            IndefiniteKernelWarning, match=r"fit no Euclidean space.*the last coordinate's.*Ask for fewer"
+        ):
             Y = model.fit_transform(X)
         assert np.isfinite(Y).all()
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mercer.amounts import amount
 from mercer.cli.console import Console, print_json, print_text
 from mercer.cli.errors import STOPPED, Failure
 from mercer.cli.evaluate import sample_size
@@ -41,7 +42,6 @@ from mercer.cli.outputs import (
 from mercer.cli.record import json_value, record_path
 from mercer.cli.request import FitRequest
 from mercer.cli.scored_maps import ScoredMap, agreement, print_agreement, print_side_by_side
-from mercer.memory import amount
 
 if TYPE_CHECKING:
     from mercer.cli.fitted import FittedTable

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from mercer.amounts import amount
 from mercer.cli.console import print_json, print_pairs
 from mercer.cli.devices import chosen_device, free_on, placed
 from mercer.cli.fitted import shown_parameters
@@ -17,7 +18,7 @@ from mercer.cli.methods import FitMethod
 from mercer.cli.pages import MOST_VALUES
 from mercer.cli.request import FitRequest
 from mercer.cli.table_input import source_name
-from mercer.memory import amount, available_bytes, format_bytes
+from mercer.memory import available_bytes, format_bytes
 from mercer.quality.pairs import ALL_PAIRS_UP_TO
 from mercer.tables.table import Table
 

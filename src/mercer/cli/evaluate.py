@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from mercer.amounts import amount
 from mercer.cli.console import Console, four_digits, print_json, print_table, print_text
 from mercer.cli.options import (
     MAPS,
@@ -22,7 +23,6 @@ from mercer.cli.options import (
     verb,
 )
 from mercer.cli.record import json_value
-from mercer.memory import amount
 
 
 @verb("evaluate")

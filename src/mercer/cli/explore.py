@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mercer.amounts import amount
 from mercer.cli.console import Console
 from mercer.cli.errors import unsuitable
 from mercer.cli.options import WholeNumber, option, run_options, table_choice, table_options, verb
-from mercer.memory import amount
 
 if TYPE_CHECKING:
     import numpy as np

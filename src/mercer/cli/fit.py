@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from mercer.amounts import amount
 from mercer.cli.console import Console, print_json, spoken
 from mercer.cli.errors import INPUT, STOPPED, Failure, unsuitable
 from mercer.cli.methods import AUTO, METHODS, FitMethod, choose_method
@@ -39,7 +40,6 @@ from mercer.cli.outputs import (
 from mercer.cli.parameters import Parameter, option_owners, parameters_of
 from mercer.cli.record import json_value, read_record, record_path
 from mercer.cli.request import FitRequest, is_checkpoint, request_from, resumed_method
-from mercer.memory import amount
 
 if TYPE_CHECKING:
     from mercer.cli.fitted import FittedTable

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.amounts import amount
 from mercer.cli.console import Console
 from mercer.cli.devices import CPU, chosen_device, on_host, placed
 from mercer.cli.errors import unsuitable
@@ -18,7 +19,6 @@ from mercer.cli.pages import contents, page_of, run_shown, title_of
 from mercer.cli.record import fit_facts, input_entry, json_value, new_record, write_record
 from mercer.cli.request import PAGE_OPTIONS, FitRequest
 from mercer.cli.transform import open_model
-from mercer.memory import amount
 from mercer.models.model_file import save_model
 from mercer.tables.source import digest_of
 from mercer.tables.table import Preparation, Table, write_table

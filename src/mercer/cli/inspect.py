@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from mercer.amounts import amount
 from mercer.cli.console import (
     Console,
     figures,
@@ -24,7 +25,6 @@ from mercer.cli.methods import HIDDEN
 from mercer.cli.options import json_option, reading_choice, reading_options, run_options, verb
 from mercer.cli.record import fit_facts, json_value, read_record, record_beside
 from mercer.cli.summary import LOW_RANK
-from mercer.memory import amount
 
 MOST_COLUMNS = 40  # that are listed; --json has all
 MOST_PAIRS = 20  # of a spectrum

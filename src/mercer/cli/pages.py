@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from mercer.amounts import amount
 from mercer.cli.errors import unsuitable
-from mercer.memory import amount, format_bytes
+from mercer.memory import format_bytes
 from mercer.quality import report
 from mercer.tables.source import listed
 from mercer.tables.table import Table

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.amounts import amount
 from mercer.cli.console import Console, print_json, print_pairs, spoken
 from mercer.cli.devices import CPU, CUDA, STREAMED_ON_DEVICE, chosen_device
 from mercer.cli.errors import USAGE, Failure, unsuitable
@@ -27,7 +28,7 @@ from mercer.cli.request import CHECKPOINT, FitRequest
 from mercer.cli.summary import doubt
 from mercer.cli.table_input import as_choice
 from mercer.cli.wording import in_options
-from mercer.memory import amount, available_bytes, format_bytes
+from mercer.memory import available_bytes, format_bytes
 from mercer.models.model_file import save_model
 from mercer.planning import Plan, limit_of
 from mercer.progress import counted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mercer.memory import amount
+from mercer.amounts import amount
 
 Line = tuple[str, str]  # a name and a value
 LOW_RANK = "rpcholesky"  # a solver that knows how far it can be off, but not how far it is

@@ -8,10 +8,10 @@ from typing import Any
 import click
 import numpy as np
 
+from mercer.amounts import amount
 from mercer.cli.console import Console
 from mercer.cli.errors import unsuitable
 from mercer.cli.options import reading_choice, unknown
-from mercer.memory import amount
 from mercer.tables.source import check_known
 from mercer.tables.table import Choice, Table, open_source, read_table
 

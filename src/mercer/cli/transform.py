@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mercer.amounts import amount
 from mercer.cli.console import Console, print_json
 from mercer.cli.errors import unsuitable
 from mercer.cli.methods import METHODS
@@ -25,7 +26,6 @@ from mercer.cli.options import (
 )
 from mercer.cli.outputs import STDOUT, OutputFiles, refuse_bad_outputs, refuse_unwritable_table
 from mercer.cli.record import input_entry, json_value, new_record, record_path, write_record
-from mercer.memory import amount
 
 if TYPE_CHECKING:
     import numpy as np

@@ -34,7 +34,7 @@ def _two_dimensional(found: np.ndarray) -> np.ndarray | None:
 
 
 def offer_of_map(estimator: Any) -> str:
-    """A line of HTML that says how the map of a fitted estimator is opened; empty if there is none."""
+    """A line of HTML that says how to open the map of a fitted estimator. It is empty if the estimator keeps no map."""
     rows = _rows(estimator)
     if rows is None:
         return ""

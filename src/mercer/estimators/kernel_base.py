@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from mercer.amounts import amount
 from mercer.backends import cpu, is_foreign, namespace, placement
 from mercer.estimators.base import Estimator
 from mercer.expansion import KernelExpansion
@@ -30,7 +31,6 @@ from mercer.streams.local_driver import row_count
 from mercer.streams.mapped_rows import MappedRows
 from mercer.streams.row_source import RowSource, device_of_rows
 from mercer.streams.streamed_features import sample_size, source_sample
-from mercer.tables.source import counted
 
 # scikit-learn's declaration of valid values, for the parameters that every estimator with a kernel has.
 KERNEL_CONSTRAINTS: dict[str, list[Any]] = {
@@ -114,7 +114,7 @@ class KernelEstimator(Estimator):
             draws=m if rank == "auto" else 0,
         )
         code = code_bytes(n > SMALL and needs_compiled_code(unbound_kernel(self)))
-        reason = f"one pass over {counted(len(source.lengths), 'chunk')} with landmarks from a sample, rank={rank!r}"
+        reason = f"one pass over {amount(len(source.lengths), 'chunk')} with landmarks from a sample, rank={rank!r}"
         return self._streaming_plan(source, "rpcholesky", reason, footprint, code)
 
     def _bind_source(self, source: RowSource, rank: int | str, least: int = 2) -> tuple[np.ndarray, Any]:

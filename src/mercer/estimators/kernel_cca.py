@@ -17,6 +17,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils._set_output import _wrap_data_with_container
 from sklearn.utils.validation import _check_feature_names, check_consistent_length, check_is_fitted
 
+from mercer.amounts import amount
 from mercer.backends import adopt, backend_of, beside, column_signs, cpu, is_foreign, namespace, placement
 from mercer.estimators.base import FLOATS, stand_in
 from mercer.estimators.kernel_base import (
@@ -45,7 +46,6 @@ from mercer.kernels import KERNEL_NAMES, Kernel
 from mercer.kernels.kernel_fields import bound_kernel
 from mercer.linalg.crossproducts import times
 from mercer.linalg.eigen import SMALL
-from mercer.memory import amount
 from mercer.models.fields import (
     INPUT,
     SavedEstimator,
@@ -563,9 +563,9 @@ class KernelCCA(KernelEstimator):
             )
         forced = _forced_correlations(pairs.ranks, n, regs)
         if forced and found:
-            match = "one pair that matches" if forced == 1 else f"{forced} pairs that match"
+            match = "one pair matches" if forced == 1 else f"{forced} pairs match"
             warn(
-                f"With reg=0, views of {pairs.ranks[0]} and {pairs.ranks[1]} dimensions of the {n - 1} have {match} "
+                f"With reg=0 the views span {pairs.ranks[0]} and {pairs.ranks[1]} of {n - 1} dimensions, so {match} "
                 "whatever the data says. Set reg > 0, and compare by score on new samples.",
                 ForcedCorrelationWarning,
             )

@@ -16,6 +16,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
 
+from mercer.amounts import amount
 from mercer.backends import beside, is_foreign, to_numpy
 from mercer.estimators.kernel_base import (
     KERNEL_CONSTRAINTS,
@@ -37,7 +38,6 @@ from mercer.footprints import (
 from mercer.kernels.discrete import Precomputed
 from mercer.kernels.kernel_fields import bound_kernel
 from mercer.linalg.eigen import SMALL
-from mercer.memory import amount
 from mercer.models.fields import (
     INPUT,
     SavedEstimator,
@@ -457,7 +457,7 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
             )
         if self.n_components is not None and self.n_components > C - 1:
             raise ValueError(
-                f"n_components={self.n_components}: {C} classes have {C - 1} direction{'s' if C > 2 else ''} at most."
+                f"n_components={self.n_components}: {C} classes have {amount(C - 1, 'direction')} at most."
             )
 
     def _weights(self, X: Any, y: Any, sample_weight: Any) -> np.ndarray | None:
@@ -482,7 +482,7 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
             )
         if k < (self.n_components or len(self.classes_) - 1):
             warn(
-                f"These {len(self.classes_)} classes differ in {amount(k, 'direction')} only. There are no other "
+                f"These {len(self.classes_)} classes differ in {amount(k, 'direction')} only, so there are no more "
                 "components.",
                 DegenerateDataWarning,
             )

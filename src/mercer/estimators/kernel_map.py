@@ -12,6 +12,7 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.amounts import amount
 from mercer.backends import namespace, placement
 from mercer.estimators.kernel_base import KERNEL_CONSTRAINTS, KernelEstimator
 from mercer.exceptions import DegenerateDataWarning, warn
@@ -21,7 +22,6 @@ from mercer.fit_report import Report
 from mercer.footprints import factor, fourier_features
 from mercer.kernels.kernel_fields import bound_kernel
 from mercer.linalg.lowrank import FourierFeatures, orthogonal_random_features
-from mercer.memory import amount
 from mercer.models.fields import (
     INPUT,
     Mismatch,

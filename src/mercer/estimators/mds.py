@@ -15,6 +15,7 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.amounts import amount
 from mercer.backends.cpu import workers
 from mercer.embedding import majorization
 from mercer.embedding.dissimilarities import Dissimilarities, refuse_bad_matrix
@@ -32,7 +33,7 @@ from mercer.graph.connectivity import connected
 from mercer.graph.nearest_neighbors import build_index
 from mercer.kernels import Kernel
 from mercer.linalg.eigen import SMALL
-from mercer.memory import amount, available_bytes
+from mercer.memory import available_bytes
 from mercer.models.fields import (
     INPUT,
     SavedEstimator,

@@ -17,6 +17,7 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, check_non_negative
 
+from mercer.amounts import amount
 from mercer.backends import adopt, backend_of, is_cupy, is_torch, slices, to_numpy
 from mercer.backends.cpu import workers
 from mercer.embedding import descent
@@ -49,7 +50,7 @@ from mercer.graph.tensor_blocks import tensors
 from mercer.kernels.kernel import Kernel
 from mercer.linalg.inner import power_of_two
 from mercer.linalg.landmark_rows import checked_landmarks, drawn_rows
-from mercer.memory import amount, available_bytes, numbers_per_row
+from mercer.memory import available_bytes, numbers_per_row
 from mercer.models.fields import (
     FARTHEST,
     INPUT,

@@ -15,6 +15,7 @@ from sklearn.utils import assert_all_finite, check_array
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.amounts import amount
 from mercer.backends import Array, adopt, backend_of, cpu, device_of, is_cupy, is_foreign, namespace, to_numpy
 from mercer.estimators.base import Estimator, fitted_columns
 from mercer.exceptions import DegenerateDataWarning, NotConvergedWarning, warn
@@ -36,7 +37,7 @@ from mercer.linalg.covariance import (
     wide_dtype,
     working_dtype,
 )
-from mercer.memory import amount, numbers_per_row
+from mercer.memory import numbers_per_row
 from mercer.models.fields import INPUT, SavedEstimator, finite, floats, if_set, instance_of, size, text, whole
 from mercer.planning import MODULES, Plan
 from mercer.random_state import legacy_generator_from
@@ -47,7 +48,6 @@ from mercer.streams.local_driver import is_row_source, row_count
 from mercer.streams.row_sample import LEFT_OUT_ROWS, rows_at, sample_places
 from mercer.streams.row_source import RowSource
 from mercer.streams.streamed_axes import streamed_axes, streamed_moments
-from mercer.tables.source import counted
 
 _REASONS = {
     "covariance_eigh": "the rows are many and narrow, so one pass over them gives the covariance",
@@ -380,7 +380,7 @@ class PCA(Estimator):
         d, itemsize = source.n_features, np.dtype(source.dtype).itemsize
         longest, threads = max(source.lengths, default=0), cpu.workers(None)
         footprint = streamed(longest, d, d, itemsize=itemsize, threads=threads, run=run_rows(d))
-        reason = f"one pass over {counted(len(source.lengths), 'chunk')} gives the covariance"
+        reason = f"one pass over {amount(len(source.lengths), 'chunk')} gives the covariance"
         return self._streaming_plan(source, "covariance_eigh", reason, footprint, MODULES)
 
     def _fit_source(self, source: RowSource) -> PCA:

@@ -17,6 +17,7 @@ from typing import Any
 import scipy.sparse as sp
 from sklearn.neighbors import VALID_METRICS, VALID_METRICS_SPARSE
 
+from mercer.amounts import amount
 from mercer.backends import is_torch
 from mercer.graph.approximate_index import ApproximateIndex
 from mercer.graph.metric_index import KernelIndex, MetricIndex
@@ -55,7 +56,7 @@ def choose_method(
     ('kd_tree', 'tiles', 'brute')
     """
     metric, p = _canonical(metric, p, weighted)
-    shape = f"{n:,} rows of {d} {'column' if d == 1 else 'columns'}"
+    shape = f"{amount(n, 'row')} of {amount(d, 'column')}"
     if metric in TILED and (metric == "sqeuclidean" or metric not in _POWERS or sparse or d > _tree_width(n)):
         if n * n * d > exact_flops and not sparse:
             return "approximate", f"all pairs of {shape} would take too long; the recall is measured"

@@ -22,9 +22,9 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_array
 
+from mercer.amounts import amount
 from mercer.backends import is_foreign, namespace, placement
 from mercer.kernels.kernel_fields import KERNEL, per_column
-from mercer.memory import amount
 from mercer.models.fields import SavedRecord, anything, finite
 from mercer.numeric_input import refuse_not_numeric, sorted_columns
 

@@ -26,7 +26,7 @@ _PAIR = re.compile(r"(\d{1,7})-(\d{1,7})")
 
 
 def read_cut(text: Any, rows: int) -> list[tuple[int, int]]:
-    """The edges of a setting; ValueError if it is none.
+    """The edges that a setting names. ValueError if it does not name edges.
 
     >>> read_cut("3-17 20-4 3-17", 30)
     [(3, 17), (4, 20)]

@@ -50,7 +50,7 @@ class Asker:
         return what
 
     def answer(self, message: dict[str, Any], shown: Shown) -> Answer:
-        """The header and the arrays of an answer. ValueError says why there is none."""
+        """The header and the arrays of an answer. ValueError says why it cannot be answered."""
         if shown.frame is None:
             raise ValueError("There is no map yet.")
         read, answered = self._kinds[message["what"]]

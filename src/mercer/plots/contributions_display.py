@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
+from mercer.amounts import amount
 from mercer.backends import to_numpy
-from mercer.memory import amount
 from mercer.plots.style import INK, Display, new_figure, palette, tidy
 
 

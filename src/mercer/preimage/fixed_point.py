@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from mercer.amounts import amount
 from mercer.backends import backend_of, is_foreign, namespace, to_numpy
 from mercer.exceptions import NotConvergedWarning, warn
 from mercer.kernels.kernel import Kernel
-from mercer.memory import amount
 from mercer.models.fields import THREADS, SavedEstimator, SavedRecord, finite, instance_of, optional, whole
 from mercer.planning import Parts
 from mercer.preimage.anchor_frame import AnchorFrame

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.amounts import amount
 from mercer.backends import to_numpy
 from mercer.embedding.weighting import Perplexity
 from mercer.progress import phase
@@ -71,7 +72,7 @@ class QualityReport:
         return {"n": self.n, "n_neighbors": self.n_neighbors, "scores": scores, "notes": list(self.notes)}
 
     def _about(self) -> str:
-        return f"{self.n:,} rows, {self.n_neighbors} {'neighbour' if self.n_neighbors == 1 else 'neighbours'}"
+        return f"{amount(self.n, 'row')}, {amount(self.n_neighbors, 'neighbour')}"
 
     def _cells(self) -> list[tuple[str, ...]]:
         rows = [

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.amounts import amount
 from mercer.backends import backend_of, beside, column_signs, columns_of, namespace, placement
 from mercer.exceptions import (
     DegenerateDataWarning,
@@ -42,7 +43,6 @@ from mercer.linalg.gram import Gram
 from mercer.linalg.krylov import Goal, Monitor
 from mercer.linalg.lowrank import FactorSpectrum, factor_spectrum, spectrum_of_products
 from mercer.linalg.operators import Centered, Dense
-from mercer.memory import amount
 from mercer.planning import Plan
 from mercer.progress import in_phase
 from mercer.streams.local_driver import open_workers
@@ -512,14 +512,15 @@ def _judge(pairs: Eigenpairs, subject: str | Kernel, settings: Settings, noise: 
     if settings.may_be_indefinite and -pairs.lowest > max(least, SIGNIFICANT[settings.dtype] * top):
         sound = int(np.sum(pairs.values > -pairs.lowest))
         warn(
-            f"The distances fit no Euclidean space, and what does not fit outweighs a coordinate: a share of "
-            f"{pairs.lowest / top:.2g} against {least / top:.2g}. Ask for fewer than {sound + 1} coordinates.",
+            "The distances fit no Euclidean space: beside the largest eigenvalue, the lowest is "
+            f"{pairs.lowest / top:.2g}, the last coordinate's {least / top:.2g}. Ask for fewer than {sound + 1} "
+            "coordinates.",
             IndefiniteKernelWarning,
         )
     if pairs.lowest < -SIGNIFICANT[settings.dtype] * top and not settings.may_be_indefinite:
         warn(
-            f"{subject} has negative eigenvalues ({pairs.lowest:.2g} or lower, the largest {top:.2g}): here it is not "
-            "an inner product, and shares of variance are wrong.",
+            f"{subject} has negative eigenvalues ({pairs.lowest:.2g} or lower, the largest {top:.2g}), so it is not "
+            "an inner product here, and shares of variance come out too large.",
             IndefiniteKernelWarning,
         )
     return converged
@@ -626,9 +627,9 @@ def _warn_of_uncertain_scores(values: np.ndarray, residuals: np.ndarray, errors:
     else:
         why, remedy = "they are near the rounding level", "scale the data"
     first, last = uncertain[0], uncertain[-1]
-    where = f"{first}" if first == last else f"in {first} … {last}"
+    where = f"{first}" if first == last else f"from {first} to {last}"
     warn(
-        f"Scores of {len(uncertain)} of {len(values)} components ({where}, counted from 0) are off by over "
-        f"{_TRUSTED:.0%}: {why}. Ask for fewer components, or {remedy}.",
+        f"Scores of {len(uncertain)} of {len(values)} components ({where}, counted from 0) may be off by over "
+        f"{_TRUSTED:.0%}: {why}. Ask for fewer, or {remedy}.",
         UncertainScoresWarning,
     )

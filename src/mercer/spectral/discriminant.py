@@ -16,6 +16,7 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.blas import dger, dsymm
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
+from mercer.amounts import amount
 from mercer.backends import backend_of, beside, cpu, namespace, placement, to_numpy
 from mercer.exceptions import NotConvergedWarning, warn
 from mercer.expansion import KernelExpansion
@@ -29,7 +30,6 @@ from mercer.linalg.lowrank import rpcholesky
 from mercer.linalg.operators import Dense, Operator
 from mercer.linalg.solve import factor_preconditioner, refined_solve, shifted_solve
 from mercer.linalg.weighted import WeightedCentered
-from mercer.memory import amount
 from mercer.progress import in_phase
 from mercer.random_state import generator_from
 from mercer.spectral.scatter import (

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.amounts import amount
 from mercer.backends import beside, cpu, namespace
 from mercer.expansion import KernelExpansion
 from mercer.features import DOUBLE, SINGLE, answer_dtype
@@ -27,7 +28,7 @@ from mercer.linalg.inner import power_of_two
 from mercer.linalg.landmark_rows import checked_landmarks
 from mercer.linalg.operators import Centered
 from mercer.linalg.tiled import Packed
-from mercer.memory import amount, available_bytes
+from mercer.memory import available_bytes
 from mercer.planning import Plan, code_bytes, limit_of
 from mercer.random_state import generator_from
 from mercer.spectral.components import Components, Settings, components_of, refuse_range

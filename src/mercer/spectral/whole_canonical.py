@@ -24,10 +24,10 @@ from typing import Any
 
 import numpy as np
 
+from mercer.amounts import amount
 from mercer.backends import backend_of, beside, columns_of, is_foreign, namespace, placement, to_numpy
 from mercer.exceptions import NotConvergedWarning, warn
 from mercer.linalg.eigen_bounds import column_norms
-from mercer.memory import amount
 from mercer.progress import in_phase
 
 LEAST_REG = 1e-4  # below, the search loses orthogonality after its first restart, and factors are surer

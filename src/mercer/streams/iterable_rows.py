@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from mercer.amounts import amount
 from mercer.backends import is_foreign
-from mercer.memory import amount
 from mercer.streams.row_source import Rows, checked_chunk, common_device, common_type, float_type, type_of
 
 

@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from mercer.amounts import amount
 from mercer.backends import is_torch
 from mercer.streams.dask_rows import DaskRows, is_dask
 from mercer.streams.iterable_rows import IterableRows
 from mercer.streams.npy_rows import of_array
 from mercer.streams.row_source import ArraySource, ListSource, RowSource, bounded_rows, even_cuts, places_of
 from mercer.streams.source_views import JoinedRows, RecutRows
-from mercer.tables.source import TableError, counted
+from mercer.tables.source import TableError
 
 # Module, name and whether it takes many files at once, by suffix. A module is imported when its kind of file is opened.
 _READERS: dict[str, tuple[str, str, bool]] = {
@@ -187,7 +188,7 @@ def _open_files(
 ) -> RowSource:
     suffixes = sorted({path.suffix.lower() for path in paths})
     if len(suffixes) > 1:
-        raise TableError(f"The {counted(len(paths), 'file')} end in {', '.join(suffixes)}: open one kind at a time.")
+        raise TableError(f"The {amount(len(paths), 'file')} end in {', '.join(suffixes)}: open one kind at a time.")
     if suffixes[0] not in _READERS:
         raise TableError(
             f"{paths[0]}: rows can be read from {', '.join(_READERS)}. Other tables: mercer.tables.read_table."

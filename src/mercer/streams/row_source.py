@@ -14,8 +14,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from scipy import sparse
 
+from mercer.amounts import amount
 from mercer.backends import device_of, is_foreign, namespace, to_numpy
-from mercer.memory import amount
 from mercer.numeric_input import refuse_not_numeric, sorted_columns
 
 # Bytes of a dense chunk: a call of a parquet reader or of BLAS and a task on a cluster all cost little beside so much

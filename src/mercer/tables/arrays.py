@@ -17,6 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from mercer import memory
+from mercer.amounts import amount
 from mercer.tables.arrow import from_columns
 from mercer.tables.arrow_columns import arrow_column, as_text, carried_values, float_values, is_number
 from mercer.tables.source import (
@@ -26,7 +27,6 @@ from mercer.tables.source import (
     Source,
     TableError,
     check_room,
-    counted,
     digest_of,
     listed,
     place_names,
@@ -147,7 +147,7 @@ def _of_matrix(path: Path, digest: str, array: np.ndarray, columns: dict[str, An
     if array.ndim > 2:
         flat = array.reshape(len(array), -1)
         shape = " × ".join(map(str, array.shape[1:]))
-        notes.append(f"Rows of shape {shape} were flattened to {counted(flat.shape[1], 'column')}.")
+        notes.append(f"Rows of shape {shape} were flattened to {amount(flat.shape[1], 'column')}.")
         if array.dtype == np.uint8 and (array.ndim == 3 or array.shape[3] in (1, 3)):
             from mercer.tables.images import thumbnail_of_array
 

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from mercer import memory
-from mercer.tables.source import CHUNK, TableError, counted, digest_of, place_names, unique_names
+from mercer.amounts import amount
+from mercer.tables.source import CHUNK, TableError, digest_of, place_names, unique_names
 
 INERT = r"^'('*[=+\-@\t\r])"  # how text that a spreadsheet would run is written: with an apostrophe before it
 DELIMITERS = (",", ";", "\t", "|", " ")  # a space only between numbers
@@ -221,7 +222,7 @@ def _dialect(path: Path, lines: list[str], given: TextFormat) -> Dialect:
     else:
         names, header = rows[0], 1
     if comments:
-        notes.append(f"{counted(len(comments), 'line')} at the start skipped: a # marks a comment.")
+        notes.append(f"{amount(len(comments), 'line')} at the start skipped: a # marks a comment.")
     named, more = unique_names([re.sub(INERT, r"\1", name.strip()) for name in names])
     return Dialect(delimiter, named, not bare, lead, header, decimal, rows[header:], notes=[*notes, *more])
 

@@ -19,8 +19,9 @@ from typing import TypeVar
 import numpy as np
 from PIL import Image
 
+from mercer.amounts import amount
 from mercer.tables.arrays import MatrixSource
-from mercer.tables.source import TableError, check_room, counted, digest_of, listed, readable
+from mercer.tables.source import TableError, check_room, digest_of, listed, readable
 
 _T = TypeVar("_T")
 
@@ -99,7 +100,7 @@ def _unless_broken(read: Callable[[Path], _T], file: Path, broken: dict[Path, Ta
 def _tell_broken(path: Path, broken: dict[Path, TableError], count: int, notes: list[str]) -> None:
     """Name the images that were left out; TableError if no image is left."""
     if len(broken) == count:
-        raise TableError(f"{path}: none of its {counted(count, 'image')} can be read: {next(iter(broken.values()))}")
+        raise TableError(f"{path}: none of its {amount(count, 'image')} can be read: {next(iter(broken.values()))}")
     if broken:
         names = listed(file.relative_to(path).as_posix() for file in sorted(broken))
         were = "was" if len(broken) == 1 else "were"

@@ -23,11 +23,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from mercer.amounts import amount
 from mercer.tables.dates import dates_among
 from mercer.tables.dialect import is_number
 from mercer.tables.preparation import Preparation, Rule
 from mercer.tables.screening import Findings, absent, extremes, row_blocks, screen
-from mercer.tables.source import Matrix, Raw, TableError, check_room, counted, listed, shortened
+from mercer.tables.source import Matrix, Raw, TableError, check_room, listed, shortened
 
 MOST_CATEGORIES = 1000  # one-hot columns per column of text: more is a name or an id rather than a category
 _BLOCK = 1 << 20  # numbers that scikit-learn sees at once: its medians and quartiles copy them several times
@@ -82,7 +83,7 @@ def replay(
         name, values = next(iter(bad.items()))
         row = _first_text(values, raw.decimal)
         raise TableError(
-            f"{path}: {counted(len(bad), 'column')} held numbers in the fitted table, but text here: {listed(bad)} "
+            f"{path}: {amount(len(bad), 'column')} held numbers in the fitted table, but text here: {listed(bad)} "
             f"(row {raw.first + row + 1} of {shortened(name)!r} is {shortened(values[row])!r})."
         )
     X, keep = _assembled(raw, found, preparation, path, notes)
@@ -202,7 +203,7 @@ def _fit_fills(raw: Raw, found: Findings, impute: str | None, path: str) -> dict
     empty = [name for name, (count, _) in found.missing.items() if count == raw.rows]
     if empty:
         raise TableError(
-            f"{path}: {counted(len(empty), 'column')} without any value: {listed(empty)}. "
+            f"{path}: {amount(len(empty), 'column')} without any value: {listed(empty)}. "
             f"Leave them out (drop={_argument(empty[0])})."
         )
     from sklearn.impute import SimpleImputer
@@ -297,7 +298,7 @@ def refuse_missing(raw: Raw, findings: Findings, path: str, way_out: str) -> Non
     name, (_, row) = next(iter(found.items()))
     total = sum(count for count, _ in found.values())
     raise TableError(
-        f"{path}: {counted(total, 'value')} {'is' if total == 1 else 'are'} missing "
+        f"{path}: {amount(total, 'value')} {'is' if total == 1 else 'are'} missing "
         f"in {len(found)} of {len(raw.texts) + len(raw.numbers)} columns: {listed(found, 2)} "
         f"(the first in row {raw.first + row + 1} of {shortened(name, 20)!r}). {way_out.format(_argument(name))}."
     )

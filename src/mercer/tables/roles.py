@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from mercer.amounts import amount
 from mercer.tables.preparation import Choice, Preparation
-from mercer.tables.source import Role, Source, TableError, check_known, counted, listed
+from mercer.tables.source import Role, Source, TableError, check_known, listed
 
 MOST_CARRIED = 100  # columns kept for display: a page or an output with more is of no use, and each takes memory
 
@@ -118,6 +119,6 @@ def _places(source: Source, fitted: Preparation, apart: set[str | None]) -> dict
     if alike:  # the label and other columns are still at their old places
         return {name: stood[name] for name in fitted.columns}
     raise TableError(
-        f"{source.path} has {counted(len(free), 'column')}, but the model was fitted to {len(fitted.rules)}. "
+        f"{source.path} has {amount(len(free), 'column')}, but the model was fitted to {len(fitted.rules)}. "
         "One of the two tables has no names, so columns are matched by place, and their number must agree."
     )

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from mercer.amounts import amount
 from mercer.memory import forget_pages
-from mercer.tables.source import Matrix, Raw, counted, listed, shortened
+from mercer.tables.source import Matrix, Raw, listed, shortened
 
 _BLOCK = 1 << 18  # numbers per block: they fit in a core's cache
 _WIDE = 1000  # ratio of spans above which one column drowns another: its share of a squared distance is below 10⁻⁶
@@ -116,7 +117,7 @@ def notes_on(X: Matrix, features: list[str], scaled: bool) -> list[str]:
     least, most = extremes(X)
     names = [features[j] for j in np.flatnonzero(least == most)]
     are = "is" if len(names) == 1 else "are"
-    constant = [f"{len(names)} of {counted(X.shape[1], 'column')} {are} constant: {listed(names)}."] if names else []
+    constant = [f"{len(names)} of {amount(X.shape[1], 'column')} {are} constant: {listed(names)}."] if names else []
     comparable = not scaled and not sparse.issparse(X)
     return [*constant, *(_note_on_scales(least, most, features) if comparable else []), *_note_on_copies(X)]
 

@@ -206,15 +206,6 @@ def shortened(text: Any, most: int = 40) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def counted(count: int, noun: str) -> str:
-    """A count with its noun.
-
-    >>> counted(1, "value"), counted(3000, "value")
-    ('1 value', '3,000 values')
-    """
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
 def check_known(asked: Iterable[str], names: Iterable[str], what: str) -> None:
     """TableError if a column does not exist; the message suggests the closest names."""
     known = dict.fromkeys(names)

@@ -21,13 +21,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from mercer.amounts import amount
 from mercer.tables import prepare
 from mercer.tables.pipes import content_suffix, is_pipe, local_copy, pipe_name
 from mercer.tables.preparation import Choice, Preparation, unfitted
 from mercer.tables.roles import roles_again, roles_of, vectors_asked
 from mercer.tables.row_names import by_name_first, likely_ids, take_out
 from mercer.tables.screening import notes_on
-from mercer.tables.source import Matrix, Raw, Role, Source, TableError, counted, listed, refuse_address
+from mercer.tables.source import Matrix, Raw, Role, Source, TableError, listed, refuse_address
 from mercer.tables.writing import table_writer, write_table
 
 __all__ = [
@@ -223,7 +224,7 @@ def _cut(source: Source, roles: dict[str, Role], dtype: str, choice: Choice) -> 
         return raw
     first, last = choice.rows
     if raw.rows < first:
-        raise TableError(f"rows: {source.path} has only {counted(raw.rows, 'row')}, so row {first} does not exist.")
+        raise TableError(f"rows: {source.path} has only {amount(raw.rows, 'row')}, so row {first} does not exist.")
     part = slice(first - 1, last)
     raw.matrix, raw.first = raw.matrix[part], first - 1
     for columns in (raw.texts, raw.carried):

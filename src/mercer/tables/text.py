@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
+from mercer.amounts import amount
 from mercer.tables.arrow_columns import float_values, floats_in_text, numbers_in_text, texts_in_text, without
 from mercer.tables.dates import dates_among
 from mercer.tables.dialect import (
@@ -36,7 +37,7 @@ from mercer.tables.dialect import (
     refuse_unclosed_quote,
     scan,
 )
-from mercer.tables.source import Raw, Role, Source, TableError, check_room, check_text, counted, readable, shortened
+from mercer.tables.source import Raw, Role, Source, TableError, check_room, check_text, readable, shortened
 
 _BLOCK = 1 << 23  # bytes parsed at a time: enough for Arrow's threads, little beside the numbers
 _WIDE_BLOCK = 1 << 26  # for long rows, so that a block still holds dozens of them
@@ -260,7 +261,7 @@ class TextSource(Source):
         row = bad[0]
         where = f"row {row.number - self.dialect.lead - self.dialect.header}" if row.number else "a row"
         return TableError(
-            f"{self.path}: {where} has {counted(row.actual_columns, 'cell')} instead of {row.expected_columns}: "
+            f"{self.path}: {where} has {amount(row.actual_columns, 'cell')} instead of {row.expected_columns}: "
             f"{shortened(row.text)!r}. The delimiter is {self.dialect.delimiter!r}."
         )
 

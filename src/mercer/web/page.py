@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.amounts import amount
 from mercer.atomic_write import replacing
 from mercer.web.columns import Column, add_column
 from mercer.web.payload import QUANTISE_FROM, Payload, add_coordinates
@@ -159,7 +160,7 @@ def page_bytes(page: Page, *, live: Mapping[str, Any] | None = None) -> bytes:
     about, payload = _about(page, live)
     body = [
         b'<div id="page"><p class="waiting">',
-        f"Reading {about['rows']:,} {'row' if about['rows'] == 1 else 'rows'} &hellip;".encode("ascii"),
+        f"Reading {amount(about['rows'], 'row')} &hellip;".encode("ascii"),
         b"</p></div>\n",
         b"<noscript><p class='waiting'>This page draws its maps with JavaScript, which is switched off here. ",
         b"It runs from this one file and asks nothing of the network.</p></noscript>\n",

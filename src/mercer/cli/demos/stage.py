@@ -13,9 +13,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from PIL import Image
 
+from mercer.amounts import amount
 from mercer.cli.console import Console, print_table, print_text, spoken
 from mercer.cli.outputs import OutputFiles
-from mercer.memory import amount
 from mercer.plots import INK
 
 
