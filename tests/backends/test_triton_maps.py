@@ -70,6 +70,41 @@ def test_attraction(c, form, monkeypatch):
     assert torch.equal(triton_maps.attract(P, Y, Y, *form), found)
 
 
+@pytest.mark.parametrize("held", [False, True])
+@pytest.mark.parametrize("each", [False, True])
+def test_a_step(held, each, monkeypatch):
+    """One weight for all rows, as in a descent, or one each, as in placing new rows."""
+    shape = 700, 2
+    parts = [tensor(RNG.standard_normal(shape).astype(np.float32)) for _ in range(4)]
+    gains = tensor(RNG.uniform(0.005, 2, shape).astype(np.float32))
+    weights = tensor(RNG.uniform(0.1, 1, (700, 1) if each else ()).astype(np.float32))
+    free = tensor(RNG.random(700) < 0.7) if held else None
+
+    def stepped():
+        Y, update, own = parts[0].clone(), parts[1].clone(), gains.clone()
+        return Y, update, own, torch_maps.step(Y, update, own, *parts[2:], 4.0, weights, 50.0, 0.8, 5.0, free)
+
+    monkeypatch.setattr(torch_maps, "has_kernels", lambda Y: True)
+    found, again = stepped(), stepped()
+    monkeypatch.setattr(torch_maps, "has_kernels", lambda Y: False)
+    expected = stepped()
+    size = 50 * 3 * (4 + 1) * 4  # of the largest product that is added: rate × gain × slope
+    for one, other, same in zip(found, expected, again, strict=True):
+        assert torch.equal(one, same)
+        torch.testing.assert_close(one, other, rtol=1e-5, atol=4 * size * np.finfo(np.float32).eps)
+
+
+def test_a_step_keeps_what_is_not_finite(monkeypatch):
+    monkeypatch.setattr(torch_maps, "has_kernels", lambda Y: True)
+    Y, zeros, ones = (
+        tensor(part.astype(np.float32)) for part in (RNG.random((9, 2)), np.zeros((9, 2)), np.ones((9, 2)))
+    )
+    pull = zeros.clone()
+    pull[4, 1] = torch.nan
+    squares = torch_maps.step(Y, zeros.clone(), ones, pull, zeros, 4.0, ones.sum(), 50.0, 0.8, 5.0, None)
+    assert torch.isnan(Y[4, 1]) and torch.isnan(squares) and int(torch.isnan(Y).sum()) == 1
+
+
 def test_points_beyond_the_grid_touch_no_other_memory():
     """A map that has outgrown its grid gives sums without a meaning, which the descent takes again."""
     Y, low, nodes = example(2)

@@ -26,6 +26,7 @@ _CLOSE, _WIDEST, _NOTHING, _STRIDE = 1e-7, 80.0, 1e-25, 2.0  # as in `compiled_a
 _LOOK = 4  # steps of Newton's method between two looks at whether all rows have converged
 _CARD_GRID = 2**28  # ten milliseconds per call
 _NODE_BYTES = 128  # of a card per number of a grid: a spectrum is made from several arrays in float64
+_LONGEST_MATRIX = 2**13  # nodes along an axis: 130 MB of cosines
 _BITS = {1: 24, 2: 12, 3: 8}  # of a Z-curve, as in `z_order`
 _LEAST_GAIN, _GROW, _SHRINK = 0.01, 0.2, 0.8
 
@@ -314,34 +315,61 @@ def _add_runs(points: Any, begin: Any, count: Any, softness: float, G: Any, Z: A
 # --- the grid -------------------------------------------------------------------------------------------------
 
 
-def kernel_values(weight: Any, spacing: float, lengths: tuple[int, ...], device: Any) -> tuple[torch.Tensor, float]:
-    """w over the differences of all nodes of a periodic grid, less the constant at its far end, and the constant."""
+def kernel_spectrum(
+    weight: Any, spacing: float, lengths: tuple[int, ...], splines: list[np.ndarray], device: Any
+) -> tuple[torch.Tensor, float, np.ndarray]:
+    """The spectrum of w less a constant; the constant; and the kernel that the grid makes of it near 0.
+
+    The spectrum is divided by that of the splines, twice, and by the units in which points are added to nodes.
+    The kernel is even along every axis, so a cosine transform of one octant holds all of it. Up to some thousand nodes
+    along an axis it is a product with a matrix of cosines, so that a card sets up no transform in float64 for it.
+    """
     d2: Any = 0.0
+    axes = range(len(lengths))
     for axis, m in enumerate(lengths):
-        steps = torch.arange(m, dtype=torch.float64, device=device)
-        steps = torch.minimum(steps, m - steps) * spacing
-        d2 = d2 + steps.square().reshape([-1 if k == axis else 1 for k in range(len(lengths))])
+        steps = torch.arange(m // 2 + 1, dtype=torch.float64, device=device) * spacing
+        d2 = d2 + steps.square().reshape([-1 if k == axis else 1 for k in axes])
     constant = float(weight(np.square(max(lengths) / 2 * spacing)))
-    return weight(d2) - constant, constant
+    S = weight(d2) - constant
+    for axis, spline in enumerate(splines):
+        twice = torch.as_tensor(spline**2, device=device).reshape([-1 if k == axis else 1 for k in axes])
+        S = _cosine_transform(S, axis) / twice
+    near = S
+    for axis, m in enumerate(lengths):
+        back = _cosines(min(ORDER, m // 2 + 1), m, device) / m
+        near = torch.tensordot(back, near, dims=([1], [axis])).movedim(0, axis)
+    for axis, m in enumerate(lengths[:-1]):  # the transform of real numbers leaves out the mirror image of the last
+        S = S.index_select(axis, _mirrored(m, device))
+    return S / FIXED, constant, near.cpu().numpy()
 
 
-def kernel_spectrum(values: torch.Tensor, splines: list[np.ndarray]) -> tuple[torch.Tensor, np.ndarray]:
-    """The spectrum of the kernel divided by that of the splines, twice; and the kernel that this makes, near 0."""
-    lengths = tuple(values.shape)
-    S = torch.fft.rfftn(values).real
-    for axis, half in enumerate(splines):
-        m = lengths[axis]
-        whole = half if axis == len(lengths) - 1 else np.concatenate([half, half[1 : m - m // 2][::-1]])
-        shape = [-1 if k == axis else 1 for k in range(len(lengths))]
-        S = S / torch.as_tensor(whole**2, device=values.device).reshape(shape)
-    near = torch.fft.irfftn(S.to(torch.complex128), s=lengths)[(slice(ORDER),) * len(lengths)]
-    return S, near.cpu().numpy()
+def _mirrored(m: int, device: Any) -> torch.Tensor:
+    """The places 0 … m − 1 of an even function of period m among 0 … m/2."""
+    places = torch.arange(m, device=device)
+    return torch.minimum(places, m - places)
+
+
+def _cosines(rows: int, m: int, device: Any) -> torch.Tensor:
+    """(rows, m/2 + 1): the matrix by which the first m/2 + 1 values of an even function of period m are transformed."""
+    places = torch.arange(m // 2 + 1, device=device)
+    angles = (torch.arange(rows, device=device)[:, None] * places) % m  # exact, however large the product is
+    twice = torch.where((places == 0) | (2 * places == m), 1.0, 2.0).double()
+    return torch.cos(angles.double() * (2 * np.pi / m)) * twice
+
+
+def _cosine_transform(values: torch.Tensor, axis: int) -> torch.Tensor:
+    """Along an axis, from the first m/2 + 1 values of an even function of period m to those of its transform."""
+    m = 2 * (values.shape[axis] - 1)
+    if m > _LONGEST_MATRIX:
+        whole = values.index_select(axis, _mirrored(m, values.device))
+        return torch.fft.rfft(whole, dim=axis).real
+    return torch.tensordot(_cosines(m // 2 + 1, m, values.device), values, dims=([1], [axis])).movedim(0, axis)
 
 
 def convolved(density: torch.Tensor, spectrum: torch.Tensor, lengths: tuple[int, ...]) -> torch.Tensor:
-    """The density's convolution with the kernel on the nodes, (nodes)."""
+    """The convolution with the kernel, on the nodes, of a density in whole numbers of 1/`FIXED`, (nodes)."""
     F = torch.fft.rfftn(density.to(spectrum.dtype), s=lengths)
-    F.mul_(spectrum)
+    torch.view_as_real(F).mul_(spectrum[..., None])
     field = torch.fft.irfftn(F, s=lengths)
     return field[tuple(slice(m) for m in density.shape)]
 
@@ -474,6 +502,10 @@ def step(
 
     The gains are those of `compiled_attraction.descend`.
     """
+    if has_kernels(Y):
+        rule = _GROW, _SHRINK, _LEAST_GAIN
+        motion = rate, momentum, longest
+        return _kernels().step(Y, update, gains, pull, push, strength, weights, motion, rule, free)
     slope = strength * pull - weights * push
     against = (slope > 0) != (update > 0)
     new_gains = torch.where(against, gains + _GROW, (gains * _SHRINK).clamp(min=_LEAST_GAIN))

@@ -358,7 +358,7 @@ def joined_ranges(starts: torch.Tensor, sizes: torch.Tensor, total: int) -> torc
 def csr_tensor(starts: Any, columns: Any, values: Any, shape: tuple[int, int]) -> torch.Tensor:
     """A sparse CSR tensor, with 32-bit indices where they suffice."""
     kind = torch.int32 if len(values) < 2**31 and shape[1] < 2**31 else torch.int64
-    with warnings.catch_warnings():
+    with torch.sparse.check_sparse_tensor_invariants(False), warnings.catch_warnings():  # said so, or torch warns
         warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta state", category=UserWarning)
         return torch.sparse_csr_tensor(starts.to(kind), columns.to(kind), values, shape, check_invariants=False)
 

@@ -1,8 +1,9 @@
-"""The three sums of a t-SNE step that read the most memory, as single Triton kernels: `torch_maps` on a card.
+"""What a t-SNE step computes besides transforms, as single Triton kernels: `torch_maps` on a card.
 
     attract   the pull along the edges of a CSR tensor: 8 bytes an edge, nothing written but the sums
     spread    points to the nodes of a grid, in whole numbers, whose atomic sums do not depend on their order
     gather    the field and its gradient from the nodes back to the points
+    step      the gradient, the gains and the new positions: twenty small operations, whose launches would take longer
 
 Every other sum has a fixed order, so the same tensors on the same card give the same bits in every run.
 """
@@ -16,6 +17,7 @@ import triton
 import triton.language as tl
 
 _ROWS, _WIDE = 16, 32  # rows of a program, and edges of each that it reads at a time: 128 bytes
+_NUMBERS = 512  # coordinates of a program that takes a step
 _POINTS = 128  # of a program that spreads or gathers; no program waits for another
 
 
@@ -212,6 +214,32 @@ def _gather(
         tl.store(G + points * C + 2, g2 * half, mask=live)
 
 
+@triton.jit(do_not_specialize=["count"])
+def _step(
+    Y, UPDATE, GAINS, PULL, PUSH, WEIGHTS, FREE, SQUARES, count, strength, rate, momentum, longest, grow, shrink, least,
+    C: tl.constexpr, EACH: tl.constexpr, HAS_FREE: tl.constexpr, NUMBERS: tl.constexpr,
+):  # fmt: skip
+    at = tl.program_id(0) * NUMBERS + tl.arange(0, NUMBERS)
+    live = at < count
+    row = at // C
+    weight = tl.load(WEIGHTS + row * EACH, mask=live, other=0.0)
+    slope = strength * tl.load(PULL + at, mask=live, other=0.0) - weight * tl.load(PUSH + at, mask=live, other=0.0)
+    moves = live
+    if HAS_FREE:
+        moves = live & (tl.load(FREE + row, mask=live, other=0) != 0)
+        slope = tl.where(moves, slope, 0.0)
+    update = tl.load(UPDATE + at, mask=live, other=0.0)
+    gain = tl.load(GAINS + at, mask=live, other=0.0)
+    gain = tl.where((slope > 0) != (update > 0), gain + grow, tl.maximum(gain * shrink, least))
+    new = momentum * update - rate * gain * slope
+    new = tl.where(new != new, new, tl.minimum(tl.maximum(new, -longest), longest))  # NaN stays NaN, to be noticed
+    tl.store(Y + at, tl.load(Y + at, mask=live, other=0.0) + new, mask=moves)
+    tl.store(UPDATE + at, new, mask=moves)
+    tl.store(GAINS + at, gain, mask=moves)
+    wide = slope.to(tl.float64)
+    tl.store(SQUARES + tl.program_id(0), tl.sum(wide * wide, axis=0))
+
+
 def attract(P: torch.Tensor, A: torch.Tensor, Y: torch.Tensor, a: float, b: float, s: float) -> torch.Tensor:
     """Σⱼ pᵢⱼ a / (b + s d²ᵢⱼ) (aᵢ − yⱼ) for each row of a CSR tensor, (m, c), in float32."""
     pull = torch.empty_like(A)
@@ -244,6 +272,31 @@ def gather(
             Y, low, field, own, own_slope, G, Z, len(Y), scale, *sizes, steps > 0, Y.shape[1], _POINTS
         )
     return G, Z
+
+
+def step(
+    Y: torch.Tensor,
+    update: torch.Tensor,
+    gains: torch.Tensor,
+    pull: torch.Tensor,
+    push: torch.Tensor,
+    strength: float,
+    weights: torch.Tensor,
+    motion: tuple[float, float, float],
+    gain_rule: tuple[float, float, float],
+    free: torch.Tensor | None,
+) -> torch.Tensor:
+    """As `torch_maps.step`. motion : rate, momentum, longest step; gain_rule : growth, shrinkage, least gain"""
+    count, c = Y.numel(), Y.shape[1]
+    programs = triton.cdiv(count, _NUMBERS)
+    squares = torch.empty(programs, dtype=torch.float64, device=Y.device)
+    held = Y if free is None else free.to(torch.uint8)
+    with torch.cuda.device_of(Y):
+        _step[(programs,)](
+            Y, update, gains, pull.contiguous(), push.contiguous(), weights.contiguous(), held, squares, count,
+            strength, *motion, *gain_rule, c, int(weights.numel() > 1), free is not None, _NUMBERS,
+        )  # fmt: skip
+    return squares.sum()
 
 
 def _three(nodes: tuple[int, ...]) -> tuple[int, ...]:

@@ -45,6 +45,7 @@ from mercer.embedding.similarity import Similarity
 ORDER = 6  # of the spline: the nodes that a point reaches along an axis
 _MARGIN = 16  # nodes between the longest distance in use and the wrap: β's inverse falls by 0.43 per node
 _LONGEST = 2**30  # nodes of an axis beyond which no fast length is looked for: such a grid will be refused anyway
+_LEAST_LENGTH = 64  # of few: a shorter transform takes a card no less time
 _TABLE = 128  # steps of the table of what a point does to itself; straight lines between them keep float32's digits
 _CHUNK = 2**14  # points of a job
 _KEPT = 4  # spectra of the latest grids that are kept: a growing map goes back and forth between a few
@@ -122,10 +123,16 @@ class NodeGrid:
         return self.spacing * (np.array(self.nodes) - ORDER + 1)
 
 
-def grid_over(low: np.ndarray, high: np.ndarray, spacing: float, softness: float | None = None) -> NodeGrid:
-    """The grid that points between two corners reach."""
+def grid_over(
+    low: np.ndarray, high: np.ndarray, spacing: float, softness: float | None = None, *, few: bool = False
+) -> NodeGrid:
+    """The grid that points between two corners reach.
+
+    few : whether the transforms should have few different lengths, because each takes long to set up
+    """
     nodes = tuple(int((h - l) * (1 / spacing)) + ORDER for l, h in zip(low, high, strict=True))
-    return NodeGrid(spacing, low, nodes, tuple(2 * _length(n + _MARGIN) for n in nodes), softness)
+    length = _one_of_few_lengths if few else _length
+    return NodeGrid(spacing, low, nodes, tuple(2 * length(n + _MARGIN) for n in nodes), softness)
 
 
 def _length(n: int) -> int:
@@ -134,6 +141,18 @@ def _length(n: int) -> int:
         return n
     step = max(1, 2 ** (n.bit_length() - 5))
     return int(fft.next_fast_len(-(-n // step) * step, real=True))
+
+
+def _one_of_few_lengths(n: int) -> int:
+    """The least of 64, 96, 128, 192, 256, … that is at least n.
+
+    A card compiles and loads code for every length of a transform, which took 0.05 to 0.25 s each on an H200. On the
+    lengths of `_length`, the maps of a first fit spent 18 of 20 seconds on that.
+    """
+    if n > _LONGEST:
+        return n
+    power = max(_LEAST_LENGTH, 1 << (n - 1).bit_length())
+    return power * 3 // 4 if power > _LEAST_LENGTH and n <= power * 3 // 4 else power
 
 
 @dataclass(frozen=True)

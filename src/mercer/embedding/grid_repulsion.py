@@ -102,7 +102,7 @@ class GridRepulsion:
             return GridPlan(self.tensor_field, None, room, Y, slope, _TINY)
         if self._is_flat(extent):
             return None
-        grid = grid_over(np.zeros(len(room)), room, self._spacing(extent))
+        grid = grid_over(np.zeros(len(room)), room, self._spacing(extent), few=True)
         if grid.size > self._most_nodes(Y) or _too_few(Y, Y, grid):
             return None
         self.spacing, self.expected_error = grid.spacing, self.accuracy
@@ -151,7 +151,7 @@ class GridRepulsion:
         width = (high - low).max()
         if not width > 0:
             return None
-        grid = grid_over(low - _ROOM * width, high + _ROOM * width, self._spacing(high - low))
+        grid = grid_over(low - _ROOM * width, high + _ROOM * width, self._spacing(high - low), few=is_torch(Y))
         return grid if grid.size <= self._most_nodes(Y) else None
 
     def _sums(self, new: Any, fixed: Any, *, same: bool) -> tuple[Any, Any]:
@@ -168,7 +168,7 @@ class GridRepulsion:
     def _grid(self, new: Any, fixed: Any) -> NodeGrid | None:
         """The grid over all points, whatever its size; None for a map so small that it needs none."""
         low, high = _corners(new, fixed)
-        return None if self._is_flat(high - low) else grid_over(low, high, self._spacing(high - low))
+        return None if self._is_flat(high - low) else grid_over(low, high, self._spacing(high - low), few=is_torch(new))
 
     def _softened(self, grid: NodeGrid | None, Y: Any, same: bool) -> NodeGrid | None:
         """A coarser grid, if short-range pairs give the rest in less time; only for a similarity that can be split.
@@ -237,7 +237,7 @@ class GridRepulsion:
     def _widened(self, new: Any, fixed: Any, spacing: float) -> NodeGrid:
         """The finest grid that is not too large, by steps of a quarter of an octave, so that spectra are reused."""
         low, high = _corners(new, fixed)
-        while (grid := grid_over(low, high, spacing)).size > self._most_nodes(new):
+        while (grid := grid_over(low, high, spacing, few=is_torch(new))).size > self._most_nodes(new):
             spacing *= 2**0.25
         return grid
 

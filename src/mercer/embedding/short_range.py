@@ -70,7 +70,8 @@ def soften(grid: NodeGrid, Y: Any, accuracy: float, largest: int) -> NodeGrid:
     for softness in _SOFTNESSES:
         if _PAIRS_PER_POINT * len(Y) >= least:
             break
-        soft = grid_over(grid.low, grid.low + grid.extent, soft_spacing(accuracy, softness), softness)
+        spacing = soft_spacing(accuracy, softness)
+        soft = grid_over(grid.low, grid.low + grid.extent, spacing, softness, few=is_torch(Y))
         if soft.size > largest:
             continue
         pairs = ShortRangeCells.under(soft, accuracy).pairs(Y)

@@ -54,7 +54,6 @@ class TensorGridField:
     def _convolve(self, Y: Any, low: Any, grid: NodeGrid, spectrum: GridSpectrum) -> Any:
         arithmetic = on_tensors()
         density = arithmetic.spread(Y, low, grid.spacing, grid.nodes)
-        density = density.to(spectrum.values.dtype) * (1 / arithmetic.FIXED)
         return arithmetic.convolved(density, spectrum.values, grid.lengths)
 
     def planned(self, Y: Any, low: Any, grid: NodeGrid, least: float) -> tuple[Any, Any]:
@@ -72,8 +71,8 @@ class TensorGridField:
         key = grid.spacing, grid.lengths, grid.softness, dtype, Y.device
         if key not in self.spectra:
             part: Any = self.similarity if grid.softness is None else self.similarity.smooth_part(grid.softness)
-            values, constant = on_tensors().kernel_values(part.weight, grid.spacing, grid.lengths, Y.device)
-            S, near = on_tensors().kernel_spectrum(values, [spline_spectrum(m) for m in grid.lengths])
+            splines = [spline_spectrum(m) for m in grid.lengths]
+            S, constant, near = on_tensors().kernel_spectrum(part.weight, grid.spacing, grid.lengths, splines, Y.device)
             tables = (xp.asarray(table, device=Y.device).to(dtype) for table in own_tables(near, len(grid.lengths)))
             self.spectra[key] = GridSpectrum(S.to(dtype), constant, *tables)
             while len(self.spectra) > _KEPT:

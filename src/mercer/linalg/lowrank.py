@@ -326,14 +326,21 @@ def factor_spectrum(F: Any, *, center: bool = True, n_jobs: int | None = None) -
     Cost: n · m² flops. The products are taken in F's precision over runs of rows and summed in float64.
     """
     (mean,), products = centred_products([F], center=center, n_jobs=n_jobs)
-    return spectrum_of_products(products[0, 0], mean, float(namespace(F).finfo(F.dtype).eps), n_jobs)
+    return spectrum_of_products(products[0, 0], mean, float(namespace(F).finfo(F.dtype).eps), n_jobs, like=F)
 
 
 def spectrum_of_products(
-    products: np.ndarray, mean: np.ndarray, eps: float, n_jobs: int | None = None
+    products: np.ndarray, mean: np.ndarray, eps: float, n_jobs: int | None = None, *, like: Any = None
 ) -> FactorSpectrum:
-    """The same from FᵀHF itself; eigenvalues below `eps` of the largest are rounding."""
-    values, W = np.linalg.eigh(products)
+    """The same from FᵀHF itself; eigenvalues below `eps` of the largest are rounding.
+
+    like : an array on whose device the decomposition is computed; None is the host
+    """
+    if is_foreign(like):
+        xp = namespace(like)
+        values, W = (to_numpy(part) for part in xp.linalg.eigh(xp.asarray(products, device=like.device)))
+    else:
+        values, W = np.linalg.eigh(products)
     values, W = np.maximum(values[::-1], 0.0), W[:, ::-1]
     alive = values > values.max(initial=0.0) * eps
     rotation = np.where(alive, W / np.sqrt(np.where(alive, values, 1.0)), 0.0)

@@ -23,10 +23,11 @@ from typing import Any
 
 import numpy as np
 
-from mercer.embedding.affinities import affinities_of
+from mercer.embedding.affinities import affinities_of, beside_tensor
 from mercer.embedding.loss import Attraction
 from mercer.embedding.similarity import Student
 from mercer.embedding.weighting import Perplexity
+from mercer.graph.host_answers import HostAnswers
 from mercer.quality.inputs import ExactIndex, checked_map, data_index, refuse_other_length
 from mercer.quality.partition import Partition
 from mercer.quality.sampling import Mean, SamplingPlan, mean_of
@@ -105,7 +106,7 @@ def divergence(
     else:
         rows = rng.permutation(n)[: AUTO_ROWS if plan.sample == "auto" else int(plan.sample or n)]
         terms = _Some(data, law, points, rows, rng)
-    Z = Partition(points, rng)
+    Z = Partition(beside_tensor(points, data.X) if isinstance(data, HostAnswers) else points, rng)
     if scale == "best":
         s = best_scale(
             lambda s: terms.attraction(s) + Z.roughly(s), lambda s: terms.attraction(s) + Z(s), terms.spacing
