@@ -3,6 +3,8 @@
 import json
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
@@ -61,6 +63,41 @@ def test_a_fit_on_a_card_is_that_of_the_processor(table, tmp_path, card, method)
 def test_the_plan_of_a_fit_on_a_card_names_it(table, card):
     found = run("fit", table, "-m", "kpca", "--drop", "kind", "--device", "cuda", "--dry-run")
     assert found.exit_code == 0 and f"are free on {card}" in found.output
+
+
+@pytest.fixture
+def small_card(card, monkeypatch):
+    """A card with room for the table, but not for a fit beside it."""
+    monkeypatch.setattr(devices, "free_bytes_on", lambda device: X.nbytes * 3 // 2)
+    return card
+
+
+@pytest.mark.torch
+def test_a_table_too_large_for_the_card_streams_through_it(tmp_path, small_card):
+    both, table = {}, tmp_path / "table.parquet"
+    pq.write_table(pa.table({name: X[:, k] for k, name in enumerate("xyz")}), table)
+    for device in ("cpu", "cuda"):
+        out = tmp_path / f"{device}.csv"
+        told = ["--stream"] if device == "cpu" else []
+        found = run("fit", table, "-m", "kpca", "--rank", 20, "--device", device, "-o", out, *told)
+        assert found.exit_code == 0, found.output
+        both[device] = coordinates(out)
+    assert "streamed in 1 part" in found.output and "do not fit on the card" in found.output
+    record = json.loads((tmp_path / "cuda.run.json").read_text())
+    assert record["device"] == small_card and record["stream"]
+    np.testing.assert_allclose(both["cuda"], both["cpu"], atol=1e-8 * abs(both["cpu"]).max())
+
+
+@pytest.mark.torch
+def test_a_fit_that_needs_all_rows_on_a_card_too_small_is_refused_or_goes_to_the_processor(table, tmp_path, small_card):
+    found = run("fit", table, "-m", "isomap", "--drop", "kind", "--device", "cuda")
+    assert found.exit_code != 0 and f"are free on {small_card}" in found.output and "--device cpu" in found.output
+    found = run("fit", table, "-m", "kpca", "--drop", "kind", "--device", "cuda")
+    assert found.exit_code != 0 and "--rank" in found.output and "--stream" in found.output
+    out = tmp_path / "out.csv"
+    found = run("fit", table, "-m", "isomap", "--drop", "kind", "--device", "auto", "-o", out)
+    assert found.exit_code == 0 and "so the processor computes" in found.output
+    assert json.loads((tmp_path / "out.run.json").read_text())["device"] == "cpu"
 
 
 def test_without_a_card_cuda_is_refused_and_auto_takes_the_processor(table, tmp_path, monkeypatch):

@@ -1,6 +1,9 @@
 """Kernelized: linear methods on kernel features are the kernel methods, and look like the methods they are made of."""
 
+import os
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -312,3 +315,58 @@ def test_bad_data():
 def test_a_linear_kernel_changes_nothing():
     plain = Ridge().fit(X, Y).predict(NEW)
     assert_allclose(Kernelized(Ridge(), Linear(), rank=None).fit(X, Y).predict(NEW), plain, atol=1e-9)
+
+
+class Watched(RidgeClassifier):
+    """Notes what it is given."""
+
+    def fit(self, F, y, sample_weight=None):
+        self.given = type(F), type(y), type(sample_weight)
+        return super().fit(F, y, sample_weight)
+
+
+@pytest.mark.torch
+def test_an_estimator_of_arrays_gets_arrays_for_tensors():
+    """It could not read the tensors of a card."""
+    torch = pytest.importorskip("torch")
+    rows = torch.as_tensor(RNG.standard_normal((80, 3)))
+    y = (rows[:, 0] > 0).long()
+    weights = torch.ones(80, dtype=torch.float64)
+    there = Kernelized(Watched(), gamma=0.5, rank=20, random_state=0).fit(rows, y, sample_weight=weights)
+    assert there.estimator_.given == (np.ndarray,) * 3
+    here = Kernelized(Watched(), gamma=0.5, rank=20, random_state=0).fit(rows.numpy(), y.numpy())
+    np.testing.assert_array_equal(there.predict(rows), here.predict(rows.numpy()))
+    assert there.score(rows, y) == here.score(rows.numpy(), y.numpy())
+
+
+@pytest.mark.torch
+def test_an_estimator_of_tensors_gets_tensors():
+    torch = pytest.importorskip("torch")
+    rows = torch.as_tensor(RNG.standard_normal((80, 3)))
+    model = Kernelized(PCA(2), gamma=0.5, rank=20, random_state=0).fit(rows)
+    scores = model.transform(rows)
+    assert isinstance(scores, torch.Tensor)
+    here = Kernelized(PCA(2), gamma=0.5, rank=20, random_state=0).fit(rows.numpy()).transform(rows.numpy())
+    np.testing.assert_allclose(abs(scores.numpy()), abs(here), atol=1e-8 * abs(here).max())
+
+
+@pytest.mark.torch
+def test_scikit_learn_gets_tensors_if_it_is_told_to_compute_with_them():
+    pytest.importorskip("torch")
+    program = """
+import numpy as np, torch
+from sklearn import config_context
+from sklearn.linear_model import Ridge
+from mercer import Kernelized
+rows = torch.as_tensor(np.random.default_rng(0).standard_normal((60, 3)))
+model = Kernelized(Ridge(solver="svd"), gamma=0.5, rank=20, random_state=0)
+with config_context(array_api_dispatch=True):
+    there = model.fit(rows, rows[:, 0]).predict(rows)
+assert isinstance(there, torch.Tensor), type(there)
+here = model.fit(rows.numpy(), rows[:, 0].numpy()).predict(rows.numpy())
+np.testing.assert_allclose(there.numpy(), here, atol=1e-8)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], env={**os.environ, "SCIPY_ARRAY_API": "1"}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr

@@ -47,6 +47,38 @@ def placed(arguments: tuple[Any, ...], device: str) -> tuple[Any, ...]:
     return tuple(on_device(part, device) if _is_matrix(part) else part for part in arguments)
 
 
+def card_holds(asked: str, method: FitMethod, table_bytes: int) -> bool:
+    """Whether the card that a fit would use has room for a table and as much again for the fit; yes without a card."""
+    if asked == CPU or _hindrance(method, ()) is not None:
+        return True
+    return 2 * table_bytes <= free_bytes_on(chosen_device(asked, method))
+
+
+def fitting_device(asked: str, method: FitMethod, arguments: tuple[Any, ...]) -> tuple[str, str]:
+    """The device of a fit of a whole table, and what to tell about it, if anything.
+
+    Fails if a card is asked for that the table does not fit; if "auto" was asked for, the processor takes over.
+    """
+    device = chosen_device(asked, method, arguments)
+    held = sum(part.nbytes for part in arguments if _is_matrix(part))
+    if device == CPU or 2 * held <= free_bytes_on(device):
+        return device, ""
+    said = f"The table takes {format_bytes(held)}, and {format_bytes(free_bytes_on(device))} are free on {device}"
+    if asked == CUDA:
+        way_out = "Take"
+        if method.name in STREAMED_ON_DEVICE:
+            options = [f"--{name} {value}" for name, value in (method.streams_with or {}).items()]
+            way_out = f"Add {' '.join([*options, '--stream'])}, so that rows pass through it in parts, or take"
+        raise unsuitable(f"{said}. {way_out} --device cpu.")
+    return CPU, f"{said}, so the processor computes."
+
+
+def free_bytes_on(device: str) -> int:
+    """The memory that is free on a device."""
+    probe = on_device(np.empty(0), device)
+    return int(backend_of(probe).free_bytes(probe))
+
+
 def free_on(device: str, arguments: tuple[Any, ...]) -> str:
     """How much memory is free where a fit computes, in words."""
     if device == CPU:

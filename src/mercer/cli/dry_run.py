@@ -12,7 +12,7 @@ from pathlib import Path
 
 from mercer.amounts import amount
 from mercer.cli.console import print_json, print_pairs
-from mercer.cli.devices import chosen_device, free_on, placed
+from mercer.cli.devices import fitting_device, free_on, placed
 from mercer.cli.fitted import shown_parameters
 from mercer.cli.methods import FitMethod
 from mercer.cli.pages import MOST_VALUES
@@ -35,7 +35,8 @@ def tell_plan(
     """Print the plan of a fit. If it does not fit into memory, raise MemoryLimitError as the fit would."""
     estimator = method.build(request.parameters, seed=request.seed, jobs=request.jobs, shape=table.X.shape)
     arguments = method.arguments(table, second)
-    arguments = placed(arguments, device := chosen_device(request.device, method, arguments))
+    device, _ = fitting_device(request.device, method, arguments)
+    arguments = placed(arguments, device)
     plan = estimator.plan(*arguments)
     plan.refuse()
     n, d = table.X.shape

@@ -11,7 +11,7 @@ import numpy as np
 
 from mercer.amounts import amount
 from mercer.cli.console import Console
-from mercer.cli.devices import CPU, chosen_device, on_host, placed
+from mercer.cli.devices import CPU, fitting_device, on_host, placed
 from mercer.cli.errors import unsuitable
 from mercer.cli.methods import HIDDEN, FitMethod, NeighborMap
 from mercer.cli.outputs import STDOUT, OutputFiles
@@ -190,7 +190,9 @@ def fit_table(
 ) -> FittedTable:
     """Fit a method to a table, with progress on a terminal. What comes back is on the host, also from a card."""
     arguments = method.arguments(table, second)
-    device = chosen_device(device, method, arguments)
+    device, said = fitting_device(device, method, arguments)
+    if said:
+        console.note(said)
     with console.working(f"loading {method.title}"):
         estimator = method.build(given, seed=seed, jobs=jobs, shape=table.X.shape)
     started = time.perf_counter()

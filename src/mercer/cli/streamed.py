@@ -18,7 +18,7 @@ import numpy as np
 
 from mercer.amounts import amount
 from mercer.cli.console import Console, print_json, print_pairs, spoken
-from mercer.cli.devices import CPU, CUDA, STREAMED_ON_DEVICE, chosen_device
+from mercer.cli.devices import CPU, CUDA, STREAMED_ON_DEVICE, card_holds, chosen_device
 from mercer.cli.errors import USAGE, Failure, unsuitable
 from mercer.cli.fitted import fit_notes, fit_record, shown_parameters
 from mercer.cli.methods import AUTO, METHODS, FitMethod, LabelledTable, as_classes, choose_method
@@ -96,7 +96,8 @@ def how_to_stream(request: FitRequest) -> Streaming | None:
     table_bytes = 0 if mapped else rows * features * dtype.itemsize
     allowed = limit_of(request.parameters.get("memory_limit"), available_bytes())
     needed = table_bytes + _needed_beside(request, method, (rows, features), dtype)
-    if wanted is None and needed <= allowed:
+    on_card = method.name not in STREAMED_ON_DEVICE or card_holds(request.device, method, table_bytes)
+    if wanted is None and needed <= allowed and on_card:
         return None
     try:
         _streaming_plan(request, method, (rows, features), dtype)
@@ -109,7 +110,12 @@ def how_to_stream(request: FitRequest) -> Streaming | None:
         limit = f"{wanted} was given" if wanted else f"{format_bytes(allowed)} are allowed"
         because = f"{size}, and {limit}. {_way_out(request, method, error)}"
         raise unsuitable(f"{request.table} has to be read part by part: {because}") from error
-    reason = f"with {wanted}" if wanted else f"{format_bytes(needed)} in memory, of {format_bytes(allowed)} allowed"
+    if wanted:
+        reason = f"with {wanted}"
+    elif needed <= allowed:
+        reason = f"its {format_bytes(table_bytes)} and a fit of them do not fit on the card at once"
+    else:
+        reason = f"{format_bytes(needed)} in memory, of {format_bytes(allowed)} allowed"
     return Streaming(method, why, reason, rows, features)
 
 

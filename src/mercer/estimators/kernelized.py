@@ -20,7 +20,8 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.estimators.base import Planned, Saved
+from mercer.backends import is_foreign, to_numpy
+from mercer.estimators.base import Estimator, Planned, Saved
 from mercer.estimators.kernel_base import KERNEL_CONSTRAINTS
 from mercer.estimators.kernel_map import KernelMap
 from mercer.fit_report import Report
@@ -59,6 +60,13 @@ def _inner_has(name: str) -> Callable[[Any], bool]:
         return True
 
     return check
+
+
+def _computes_with_tensors(estimator: Any) -> bool:
+    """Whether an estimator takes tensors where they are. Any other would fail on those of a card."""
+    if isinstance(estimator, Estimator):
+        return True
+    return bool(get_config()["array_api_dispatch"] and get_tags(estimator).array_api_support)
 
 
 def _no_chunks(kind: Any) -> str:
@@ -167,8 +175,9 @@ class Kernelized(Planned, Saved, MetaEstimatorMixin, BaseEstimator):
     Every method of `estimator` among predict, predict_proba, predict_log_proba, decision_function, score,
     score_samples, transform, inverse_transform, fit_transform, fit_predict and get_feature_names_out is here too, and
     takes rows of the input in place of rows of F. `inverse_transform` gives rows of F, because there is no exact way
-    back from them. For tensors the features of the kernel are computed on their device. The estimator gets them as
-    NumPy arrays, and its answers are NumPy arrays.
+    back from them. For tensors the features of the kernel are computed on their device. An estimator that computes with
+    tensors gets them there: Mercer's own, and those of scikit-learn with `array_api_support` if `array_api_dispatch` is
+    on. Any other estimator gets NumPy arrays, also in place of targets and weights that are tensors.
 
     Cost: that of `KernelMap` with m columns, and that of the estimator on n × m numbers.
     For a source of rows, Ridge and RidgeClassifier cost one pass and 9 m³ flops. An estimator with `partial_fit` costs
@@ -316,7 +325,7 @@ class Kernelized(Planned, Saved, MetaEstimatorMixin, BaseEstimator):
         if hasattr(self.map_, "feature_names_in_"):
             self.feature_names_in_ = self.map_.feature_names_in_
         self.estimator_ = clone(self.estimator)
-        return getattr(self.estimator_, method)(F, y, **self._routed(method, params))
+        return self._call(method, F, y, **params)
 
     def _new_map(self) -> KernelMap:
         own = self.get_params(deep=False)
@@ -330,7 +339,14 @@ class Kernelized(Planned, Saved, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         if is_row_source(X):
             return self._ask_source(method, X, params)
-        return getattr(self.estimator_, method)(self.map_.transform(X), *more, **self._routed(method, params))
+        return self._call(method, self.map_.transform(X), *more, **params)
+
+    def _call(self, method: str, F: Any, *more: Any, **params: Any) -> Any:
+        """A method of the fitted estimator, for features and what else it takes."""
+        if is_foreign(F) and not _computes_with_tensors(self.estimator_):
+            F, *more = (to_numpy(part) if is_foreign(part) else part for part in (F, *more))
+            params = {name: to_numpy(value) if is_foreign(value) else value for name, value in params.items()}
+        return getattr(self.estimator_, method)(F, *more, **self._routed(method, params))
 
     @available_if(_inner_has("predict"))
     def predict(self, X: Any, **params: Any) -> Any:
@@ -381,7 +397,7 @@ class Kernelized(Planned, Saved, MetaEstimatorMixin, BaseEstimator):
     def inverse_transform(self, X: Any, *more: Any, **params: Any) -> Any:
         """The estimator's own way back: rows of F, (m, map_.n_components_), not of the input."""
         check_is_fitted(self)
-        return self.estimator_.inverse_transform(X, *more, **self._routed("inverse_transform", params))
+        return self._call("inverse_transform", X, *more, **params)
 
     @available_if(_inner_has("get_feature_names_out"))
     def get_feature_names_out(self, input_features: Any = None) -> Any:
