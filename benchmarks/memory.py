@@ -31,9 +31,9 @@ def run_case(case: Case) -> dict[str, Any]:
     """The figures of a case: a row for each fit."""
     rows = []
     for one in case.competitors:
-        row = {"competitor": one.name, "library": one.library, **_warm(one, case.n, False)}
+        row = {"competitor": one.name, "library": one.library, **when_warm(one, case.n, False)}
         if "error" not in row and row.pop("has_limit"):
-            limited = _warm(one, case.n, True)
+            limited = when_warm(one, case.n, True)
             row |= (
                 {"error": limited["error"]}
                 if "error" in limited
@@ -52,11 +52,11 @@ def _line(row: dict[str, Any]) -> str:
     return f"{row['competitor']}: {sizes}, {row['taken_bytes'] / row['planned_bytes']:.2f}×{limited}"
 
 
-def _warm(one: Competitor, n: int, limited: bool) -> dict[str, Any]:
+def when_warm(one: Competitor, n: int, limited: bool) -> dict[str, Any]:
     """The figures of a process that compiled nothing."""
     cached = _compiled_code()
-    found = _apart(one, n, limited)
-    return found if _compiled_code() == cached else _apart(one, n, limited)
+    found = in_a_process(one, n, limited)
+    return found if _compiled_code() == cached else in_a_process(one, n, limited)
 
 
 def _compiled_code() -> set[tuple[Path, int]]:
@@ -65,7 +65,7 @@ def _compiled_code() -> set[tuple[Path, int]]:
     return {(path, path.stat().st_mtime_ns) for path in folder.rglob("*.nbc")}
 
 
-def _apart(one: Competitor, n: int, limited: bool) -> dict[str, Any]:
+def in_a_process(one: Competitor, n: int, limited: bool) -> dict[str, Any]:
     job = {"what": one.what, "params": one.params, "n": n, "limited": limited}
     command = [sys.executable, "-m", "benchmarks.memory"]
     try:

@@ -83,8 +83,8 @@ def test_a_fit_whose_process_compiled_code_is_measured_again(tmp_path, monkeypat
         (tmp_path / "loop.nbc").touch(exist_ok=True) if found["taken_bytes"] == 3 else None
         return found
 
-    monkeypatch.setattr(memory, "_apart", compiles_at_first)
-    assert [memory._warm(None, 0, False) for _ in range(2)] == [{"taken_bytes": 2}, {"taken_bytes": 1}]
+    monkeypatch.setattr(memory, "in_a_process", compiles_at_first)
+    assert [memory.when_warm(None, 0, False) for _ in range(2)] == [{"taken_bytes": 2}, {"taken_bytes": 1}]
 
 
 # --- ratios --------------------------------------------------------------------------------------------
