@@ -225,22 +225,12 @@ def _fit_one(
     given = {"n_components": method.most_components(wanted, rows)}
     if given["n_components"] < wanted:
         console.note(f"{method.title} of this table has only {amount(given['n_components'], 'component')}.")
-    fit = fit_table(
-        method,
-        "as requested",
-        rows,
-        None,
-        given,
-        console,
-        seed=request.seed,
-        jobs=request.jobs,
-        device=request.device,
-    )
+    fit = fit_table(replace(request, parameters=given), method, "as requested", rows, None, console)
     seconds = {"fit": fit.seconds}
-    record = fit.record(request, seconds)
+    record = fit.record(seconds)
     if request.output is not None:
         files.add_folder(Path(request.output).parent)
-        fit.write(request, record, record_path(request.output), console, seconds, files)
+        fit.write(record, record_path(request.output), console, seconds, files)
     return fit, record
 
 
