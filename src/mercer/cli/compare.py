@@ -120,28 +120,17 @@ def command(
     refuse_metric(metric)
     refuse_page_columns(table, page_columns, choice)
     refuse_other_than_page(report)
-    written = [] if output is None else [Path(output) / f"{method}.csv" for method in methods]
-    written += [record_path(path) for path in written]
-    if output is not None:
-        refuse_unwritable_folder(Path(output))
-    named = [] if output is None or not Path(output).exists() else written  # a new folder has no file to overwrite
-    refuse_bad_outputs([*map(str, named), *([report] if report else [])], [table, *coordinates])
+    _refuse_outputs(output, methods, report, [table, *coordinates])
+    wrote: list[str] = []
     with OutputFiles() as files:
         if methods:
+            parameters = {"n_components": n_components}
             request = FitRequest(
-                table,
-                AUTO,
-                parameters={"n_components": n_components},
-                choice=choice,
-                seed=seed,
-                jobs=jobs,
-                device=device,
-                report=report,
+                table, AUTO, parameters=parameters, choice=choice, seed=seed, jobs=jobs, device=device, report=report
             )
             rows, maps, wrote = _fitted_maps(request, methods, output, settings, console, files)
         else:
             rows, maps = _read_maps(table, coordinates, coords, choice, settings, console, MOST_VALUES if report else 0)
-            wrote = []
         if report is not None and maps:
             shown = _page(table, maps, rows, choice.get("label"), page_columns or None, page_record)
             held = contents(shown, files.add(report, lambda part: write_page(shown, part)).stat().st_size)
@@ -161,6 +150,17 @@ def command(
         console.field("page", f"{report} ({held})")
     if methods and (len(maps) < len(methods) or maps[-1].stopped):
         raise Failure(f"stopped; compared only {', '.join(m.name for m in maps)}", STOPPED)
+
+
+def _refuse_outputs(output: str | None, methods: tuple[str, ...], report: str | None, inputs: list[str]) -> None:
+    """Failure if a file of the maps, or the page, cannot be written."""
+    written = [] if report is None else [report]
+    if output is not None:
+        refuse_unwritable_folder(Path(output))
+        if Path(output).exists():  # a new folder has no file to overwrite
+            maps = [Path(output) / f"{method}.csv" for method in methods]
+            written = [*map(str, [*maps, *map(record_path, maps)]), *written]
+    refuse_bad_outputs(written, inputs)
 
 
 def _refuse(coordinates: tuple[str, ...], methods: tuple[str, ...], choice: dict[str, Any], output: str | None) -> None:

@@ -75,23 +75,14 @@ def command(
     refuse_bad_outputs([output], [*coordinates, *([data] if data else [])])
     refuse_other_than_page(output)
 
-    from mercer.cli.map_file import map_names, matched, read_map, table_of_map
-    from mercer.cli.pages import MOST_VALUES, contents, only, page_with, quality_report, run_shown, title_of
-    from mercer.cli.table_input import refuse_page_columns
+    from mercer.cli.map_file import map_names, read_map
+    from mercer.cli.pages import contents, only, page_with, quality_report, run_shown, title_of
     from mercer.web.page import Map, write_page
 
     choice = table_choice(options)
     label = choice.get("label") if data is None else None
-    read = [read_map(path, coords=coords, id=choice.get("id"), label=label) for path in coordinates]
-    maps = matched(read, console)
-    table = None
-    if data is not None:
-        beside = {name for found in maps for name in (*found.others, found.label)}
-        wanted = tuple(name for name in page_columns if name not in beside)
-        refuse_page_columns(data, wanted, choice)
-        chosen = with_page_columns(choice, wanted)
-        table, first = table_of_map(data, maps[0], chosen, console, originals=MOST_VALUES)
-        maps = matched([first, *maps[1:]])
+    maps = [read_map(path, coords=coords, id=choice.get("id"), label=label) for path in coordinates]
+    maps, table = _with_table(maps, data, choice, page_columns, console)
     drawn = []
     for name, found in zip(map_names(maps), maps, strict=True):
         scores = None
@@ -112,6 +103,24 @@ def command(
     if as_json:
         shape = {"rows": len(maps[0].values), "maps": [m.name for m in drawn], "columns": list(columns)}
         print_json({"page": output, "bytes": size, **shape})
+
+
+def _with_table(
+    maps: list[MapFile], data: str | None, choice: dict[str, Any], page_columns: tuple[str, ...], console: Console
+) -> tuple[list[MapFile], Table | None]:
+    """The maps and their table, if it is given, cut to the same rows."""
+    from mercer.cli.map_file import matched, table_of_map
+    from mercer.cli.pages import MOST_VALUES
+    from mercer.cli.table_input import refuse_page_columns
+
+    maps = matched(maps, console)
+    if data is None:
+        return maps, None
+    beside = {name for found in maps for name in (*found.others, found.label)}
+    wanted = tuple(name for name in page_columns if name not in beside)
+    refuse_page_columns(data, wanted, choice)
+    table, first = table_of_map(data, maps[0], with_page_columns(choice, wanted), console, originals=MOST_VALUES)
+    return matched([first, *maps[1:]]), table
 
 
 def possible_columns(
