@@ -182,7 +182,7 @@ def _about_scales(columns: dict[str, dict[str, Any]]) -> list[str]:
 
 def _label_in(columns: dict[str, dict[str, Any]], n: int, ids: list[str]) -> str | None:
     """The column that most likely holds classes: one with few values and a telling name, or one of text."""
-    few = max(2, min(50, n // 4))
+    few = max(2, min(50, n // 4))  # four rows of each on average, and no more than a page has colours to tell apart
     classes = [
         name
         for name, facts in columns.items()

@@ -124,13 +124,14 @@ class _Criterion:
 
 
 _ALL = ("vectors", "strings", "indices")
+_FEW = 1000  # rows for criteria that decompose a matrix for each candidate: some 10⁹ operations each time
 _CRITERIA = {
     "alignment": _Criterion(_one_by_one(_by_alignment), "cosine between HKH and the target's kernel", True, _ALL, None),
     "loo": _Criterion(_one_by_one(_by_loo), "leave-one-out R² of kernel ridge regression", True, _ALL, None),
     "reconstruction": _Criterion(
-        _one_by_one(_by_reconstruction), "share of new rows' variance given back", False, ("vectors",), 1000
+        _one_by_one(_by_reconstruction), "share of new rows' variance given back", False, ("vectors",), _FEW
     ),
-    "parallel": _Criterion(_by_parallel, "share of variance above permuted columns", False, ("vectors",), 1000),
+    "parallel": _Criterion(_by_parallel, "share of variance above permuted columns", False, ("vectors",), _FEW),
 }
 CRITERIA = tuple(_CRITERIA)
 

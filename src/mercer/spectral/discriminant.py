@@ -119,7 +119,8 @@ class SampledPenalty:
             return self.reg, self.path
         share, best = self.size / n, float(errors.min())
         close = errors <= best + 0.5 * np.sqrt(best * (1 - best) / self.size)
-        least = float(regs[close & (regs >= 0.9 * max(share, 0.1) * regs[close].max())].min())
+        lowest = 0.9 * max(share, 0.1) * regs[close].max()  # 0.9 is less than a step of the grid, and hides rounding
+        least = float(regs[close & (regs >= lowest)].min())
         return least * share, (regs * share, errors)
 
 
