@@ -1,4 +1,4 @@
-"""python -m benchmarks [--only NAME ...] [--quick] [--repeats R]"""
+"""python -m benchmarks [--only NAME ...] [--fits WORDS ...] [--quick] [--repeats R]"""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from benchmarks import machine, report
-from benchmarks.cases import all_cases, chosen, quick_cases
+from benchmarks.cases import all_cases, chosen, quick_cases, with_fits
 from benchmarks.run import RESULTS, run_case
 
 
@@ -32,6 +32,9 @@ def main() -> None:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Mercer beside its peers.")
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="groups or cases; the rest is kept")
+    parser.add_argument(
+        "--fits", nargs="+", default=[], metavar="WORDS", help="of memory cases, the fits so named; the rest is kept"
+    )
     parser.add_argument("--quick", action="store_true", help="tiny sizes; prints the page, keeps nothing")
     parser.add_argument("--repeats", type=int, default=3, metavar="R", help="turns of every competitor (3)")
     parser.add_argument("--list", action="store_true", help="show the cases")
@@ -41,7 +44,8 @@ def _options() -> argparse.Namespace:
     if options.repeats < 1:
         parser.error(f"--repeats {options.repeats}: at least one turn is needed")
     try:
-        chosen(all_cases(), [] if options.quick else options.only)
+        if not options.quick:
+            with_fits(chosen(all_cases(), options.only), options.fits)
     except ValueError as error:
         parser.error(str(error))
     return options
@@ -50,9 +54,12 @@ def _options() -> argparse.Namespace:
 def _run(options: argparse.Namespace) -> None:
     """Figures and page are written after every case, so that a run can be stopped without losing what is done."""
     here = machine.describe()
-    for case in chosen(all_cases(), options.only):
+    for case in with_fits(chosen(all_cases(), options.only), options.fits):
         figures = run_case(case, options.repeats)
-        report.save(report.merged(report.load(), {case.id: {**figures, "machine": here}}))
+        known = report.load()
+        if options.fits:
+            figures = report.with_other_rows(figures, known["cases"].get(case.id), case.id)
+        report.save(report.merged(known, {case.id: {**figures, "machine": here}}))
 
 
 def _quick(options: argparse.Namespace) -> None:

@@ -134,6 +134,20 @@ def chosen(cases: list[Case], names: list[str]) -> list[Case]:
     return [case for case in cases if not names or case.id in names or case.group in names]
 
 
+def with_fits(cases: list[Case], words: list[str]) -> list[Case]:
+    """The memory cases with those fits alone whose names contain one of the words; all cases if there are no words."""
+    if not words:
+        return cases
+    parts = [
+        replace(case, competitors=tuple(one for one in case.competitors if any(word in one.name for word in words)))
+        for case in cases
+        if case.kind == "memory"
+    ]
+    if not any(case.competitors for case in parts):
+        raise ValueError(f"No fit of these cases is named {' or '.join(words)}; only cases of kind memory have fits.")
+    return [case for case in parts if case.competitors]
+
+
 def _mercer(k: int, name: str = MERCER, **params: Any) -> Competitor:
     return Competitor(name, MERCER, "mercer.KernelPCA", {"n_components": k, "kernel": "rbf", **params})
 

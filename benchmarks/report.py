@@ -113,6 +113,7 @@ _HOW = """\
 
     make bench                                  everything: some hours on two cores
     python -m benchmarks --only kpca-20k pca    only these groups or cases; the others keep their figures
+    python -m benchmarks --only memory --fits SNE    of the cases of this group, only these fits
     python -m benchmarks --repeats 5            more turns
     python -m benchmarks --quick                tiny sizes, to check that it runs; writes neither figures nor this page
     PYTHONPATH=src python benchmarks/gpu.py --output gpu.json     on a machine with CUDA and torch
@@ -130,6 +131,13 @@ def merged(figures: Figures, new: dict[str, Figures]) -> Figures:
     cases = {**figures["cases"], **new}
     names = sorted(cases, key=lambda name: (order.get(name, len(order)), list(cases).index(name)))
     return {**figures, "cases": {name: cases[name] for name in names}}
+
+
+def with_other_rows(part: Figures, known: Figures | None, name: str) -> Figures:
+    """A case of which some rows were measured again, with the rows that it had before, in the order of the case."""
+    order = [one.name for case in all_cases() if case.id == name for one in case.competitors]
+    rows = {row["competitor"]: row for case in (known or {"rows": []}, part) for row in case["rows"]}
+    return {**part, "rows": [rows[one] for one in order if one in rows]}
 
 
 def save(figures: Figures) -> None:

@@ -12,7 +12,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import data, embedding, faces, judge, memory, neighbors, readme, report, run, targets
-from benchmarks.cases import GROUPS, MERCER, SKLEARN, Competitor, all_cases, chosen, quick_cases
+from benchmarks.cases import GROUPS, MERCER, SKLEARN, Competitor, all_cases, chosen, quick_cases, with_fits
 
 from mercer import KernelPCA
 
@@ -55,6 +55,36 @@ def test_cases_are_chosen_by_id_or_group():
     assert chosen(all_cases(), []) == all_cases()
     with pytest.raises(ValueError, match="no case 'nothing'"):
         chosen(all_cases(), ["nothing"])
+
+
+def test_fits_of_memory_cases_are_chosen_by_name_and_the_other_rows_are_kept():
+    (case,) = with_fits(chosen(all_cases(), ["memory-30000", "kpca-1m"]), ["and back", "rank auto"])
+    assert [one.name for one in case.competitors] == [
+        "KernelPCA, k = 10, and back",
+        "KernelDiscriminantAnalysis, rank auto",
+    ]
+    assert with_fits(all_cases(), []) == all_cases()
+    with pytest.raises(ValueError, match="only cases of kind memory"):
+        with_fits(chosen(all_cases(), ["kpca-1m"]), ["and back"])
+    rank, last, back = ({"competitor": name} for name in ("KernelDiscriminantAnalysis, rank auto", "PCA, sparse", ""))
+    known = {"rows": [{**rank, "planned_bytes": 1}, last], "n": 0}
+    back["competitor"] = "KernelPCA, k = 10, and back"
+    made = report.with_other_rows({"rows": [rank, back], "n": 30_000}, known, case.id)
+    assert made == {"rows": [back, rank, last], "n": 30_000}
+    assert report.with_other_rows({"rows": [rank]}, None, case.id) == {"rows": [rank]}
+
+
+def test_a_fit_whose_process_compiled_code_is_measured_again(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    taken = iter([3, 2, 1])
+
+    def compiles_at_first(one, n, limited):
+        found = {"taken_bytes": next(taken)}
+        (tmp_path / "loop.nbc").touch(exist_ok=True) if found["taken_bytes"] == 3 else None
+        return found
+
+    monkeypatch.setattr(memory, "in_a_process", compiles_at_first)
+    assert [memory.when_warm(None, 0, False) for _ in range(2)] == [{"taken_bytes": 2}, {"taken_bytes": 1}]
 
 
 # --- ratios --------------------------------------------------------------------------------------------

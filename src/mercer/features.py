@@ -228,7 +228,7 @@ def refuse_indefinite(negative: float, kernel: Kernel, dtype: np.dtype[Any]) -> 
 def symmetric(K: Any) -> Any:
     """(K + Kᵀ)/2, dense, with a warning where that differs from K by more than rounding."""
     K, skew = symmetric_part(K.toarray() if sp.issparse(K) else K)
-    if skew > 1e-6:
+    if skew > 1e-6:  # a matrix that was computed in float32 differs by less
         warn(
             f"The precomputed kernel differs from its transpose by {skew:.1e} of its largest entry after centring; "
             "(K + Kᵀ)/2 is used.",

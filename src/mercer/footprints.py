@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from mercer.linalg.covariance import product_rows
 from mercer.linalg.crossproducts import ONE_MATRIX_ABOVE
 from mercer.linalg.eigen import MANY, SMALL
-from mercer.linalg.krylov import LEAST_BASIS
+from mercer.linalg.gram import WIDE
+from mercer.linalg.krylov import guard_pairs, most_columns, start_rank
 from mercer.linalg.lanczos import largest_basis
 from mercer.linalg.tiled import Packed
 from mercer.planning import Footprint, Parts
@@ -75,7 +76,7 @@ class Workload:
 
     def operands(self) -> int:
         """Copies of the rows for fused products, their coordinates padded: in float64, and as pairs of halves."""
-        padded = max(16, 1 << (self.d - 1).bit_length())
+        padded = max(16, 1 << (self.d - 1).bit_length())  # a card multiplies blocks of 16 and more, by powers of two
         return 2 * self.kernels * self.n * padded * (8 + 4) if self.products else 0
 
 
@@ -130,8 +131,8 @@ def stored_components(work: Workload, k: int) -> Footprint:
 
 def block_components(work: Workload, k: int, tile: int) -> Footprint:
     """Few pairs of a matrix that is streamed in tiles: block Davidson, started by a low-rank factor."""
-    n, guard = work.n, max(4, k // 8, 30 - k if work.products else 0)
-    width, rank = max(4 * (k + guard), LEAST_BASIS), min(n // 4, max(200, 3 * k))
+    n, guard = work.n, guard_pairs(k, WIDE if work.products else 0)
+    width, rank = most_columns(k, guard), start_rank(work.n, k)
     preconditioner = 4 * n * rank
     return Footprint(
         {**_held(work), "points": work.points(8) + work.points(4), "operands of products": work.operands()},
@@ -219,10 +220,11 @@ def scaling(
     m = n if landmarks is None else landmarks
     graph = {"graph": 40 * edges}  # in both directions, with its weights in two precisions, and while it is made
     whole = {"LAPACK": 16 * m * m, "vectors": 40 * m * k}
-    basis = {"basis and products": 32 * m * max(4 * (k + max(4, k // 8)), LEAST_BASIS)}
+    basis = {"basis and products": 32 * m * most_columns(k, guard_pairs(k))}
     paths = {"paths of each thread": threads * n * (16 * itemsize + 16)}
     if landmarks is not None:
         held = {**graph, "distances to landmarks": itemsize * n * m}
+        # Coordinates are made of so many columns at a time.
         mapped = {"squares": itemsize * n * m, "a copy in float64": 8 * min(n, 8192) * m}
         return Footprint(held, {"paths": paths, "solver": {**whole, "matrix": 8 * m * m}, "coordinates": mapped})
     if m <= SMALL:
@@ -234,7 +236,7 @@ def scaling(
         }
         return Footprint({**graph, "−½d²": 8 * m * m}, steps)
     packed = {"half of −½d²": itemsize * m * (m + Packed.TILE) // 2}
-    start = {"factor": 2 * 4 * m * min(m // 4, max(200, 3 * k))}
+    start = {"factor": 2 * 4 * m * start_rank(m, k)}
     tiles = {"tiles": threads * 8 * Packed.TILE**2, "sums": (threads + 1) * 8 * m * (k + 8)}
     solved = {"matrix": 8 * m * m, **whole} if solver == "dense" else {**basis, **tiles, **start}
     return Footprint({**graph, **packed}, {"paths": paths, "solver": solved})
@@ -243,10 +245,10 @@ def scaling(
 def tensor_scaling(n: int, k: int, *, solver: str, landmarks: int | None, itemsize: int, edges: int = 0) -> Footprint:
     """`scaling` on the device that holds the graph: a whole matrix of distances, and no copy of it."""
     m = n if landmarks is None else landmarks
-    columns = max(4 * (k + max(4, k // 8)), LEAST_BASIS)
+    columns = most_columns(k, guard_pairs(k))
     graph = {"graph": 160 * edges}  # keys of both directions and their order, while it is made
     held = {**graph, "distances": itemsize * n * m}
-    wide = {"rows in float64": 40 * min(n * m, 2**24)}
+    wide = {"rows in float64": 40 * min(n * m, 2**24)}  # so many distances are compared with the map at a time
     solved = {"LAPACK": 24 * m * m} if solver == "dense" else {"basis and products": 32 * m * columns, **wide}
     small = {"centred": 8 * m * m} if m <= SMALL or landmarks is not None else {}
     return Footprint(held, {"paths": {"sources": 4 * n * min(m, 4096)}, "solver": {**small, **solved}, "map": wide})
@@ -269,7 +271,7 @@ def canonical(works: tuple[Workload, Workload], rank: int | None, k: int) -> Foo
 
 def whole_canonical(works: tuple[Workload, Workload], k: int) -> Footprint:
     """Two kernel matrices, each factored in its own memory, and a search space of ten blocks in two versions."""
-    n, width = works[0].n, max(16, k + 8)
+    n, width = works[0].n, max(16, k + 8)  # columns of a block of the search
     tried = 8 * n * (n // 10) * 2  # factors that show whether both matrices have a low rank
     one, both = {"the first matrix": 8 * n * n}, {"both matrices": 2 * 8 * n * n}
     forms = [{"points": work.points(8), "tiles": work.tiles(work.tile)} for work in works]
@@ -362,7 +364,7 @@ def stress_map(n: int, c: int, *, pair_bytes: int, monotone: bool, threads: int,
     small = {"matrices of all rows or landmarks": 8 * scaled * (copies * scaled + largest_basis(scaled, c))}
     columns = (4 if given else 2) * 8 * n * scaled if scaled < n else 0  # unknown entries of a matrix are filled in
     at_start = {"dissimilarities while it starts": 8 * pairs} if monotone else {}
-    blocks = threads * 4 * 8 * max(n, min(2**19, n * n))
+    blocks = threads * 4 * 8 * max(n, min(2**19, n * n))  # dissimilarities that a thread holds at a time
     steps["start"] = {**small, **at_start, "landmark columns": columns}
     steps["steps"] = {
         **({"order and disparities": (4 + 8 + pair_bytes) * pairs} if monotone else {}),
@@ -449,7 +451,7 @@ def left_out_rows(work: Workload, k: int, whole: int, entries: int) -> Footprint
 
 def scaled_matrix(n: int, k: int, solver: str) -> Footprint:
     """Coordinates from a matrix of distances that is given."""
-    solved = 3 * 8 * n * n if solver == "dense" else 8 * n * max(LEAST_BASIS, 4 * (k + 4)) * 4
+    solved = 3 * 8 * n * n if solver == "dense" else 4 * 8 * n * most_columns(k, guard_pairs(k))
     return Footprint(
         {},
         {

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import mercer
+from mercer.cli.coordinates import write_coordinates
 from mercer.tables.table import write_table
 from mercer.web.page import write_page
 
@@ -81,7 +82,7 @@ def test_a_disk_that_fills_leaves_no_map_of_the_run(shell, monkeypatch, full, fo
 
         return writing
 
-    monkeypatch.setattr("mercer.cli.fitted.write_table", filling(write_table, "table"))
+    monkeypatch.setattr("mercer.cli.fitted.write_coordinates", filling(write_coordinates, "table"))
     monkeypatch.setattr("mercer.web.page.write_page", filling(write_page, "page"))
     words = ["--methods", "pca,kpca", "-o", folder, "--report", "maps.html"]
     result = shell("compare", *FLOWERS, *words, "--scale", "standard", status=5)

@@ -115,7 +115,10 @@ def test_other_hosts_need_a_token(shell, served):
 
 def test_the_command_serves_until_it_is_interrupted():
     pytest.importorskip("uvicorn")
-    run = [sys.executable, "-c", "from mercer.cli.main import main; main()", "explore", "digits", "--no-browser"]
+    # Tests that run in the background ignore SIGINT, and so would their children.
+    interruptible = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    command = interruptible + "from mercer.cli.main import main; main()"
+    run = [sys.executable, "-c", command, "explore", "digits", "--no-browser"]
     process = subprocess.Popen(run, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         address = urlsplit(process.stdout.readline().strip())

@@ -38,7 +38,7 @@ def test_the_message_of_a_full_disk_names_the_file(shell, monkeypatch):
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    for where, name in (("write_table", "c.csv"), ("save_model", "m.mercer"), ("write_page", "p.html")):
+    for where, name in (("write_coordinates", "c.csv"), ("save_model", "m.mercer"), ("write_page", "p.html")):
         with monkeypatch.context() as patch:
             patch.setattr(f"mercer.cli.fitted.{where}", full)
             words = ["-m", "pca", "-o", "c.csv", "--save", "m.mercer", "--report", "p.html", "-q"]

@@ -115,6 +115,22 @@ def test_a_file_that_is_not_a_record_is_refused_in_one_line(shell, text):
     assert "bad.run.json" in shell("fit", "--config", "bad.run.json", status=3).stderr
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"method": "umap"}, "method must be one of"),
+        ({"input": {"path": 3, "sha256": ""}}, "input path must be text"),
+        ({"outputs": [{"what": "coordinates"}]}, "outputs lacks path"),
+        ({"jobs": -1}, "jobs must be None, or must be a whole number"),
+        ({"page": {"inert": "no"}}, "page inert must be true or false"),
+    ],
+)
+def test_a_damaged_record_is_refused_with_the_field(shell, change, said):
+    shell("fit", *FLOWERS, "-m", "pca", "-o", "c.csv", "-q")
+    (shell.folder / "bad.run.json").write_text(json.dumps(shell.record("c.run.json") | change))
+    assert said in shell("fit", "--config", "bad.run.json", status=3).stderr
+
+
 def test_json_is_the_record(shell):
     result = shell("fit", *FLOWERS, "-m", "pca", "-o", "c.csv", "--json", "--quiet")
     assert json.loads(result.stdout) == shell.record("c.run.json") and result.stderr == ""

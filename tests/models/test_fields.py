@@ -17,7 +17,12 @@ from mercer.models.values import Reader, Writer
 CSR = sp.csr_array(np.array([[0.0, 1.0], [2.0, 0.0]]))
 CHECKS = {  # check, values that it accepts, values that it refuses
     "number": (f.number, [1, 2.5, np.inf, np.nan, np.float32(1)], [True, np.bool_(True), "1", None, 1j]),
-    "finite": (f.finite, [1, -2.5], [np.inf, np.nan, "1"]),
+    "finite": (f.finite, [1, -2.5], [np.inf, np.nan, "1", 10**400]),
+    "mapping": (
+        f.mapping(a=f.flag, b=f.if_set(f.text)),
+        [{"a": True}, {"a": True, "b": "", "c": 1}],
+        [{"b": ""}, {"a": 1}, {"a": True, 2: 3}, []],
+    ),
     "at_least": (f.at_least(1.0), [1, 3.5, np.inf], [0.5, np.nan, None]),
     "whole": (f.whole(1, 9), [1, 9, np.int32(4)], [0, 10, 2.0, True, "3"]),
     "flag": (f.flag, [True, np.bool_(False)], [1, None, "true"]),

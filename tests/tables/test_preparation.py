@@ -33,6 +33,8 @@ from mercer.tables.table import read_table
             ]
         },
         {"label": 5},
+        {"centre": [10**400, 0.0]},
+        {"vectors": "ab"},
     ],
 )
 def test_a_damaged_preparation_is_refused(tmp_path, change):

@@ -57,6 +57,7 @@ def calibrate(D, log_perplexity, share, P, widths, start, stop):
                 second += W[j] * E[j] * E[j]
             first, second = first / total, second / total
             gap = np.log(total) + beta * first - log_perplexity
+            # theta is log β: an interval of 1e-12 leaves β that many of its digits.
             if abs(gap) < _CLOSE or abs(theta) > _WIDEST or high - low < 1e-12:
                 break
             if gap > 0:

@@ -440,7 +440,7 @@ def _operand(formula: Formula, value: Any, literal: bool = True) -> tuple[str, s
         return value.name, value.per
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise NotTraceable(f"an operand of type {type(value).__name__}")
-    if literal and isinstance(value, int) and abs(value) < 2**24:
+    if literal and isinstance(value, int) and abs(value) < 2**24:  # up to there float32 holds it exactly
         return f"{value}" if value >= 0 else f"({value})", ""
     return formula.constant(float(value)), ""
 

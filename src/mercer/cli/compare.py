@@ -41,12 +41,11 @@ from mercer.cli.outputs import (
 )
 from mercer.cli.record import json_value, record_path
 from mercer.cli.request import FitRequest
-from mercer.cli.scored_maps import ScoredMap, agreement, print_agreement, print_side_by_side
+from mercer.cli.scored_maps import ScoredMap, agreement, print_agreement, print_side_by_side, scored
 
 if TYPE_CHECKING:
     from mercer.cli.fitted import FittedTable
     from mercer.tables.table import Table
-    from mercer.web.page import Page
 
 COMPARED = [name for name, method in METHODS.items() if not method.takes_second]
 
@@ -110,7 +109,8 @@ def command(
     Score several maps of one table and mark the best of each score. Then tell how far the maps agree with one another,
     by the Procrustes disparity of their shapes (0 means the same shape) and the share of neighbours in common.
     """
-    from mercer.cli.pages import MOST_VALUES, contents
+    from mercer.cli.map_file import read_map, with_table
+    from mercer.cli.pages import MOST_VALUES, contents, page_of, title_of
     from mercer.cli.table_input import refuse_metric, refuse_page_columns, source_name
     from mercer.web.page import write_page
 
@@ -120,30 +120,23 @@ def command(
     refuse_metric(metric)
     refuse_page_columns(table, page_columns, choice)
     refuse_other_than_page(report)
-    written = [] if output is None else [Path(output) / f"{method}.csv" for method in methods]
-    written += [record_path(path) for path in written]
-    if output is not None:
-        refuse_unwritable_folder(Path(output))
-    named = [] if output is None or not Path(output).exists() else written  # a new folder has no file to overwrite
-    refuse_bad_outputs([*map(str, named), *([report] if report else [])], [table, *coordinates])
+    _refuse_outputs(output, methods, report, [table, *coordinates])
+    wrote: list[str] = []
     with OutputFiles() as files:
         if methods:
+            parameters = {"n_components": n_components}
             request = FitRequest(
-                table,
-                AUTO,
-                parameters={"n_components": n_components},
-                choice=choice,
-                seed=seed,
-                jobs=jobs,
-                device=device,
-                report=report,
+                table, AUTO, parameters=parameters, choice=choice, seed=seed, jobs=jobs, device=device, report=report
             )
             rows, maps, wrote = _fitted_maps(request, methods, output, settings, console, files)
         else:
-            rows, maps = _read_maps(table, coordinates, coords, choice, settings, console, MOST_VALUES if report else 0)
-            wrote = []
+            read = [read_map(path, coords=coords, id=choice.get("id")) for path in coordinates]
+            rows, read = with_table(table, read, choice, console, originals=MOST_VALUES if report else 0)
+            maps = scored(read, rows, console, **settings)
         if report is not None and maps:
-            shown = _page(table, maps, rows, choice.get("label"), page_columns or None, page_record)
+            title = f"{title_of(table)}: {', '.join(m.name for m in maps)}"
+            drawn = [m.drawn(page_record) for m in maps]
+            shown = page_of(title, drawn, rows, choice.get("label"), page_columns or None)
             held = contents(shown, files.add(report, lambda part: write_page(shown, part)).stat().st_size)
     for path in wrote:
         console.field("wrote", path)
@@ -161,6 +154,17 @@ def command(
         console.field("page", f"{report} ({held})")
     if methods and (len(maps) < len(methods) or maps[-1].stopped):
         raise Failure(f"stopped; compared only {', '.join(m.name for m in maps)}", STOPPED)
+
+
+def _refuse_outputs(output: str | None, methods: tuple[str, ...], report: str | None, inputs: list[str]) -> None:
+    """Failure if a file of the maps, or the page, cannot be written."""
+    written = [] if report is None else [report]
+    if output is not None:
+        refuse_unwritable_folder(Path(output))
+        if Path(output).exists():  # a new folder has no file to overwrite
+            maps = [Path(output) / f"{method}.csv" for method in methods]
+            written = [*map(str, [*maps, *map(record_path, maps)]), *written]
+    refuse_bad_outputs(written, inputs)
 
 
 def _refuse(coordinates: tuple[str, ...], methods: tuple[str, ...], choice: dict[str, Any], output: str | None) -> None:
@@ -225,60 +229,10 @@ def _fit_one(
     given = {"n_components": method.most_components(wanted, rows)}
     if given["n_components"] < wanted:
         console.note(f"{method.title} of this table has only {amount(given['n_components'], 'component')}.")
-    fit = fit_table(
-        method,
-        "as requested",
-        rows,
-        None,
-        given,
-        console,
-        seed=request.seed,
-        jobs=request.jobs,
-        device=request.device,
-    )
+    fit = fit_table(replace(request, parameters=given), method, "as requested", rows, None, console)
     seconds = {"fit": fit.seconds}
-    record = fit.record(request, seconds)
+    record = fit.record(seconds)
     if request.output is not None:
         files.add_folder(Path(request.output).parent)
-        fit.write(request, record, record_path(request.output), console, seconds, files)
+        fit.write(record, record_path(request.output), console, seconds, files)
     return fit, record
-
-
-def _read_maps(
-    path: str,
-    files: tuple[str, ...],
-    coords: tuple[str, ...],
-    choice: dict[str, Any],
-    settings: dict[str, Any],
-    console: Console,
-    originals: int,
-) -> tuple[Table, list[ScoredMap]]:
-    """The table, and the maps of the files, row by row."""
-    from mercer.cli.map_file import map_names, matched, read_map, table_of_map
-    from mercer.cli.pages import quality_report
-
-    maps = matched([read_map(file, coords=coords, id=choice.get("id")) for file in files], console)
-    rows, first = table_of_map(path, maps[0], choice, console, originals=originals)
-    maps = matched([first, *maps[1:]])
-    found = []
-    for name, each in zip(map_names(maps), maps, strict=True):
-        with console.working(f"scoring {name}"):
-            scores = quality_report(rows, each.values, **settings).scores
-        found.append(ScoredMap(name, each.values, each.names, scores, each.record))
-    return rows, found
-
-
-def _page(
-    table: str,
-    maps: list[ScoredMap],
-    rows: Table,
-    label: str | None,
-    chosen: tuple[str, ...] | None,
-    whole: bool,
-) -> Page:
-    """The page with all maps."""
-    from mercer.cli.pages import page_of, run_shown, title_of
-    from mercer.web.page import Map
-
-    drawn = [Map(m.name, m.values, m.axes, json_value(m.scores), run_shown(m.record, whole)) for m in maps]
-    return page_of(f"{title_of(table)}: {', '.join(m.name for m in maps)}", drawn, rows, label, chosen)

@@ -285,7 +285,7 @@ def spoken(seconds: float) -> str:
     >>> spoken(0.0834), spoken(7.44), spoken(150), spoken(3900)
     ('0.083 s', '7.4 s', '2 min 30 s', '1 h 5 min')
     """
-    if seconds < 59.5:
+    if seconds < 59.5:  # what rounds to 60 s is a minute; less than a millisecond is the clock's own noise
         return f"{seconds:.2g} s" if seconds >= 0.001 else "0.001 s"
     minutes, rest = divmod(round(seconds), 60)
     if minutes < 60:
@@ -305,7 +305,7 @@ def figures(value: float) -> str:
     >>> figures(30292.0), figures(30292.4), figures(0.000123456), figures(20240131.0), figures(1.5e9 + 0.5)
     ('30292', '30292', '0.0001235', '20240131', '1.5e+09')
     """
-    if value == round(value) and abs(value) < 1e15:
+    if value == round(value) and abs(value) < 1e15:  # beyond, a float64 does not hold every whole number
         return f"{value:.0f}"
     return f"{value:.0f}" if 1e4 <= abs(value) < 1e7 else f"{value:.4g}"
 

@@ -9,6 +9,9 @@ few rows were wrong by factors of ten.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from mercer.amounts import amount
 from mercer.cli.console import print_json, print_pairs
@@ -17,10 +20,14 @@ from mercer.cli.fitted import shown_parameters
 from mercer.cli.methods import FitMethod
 from mercer.cli.pages import MOST_VALUES
 from mercer.cli.request import FitRequest
-from mercer.cli.table_input import source_name
+from mercer.cli.streamed import Streaming, streaming_plan
+from mercer.cli.table_input import as_choice, source_name
 from mercer.memory import available_bytes, format_bytes
+from mercer.planning import Plan
 from mercer.quality.pairs import ALL_PAIRS_UP_TO
 from mercer.tables.table import Table
+
+_LINES = ("table", "streamed", "method", "solver", "memory", "work", "writes")  # as they are told
 
 
 def tell_plan(
@@ -44,37 +51,68 @@ def tell_plan(
     page = page_bytes(n, d) if request.report is not None else 0
     process = process_bytes(max(plan.peak_bytes, page))
     held = _bytes_of(table) + (_bytes_of(second) if second is not None else 0)
-    if as_document:
-        print_json(
-            {
-                "method": method.name,
-                "why": why,
-                "solver": f"{plan.method}: {plan.reason}",
-                "parameters": shown_parameters(estimator),
-                "rows": n,
-                "columns": d,
-                "table_bytes": held,
-                "needed_bytes": plan.needed_bytes,
-                "peak_bytes": plan.peak_bytes,
-                "process_bytes": process,
-                "available_bytes": available_bytes(),
-                "work": work,
-                "outputs": files,
-            }
-        )
-        return
-    free, size = free_on(device, arguments), f"{amount(n, 'row')}, {amount(d, 'column')}"
     whole = "" if process is None else f", {format_bytes(process)} in all"
-    print_pairs(
-        [
-            ("table", f"{source_name(request.table)}: {size}, {format_bytes(held)} in memory"),
-            ("method", f"{method.title}: {why}"),
-            ("solver", f"{plan.method}: {plan.reason}"),
-            ("memory", f"{format_bytes(plan.peak_bytes)} for the fit{whole}; {free}"),
-            ("work", work),
-            ("writes", ", ".join(files) or "stdout"),
-        ]
-    )
+    lines = {
+        "table": f"{format_bytes(held)} in memory",
+        "memory": f"{format_bytes(plan.peak_bytes)} for the fit{whole}; {free_on(device, arguments)}",
+        "work": work,
+    }
+    facts = {"table_bytes": held, "process_bytes": process, "work": work}
+    _tell(request, method, why, estimator, plan, (n, d), files, lines, facts if as_document else None)
+
+
+def tell_streamed_plan(request: FitRequest, streaming: Streaming, files: list[str], as_document: bool) -> None:
+    """The same for a table that is read in parts. Nothing but its metadata has been read."""
+    method, shape = streaming.method, (streaming.rows, streaming.columns)
+    plan = streaming_plan(request, method, shape, np.dtype(as_choice(request.choice).dtype))
+    plan.refuse()
+    estimator = method.build(request.parameters, seed=request.seed, jobs=request.jobs, shape=shape)
+    needed, free = format_bytes(plan.peak_bytes), format_bytes(available_bytes())
+    lines = {
+        "streamed": streaming.reason,
+        "memory": f"{needed} for the fit, whatever the number of rows; {free} are free",
+    }
+    facts = {"streamed": streaming.reason} if as_document else None
+    _tell(request, method, streaming.why, estimator, plan, shape, files, lines, facts)
+
+
+def _tell(
+    request: FitRequest,
+    method: FitMethod,
+    why: str,
+    estimator: Any,
+    plan: Plan,
+    shape: tuple[int, int],
+    files: list[str],
+    lines: dict[str, str],
+    facts: dict[str, Any] | None,
+) -> None:
+    """Print a plan: as JSON with these facts besides, if they are given; else with these lines among the others."""
+    n, d = shape
+    solver = f"{plan.method}: {plan.reason}"
+    if facts is not None:
+        common = {
+            "method": method.name,
+            "why": why,
+            "solver": solver,
+            "parameters": shown_parameters(estimator),
+            "rows": n,
+            "columns": d,
+            "needed_bytes": plan.needed_bytes,
+            "peak_bytes": plan.peak_bytes,
+            "available_bytes": available_bytes(),
+            "outputs": files,
+        }
+        print_json(common | facts)
+        return
+    size = ", ".join(filter(None, [amount(n, "row"), amount(d, "column"), lines.get("table")]))
+    told = lines | {
+        "table": f"{source_name(request.table)}: {size}",
+        "method": f"{method.title}: {why}",
+        "solver": solver,
+        "writes": ", ".join(files) or "stdout",
+    }
+    print_pairs([(name, told[name]) for name in _LINES if name in told])
 
 
 def page_bytes(rows: int, columns: int) -> int:

@@ -69,14 +69,14 @@ def command(
     with its standard error. The table is prepared as the run.json beside the coordinates says. Rows are matched by
     id, or by order if there are no ids.
     """
-    from mercer.cli.map_file import read_map, table_of_map
+    from mercer.cli.map_file import read_map, with_table
     from mercer.cli.pages import quality_report
     from mercer.cli.table_input import refuse_metric
 
     choice, size = table_choice(options), sample_size(sample)
     refuse_metric(metric)
     found = read_map(coordinates, coords=coords, id=choice.get("id"), label=None)
-    rows, found = table_of_map(table, found, choice, console, model=model)
+    rows, (found,) = with_table(table, [found], choice, console, model=model)
     with console.working("scoring the map"):
         report = quality_report(rows, found.values, seed=seed, neighbors=neighbors, sample=size, metric=metric)
     for note in report.notes:

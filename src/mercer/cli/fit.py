@@ -9,8 +9,8 @@ import click
 from click.core import ParameterSource
 
 from mercer.amounts import amount
-from mercer.cli.console import Console, print_json, spoken
-from mercer.cli.errors import INPUT, STOPPED, Failure, unsuitable
+from mercer.cli.console import Console, print_json
+from mercer.cli.errors import INPUT, STOPPED, Failure
 from mercer.cli.methods import AUTO, METHODS, FitMethod, choose_method
 from mercer.cli.option_help import help_text
 from mercer.cli.options import (
@@ -42,7 +42,9 @@ from mercer.cli.record import json_value, read_record, record_path
 from mercer.cli.request import FitRequest, is_checkpoint, request_from, resumed_method
 
 if TYPE_CHECKING:
-    from mercer.cli.fitted import FittedTable
+    from pathlib import Path
+
+    from mercer.cli.fitted import Fitted
     from mercer.tables.table import Table
 
 FEWEST_SCORED = 4  # rows; `mercer.quality.report` refuses fewer
@@ -240,12 +242,19 @@ def run(request: FitRequest, console: Console, *, as_document: bool = False, dry
     with console.working("starting"):
         _refuse_parameters(request)
 
-    from mercer.cli.fitted import carried_columns, fit_table, resume_fit
-    from mercer.cli.streamed import fit_streamed, how_to_stream
+    from mercer.cli.coordinates import carried_columns
+    from mercer.cli.fitted import fit_table, resume_fit
+    from mercer.cli.streamed import fit_in_parts, how_to_stream
     from mercer.cli.table_input import refuse_no_rows
 
     if (streaming := how_to_stream(request)) is not None:
-        return fit_streamed(request, streaming, written, record_at, console, as_document=as_document, dry=dry)
+        if dry:
+            from mercer.cli.dry_run import tell_streamed_plan
+
+            tell_streamed_plan(request, streaming, written, as_document)
+            return 0
+        with fit_in_parts(request, streaming, record_at, console) as (parts, seconds):
+            return _finish(parts, record_at, seconds, console, as_document)
     table, second = _read_tables(request, console)
     refuse_no_rows(table)
     refuse_unwritable_table(request.output or STDOUT, carried_columns(table, request.choice))
@@ -257,30 +266,24 @@ def run(request: FitRequest, console: Console, *, as_document: bool = False, dry
         tell_plan(request, method, why, table, second, written, as_document)
         return 0
     if request.resume is not None:
-        if request.device == "cuda":
-            raise unsuitable("--resume goes on on the processor: leave out --device cuda.")
-        fit = resume_fit(method, table, request.resume, request.parameters.get("max_iter"), console)
+        fit = resume_fit(request, method, table, console)
     else:
-        fit = fit_table(
-            method,
-            why,
-            table,
-            second,
-            request.parameters,
-            console,
-            seed=request.seed,
-            jobs=request.jobs,
-            device=request.device,
-        )
+        fit = fit_table(request, method, why, table, second, console)
+    return _finish(fit, record_at, seconds, console, as_document)
+
+
+def _finish(fit: Fitted, record_at: Path | None, seconds: dict[str, float], console: Console, as_document: bool) -> int:
+    """Score, record, write and summarize a fit. Returns the exit status."""
+    request = fit.request
     seconds["fit"] = fit.seconds
     wanted = request.parameters.get("n_components")
-    if isinstance(wanted, int) and wanted > (found := fit.components):
-        console.note(f"{method.title} of this table has only {amount(found, 'component')}.")
-    record = fit.record(request, seconds)
+    if isinstance(wanted, int) and wanted > fit.components:
+        console.note(f"{fit.method.title} of this table has only {amount(fit.components, 'component')}.")
+    record = fit.record(seconds)
     if request.report is not None:
         record |= _scores(fit, request.seed, console)
-    files = fit.write(request, record, record_at, console, seconds)
-    _summarize(fit, request, files | ({"record": str(record_at)} if record_at else {}), console)
+    files = fit.write(record, record_at, console, seconds)
+    fit.summarize(files | ({"record": str(record_at)} if record_at else {}), console)
     if as_document:
         print_json(record)
     return STOPPED if record["stopped"] else 0
@@ -331,8 +334,11 @@ def _method_for(request: FitRequest, table: Table) -> tuple[FitMethod, str]:
     return choose_method(table.X.shape[0], second=request.second is not None)
 
 
-def _scores(fit: FittedTable, seed: int, console: Console) -> dict[str, Any]:
+def _scores(fit: Fitted, seed: int, console: Console) -> dict[str, Any]:
     """The quality of the map, for the record. Ctrl-C only skips the scores: the map took longer, and is kept."""
+    from mercer.cli.fitted import FittedTable
+
+    assert isinstance(fit, FittedTable)  # a page holds all rows: `how_to_stream` has refused others
     if fit.table.X.shape[0] < FEWEST_SCORED:
         console.note(f"A map of fewer than {FEWEST_SCORED} rows has no scores.")
         return {}
@@ -342,20 +348,3 @@ def _scores(fit: FittedTable, seed: int, console: Console) -> dict[str, Any]:
     except KeyboardInterrupt:
         console.warn("Stopped while scoring the map: the page has no scores.")
         return {"stopped": True}
-
-
-def _summarize(fit: FittedTable, request: FitRequest, files: dict[str, str], console: Console) -> None:
-    """Tell what was done, in a few lines on stderr."""
-    from mercer.cli.summary import doubt
-    from mercer.cli.table_input import source_name
-
-    n, d = fit.table.X.shape
-    console.field("table", f"{source_name(request.table)}: {amount(n, 'row')}, {amount(d, 'column')}")
-    console.field("method", f"{fit.method.title}: {fit.why}")
-    for name, value in fit.method.summarize(fit.estimator):
-        console.field(name, value)
-    console.field("time", spoken(fit.seconds))
-    if (warning := doubt(fit.estimator)) is not None:
-        console.warn(warning)
-    for what, path in files.items():
-        console.field(what, path)

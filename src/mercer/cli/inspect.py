@@ -83,7 +83,8 @@ def _is_model(file: str) -> bool:
         return False
     with open(file, "rb") as head:
         start = head.read(9)
-    return len(start) == 9 and start[8:9] == b"{" and int.from_bytes(start[:8], "little") < 10**8
+    longest = 10**8  # bytes of a header: the limit of safetensors itself
+    return len(start) == 9 and start[8:9] == b"{" and int.from_bytes(start[:8], "little") < longest
 
 
 # --- tables --------------------------------------------------------------------------------------------------

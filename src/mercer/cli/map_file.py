@@ -157,16 +157,28 @@ def map_names(maps: list[MapFile]) -> list[str]:
     return stems if len(set(stems)) == len(stems) else [found.path for found in maps]
 
 
-def table_of_map(
+def with_table(
     path: str,
-    found: MapFile,
+    maps: list[MapFile],
     choice: dict[str, Any],
     console: Console,
     *,
     model: str | None = None,
     originals: int = 0,
+) -> tuple[Table, list[MapFile]]:
+    """A table and its maps, cut to the rows that all have.
+
+    The table is prepared as the run of the first map did, unless options say otherwise.
+    """
+    maps = matched(maps, console)
+    table, first = _table_of(path, maps[0], choice, console, model, originals)
+    return table, matched([first, *maps[1:]])
+
+
+def _table_of(
+    path: str, found: MapFile, choice: dict[str, Any], console: Console, model: str | None, originals: int
 ) -> tuple[Table, MapFile]:
-    """A table and its map, row by row. The table is prepared as the map's run did, unless options say otherwise."""
+    """A table and a map of it, row by row."""
     preparation = None
     if model is None and not choice:
         model = _model_of(found, console)

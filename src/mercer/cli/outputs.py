@@ -123,6 +123,19 @@ class OutputFiles(ExitStack):
             self.push(alone.pop_all())
         return part
 
+    def add_record(self, at: Path | None, record: dict[str, Any], made: dict[str, tuple[str, Path]]) -> None:
+        """List files in the record of their run, and write it, if it is to be written.
+
+        made : what each file is → its path, and where it stands until the end
+        """
+        from mercer.cli.record import write_record
+        from mercer.tables.source import digest_of
+
+        outputs = [{"what": what, "path": path, "sha256": digest_of(part)} for what, (path, part) in made.items()]
+        record["outputs"] = outputs
+        if at is not None:
+            self.add(at, lambda part: write_record(record, part))
+
     def add_folder(self, folder: Path) -> None:
         """Make a folder for files. If they do not appear, nor does it."""
         new = [place for place in (folder, *folder.parents) if not place.exists()]

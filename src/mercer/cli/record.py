@@ -124,33 +124,36 @@ def read_record(path: str | Path) -> dict[str, Any]:
         raise unsuitable(
             f"{path} has version {found.get('version')}, and this mercer reads up to {VERSION}. Update it."
         )
-    if not _is_complete(found):
-        raise unsuitable(f"{path} is damaged: a field that every run.json has is missing or has the wrong type.")
+    _refuse_damaged(found, path)
     return found
 
 
-def _is_complete(record: dict[str, Any]) -> bool:
-    """Whether every field that the verbs read is there and has the right type."""
-    shapes = {"method": str, "parameters": dict, "choice": dict, "input": dict, "outputs": list, "coordinates": list}
-    if not all(isinstance(record.get(name), kind) for name, kind in shapes.items()) or record["method"] not in METHODS:
-        return False
-    sources = [record["input"], *([record["second"]] if record.get("second") else [])]
-    texts = [
-        source.get(name) if isinstance(source, dict) else None for source in sources for name in ("path", "sha256")
-    ]
-    texts += [
-        out.get(name) if isinstance(out, dict) else None for out in record["outputs"] for name in ("what", "path")
-    ]
-    texts += [record.get("verb", "fit"), *record["coordinates"]]
-    numbers = [record.get("seed", 0), record.get("jobs") or 1]
-    if not all(isinstance(record.get(name, {}), dict) for name in ("versions", "seconds", "fit", "page")):
-        return False
-    page = record.get("page", {})  # records of earlier versions have none
-    shown, flags = page.get("page_columns"), [page.get(name, True) for name in ("page_record", "inert")]
-    if not isinstance(shown, list | None) or not all(isinstance(flag, bool) for flag in flags):
-        return False
-    texts += shown or []
-    return all(isinstance(t, str) for t in texts) and all(type(k) is int and k >= 0 for k in numbers)
+def _refuse_damaged(record: dict[str, Any], path: str | Path) -> None:
+    """Failure if a field that the verbs read is missing, or has the wrong type."""
+    from mercer.models.fields import Mismatch, Scope, flag, if_set, list_of, mapping, one_of, optional, text, whole
+
+    table, some = mapping(path=text, sha256=text), if_set(mapping())
+    shown = mapping(page_columns=if_set(optional(list_of(text))), page_record=if_set(flag), inert=if_set(flag))
+    expected = mapping(
+        verb=if_set(text),
+        method=one_of(*METHODS),
+        parameters=mapping(),
+        choice=mapping(),
+        input=table,
+        second=if_set(optional(table)),
+        outputs=list_of(mapping(what=text, path=text)),
+        coordinates=list_of(text),
+        seed=if_set(whole()),
+        jobs=if_set(optional(whole())),
+        versions=some,
+        seconds=some,
+        fit=some,
+        page=if_set(shown),  # records of earlier versions have none
+    )
+    try:
+        expected(record, Scope())
+    except Mismatch as mismatch:
+        raise unsuitable(f"{path} is damaged: {mismatch}.") from mismatch
 
 
 def record_beside(output: str | Path) -> dict[str, Any] | None:

@@ -24,7 +24,7 @@ from mercer.cli.options import (
     with_page_columns,
 )
 from mercer.cli.outputs import OutputFiles, refuse_bad_outputs, refuse_other_than_page
-from mercer.cli.record import json_value
+from mercer.cli.scored_maps import scored
 
 if TYPE_CHECKING:
     import numpy as np
@@ -75,30 +75,22 @@ def command(
     refuse_bad_outputs([output], [*coordinates, *([data] if data else [])])
     refuse_other_than_page(output)
 
-    from mercer.cli.map_file import map_names, matched, read_map, table_of_map
-    from mercer.cli.pages import MOST_VALUES, contents, only, page_with, quality_report, run_shown, title_of
+    from mercer.cli.map_file import matched, read_map, with_table
+    from mercer.cli.pages import MOST_VALUES, contents, only, page_with, title_of
     from mercer.cli.table_input import refuse_page_columns
-    from mercer.web.page import Map, write_page
+    from mercer.web.page import write_page
 
     choice = table_choice(options)
     label = choice.get("label") if data is None else None
-    read = [read_map(path, coords=coords, id=choice.get("id"), label=label) for path in coordinates]
-    maps = matched(read, console)
-    table = None
-    if data is not None:
+    maps = [read_map(path, coords=coords, id=choice.get("id"), label=label) for path in coordinates]
+    if data is None:
+        table, maps = None, matched(maps, console)
+    else:
         beside = {name for found in maps for name in (*found.others, found.label)}
         wanted = tuple(name for name in page_columns if name not in beside)
         refuse_page_columns(data, wanted, choice)
-        chosen = with_page_columns(choice, wanted)
-        table, first = table_of_map(data, maps[0], chosen, console, originals=MOST_VALUES)
-        maps = matched([first, *maps[1:]])
-    drawn = []
-    for name, found in zip(map_names(maps), maps, strict=True):
-        scores = None
-        if table is not None:
-            with console.working(f"scoring {name}"):
-                scores = json_value(quality_report(table, found.values, seed=seed, neighbors=neighbors).scores)
-        drawn.append(Map(name, found.values, found.names, scores, run_shown(found.record, page_record)))
+        table, maps = with_table(data, maps, with_page_columns(choice, wanted), console, originals=MOST_VALUES)
+    drawn = [each.drawn(page_record) for each in scored(maps, table, console, seed=seed, neighbors=neighbors)]
     columns, color_by = possible_columns(maps, table, choice.get("label") or maps[0].choice.get("label"))
     columns = {name: values for name, values in columns.items() if name not in choice.get("drop", ())}
     color_by = color_by if color_by in columns else None

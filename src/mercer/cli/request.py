@@ -76,36 +76,43 @@ def request_from(context: click.Context, options: dict[str, Any], parameters: di
         for name in (*("table", "second", "method", "seed", "jobs", "device", "strict"), *OUTPUTS, *STREAMING)
         if context.get_parameter_source(name) == ParameterSource.COMMANDLINE
     }
-    checkpoint = options["resume"] if options["resume"] and is_checkpoint(options["resume"]) else None
-    if checkpoint is not None:
-        given["resume"] = checkpoint  # a streamed fit repeats its own command
-    elif options["resume"] and (
-        options["config"] or "method" in given or "second" in given or set(parameters) - {"max_iter"}
-    ):
-        raise click.UsageError(
-            "--resume goes on as the fit began. Only --max-iter and the outputs can be given.", context
-        )
-    recorded = _resumed(options["resume"]) if options["resume"] and checkpoint is None else {}
-    recorded = _recorded(options["config"], given) if options["config"] else recorded
-    if "table" not in given and "table" not in recorded:
+    known = _known(context, options, given, parameters)
+    if "table" not in known:
         raise click.UsageError("A table is needed: a file, or - for csv on stdin.", context)
-    if not options["recorded_outputs"] or any(name in given for name in OUTPUTS):
-        recorded = {name: value for name, value in recorded.items() if name not in OUTPUTS}
-    merged = {"method": options["method"], "seed": options["seed"]} | recorded | given
-    merged["parameters"] = recorded.get("parameters", {}) | parameters
+    merged = {"method": options["method"], "seed": options["seed"]} | known
+    merged["parameters"] = known.get("parameters", {}) | parameters
     if merged["method"] in METHODS:
         merged["parameters"] = METHODS[merged["method"]].consistent(merged["parameters"], parameters)
-    told = {name for name in PAGE_OPTIONS if context.get_parameter_source(name) == ParameterSource.COMMANDLINE}
-    page = {name: options[name] for name in PAGE_OPTIONS} | recorded.get("page", {}) | {n: options[n] for n in told}
+    told = [name for name in PAGE_OPTIONS if context.get_parameter_source(name) == ParameterSource.COMMANDLINE]
+    page = {name: options[name] for name in PAGE_OPTIONS} | merged.pop("page", {}) | {n: options[n] for n in told}
     shown = tuple(page["page_columns"] or ())
-    page["page_columns"] = shown or None
-    merged["choice"] = with_page_columns(recorded.get("choice", {}) | table_choice(options), shown)
-    merged = {name: value for name, value in merged.items() if name != "page"} | page
+    merged["choice"] = with_page_columns(known.get("choice", {}) | table_choice(options), shown)
+    merged |= page | {"page_columns": shown or None}
     if not any(merged.get(name) for name in OUTPUTS):
         merged["output"] = STDOUT
     request = FitRequest(**merged)
     _refuse(request, options["as_json"] and not options["dry_run"], context)
     return request
+
+
+def _known(
+    context: click.Context, options: dict[str, Any], given: dict[str, Any], parameters: dict[str, Any]
+) -> dict[str, Any]:
+    """The fields of a request that are known: given on the command line, else by the run or the model that it names."""
+    resume, recorded = options["resume"], dict[str, Any]()
+    if resume and is_checkpoint(resume):  # a streamed fit repeats its own command
+        given = given | {"resume": resume}
+    elif resume:
+        if options["config"] or "method" in given or "second" in given or set(parameters) - {"max_iter"}:
+            raise click.UsageError(
+                "--resume goes on as the fit began. Only --max-iter and the outputs can be given.", context
+            )
+        recorded = _resumed(resume)
+    if options["config"]:
+        recorded = _recorded(options["config"], given)
+    if not options["recorded_outputs"] or any(name in given for name in OUTPUTS):
+        recorded = {name: value for name, value in recorded.items() if name not in OUTPUTS}
+    return recorded | given
 
 
 def _recorded(config: str, given: dict[str, Any]) -> dict[str, Any]:

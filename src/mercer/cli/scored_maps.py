@@ -6,10 +6,15 @@ from dataclasses import dataclass
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any
 
-from mercer.cli.console import four_digits, print_table, print_text, terminal_width
+from mercer.cli.console import Console, four_digits, print_table, print_text, terminal_width
+from mercer.cli.record import json_value
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from mercer.cli.map_file import MapFile
+    from mercer.tables.table import Table
+    from mercer.web.page import Map
 
 
 @dataclass(frozen=True)
@@ -22,6 +27,29 @@ class ScoredMap:
     scores: list[Any]
     record: dict[str, Any] | None
     stopped: bool = False
+
+    def drawn(self, whole_record: bool = False) -> Map:
+        """The map as a page has it."""
+        from mercer.cli.pages import run_shown
+        from mercer.web.page import Map
+
+        run = run_shown(self.record, whole_record)
+        return Map(self.name, self.values, self.axes, json_value(self.scores) or None, run)
+
+
+def scored(maps: list[MapFile], table: Table | None, console: Console, **settings: Any) -> list[ScoredMap]:
+    """Maps with their scores against a table. Without a table they have none."""
+    from mercer.cli.map_file import map_names
+    from mercer.cli.pages import quality_report
+
+    found = []
+    for name, each in zip(map_names(maps), maps, strict=True):
+        scores: list[Any] = []
+        if table is not None:
+            with console.working(f"scoring {name}"):
+                scores = quality_report(table, each.values, **settings).scores
+        found.append(ScoredMap(name, each.values, each.names, scores, each.record))
+    return found
 
 
 def agreement(a: ScoredMap, b: ScoredMap, neighbors: int, seed: int = 0) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,30 +17,22 @@ from typing import Any
 import numpy as np
 
 from mercer.amounts import amount
-from mercer.cli.console import Console, print_json, print_pairs, spoken
+from mercer.cli.console import Console
 from mercer.cli.devices import CPU, CUDA, STREAMED_ON_DEVICE, card_holds, chosen_device
 from mercer.cli.errors import USAGE, Failure, unsuitable
-from mercer.cli.fitted import fit_notes, fit_record, shown_parameters
+from mercer.cli.fitted import FittedParts
 from mercer.cli.methods import AUTO, METHODS, FitMethod, LabelledTable, as_classes, choose_method
-from mercer.cli.outputs import STDOUT, OutputFiles, refuse_unwritable_table
-from mercer.cli.record import write_record
+from mercer.cli.outputs import STDOUT, refuse_unwritable_table
 from mercer.cli.request import CHECKPOINT, FitRequest
-from mercer.cli.summary import doubt
 from mercer.cli.table_input import as_choice
 from mercer.cli.wording import in_options
 from mercer.memory import available_bytes, format_bytes
-from mercer.models.model_file import save_model
 from mercer.planning import Plan, limit_of
-from mercer.progress import counted
 from mercer.streams.checkpoint_file import checkpoints
 from mercer.streams.cluster_driver import cluster
 from mercer.streams.device_rows import DeviceRows
-from mercer.streams.local_driver import chunks
-from mercer.streams.mapped_rows import MappedRows
 from mercer.streams.row_source import bounded_rows, even_cuts
-from mercer.streams.table_rows import STREAMED, TableRows, TextRows, can_stream, open_table_rows, table_shape
-from mercer.tables.source import digest_of
-from mercer.tables.writing import table_writer
+from mercer.streams.table_rows import STREAMED, TableRows, can_stream, open_table_rows, table_shape
 
 CHECKPOINT_SECONDS = 60.0  # between two states in the checkpoint: little is lost, and writing them takes little
 
@@ -100,7 +92,7 @@ def how_to_stream(request: FitRequest) -> Streaming | None:
     if wanted is None and needed <= allowed and on_card:
         return None
     try:
-        _streaming_plan(request, method, (rows, features), dtype)
+        streaming_plan(request, method, (rows, features), dtype)
     except (ValueError, TypeError) as error:
         if isinstance(error, MemoryError):
             raise
@@ -178,7 +170,7 @@ def _needed_beside(request: FitRequest, method: FitMethod, shape: tuple[int, int
         return 0
 
 
-def _streaming_plan(request: FitRequest, method: FitMethod, shape: tuple[int, int], dtype: np.dtype) -> Plan:
+def streaming_plan(request: FitRequest, method: FitMethod, shape: tuple[int, int], dtype: np.dtype) -> Plan:
     """The plan of a streamed fit. Raises what the estimator raises if it cannot stream."""
     estimator = method.build(request.parameters, seed=request.seed, jobs=request.jobs, shape=shape)
     cuts = even_cuts(shape[0], bounded_rows(8 * shape[1]))
@@ -190,22 +182,15 @@ def _streaming_plan(request: FitRequest, method: FitMethod, shape: tuple[int, in
 # --- fitting ---------------------------------------------------------------------------------------------------
 
 
-def fit_streamed(
-    request: FitRequest,
-    streaming: Streaming,
-    written: list[str],
-    record_at: Path | None,
-    console: Console,
-    *,
-    as_document: bool = False,
-    dry: bool = False,
-) -> int:
-    """Fit a table in parts and write what was asked for. Returns the exit status."""
-    started = time.perf_counter()
-    if dry:
-        _tell_plan(request, streaming, written, as_document)
-        return 0
-    method = streaming.method
+@contextmanager
+def fit_in_parts(
+    request: FitRequest, streaming: Streaming, record_at: Path | None, console: Console
+) -> Iterator[tuple[FittedParts, dict[str, float]]]:
+    """A fit of a table in parts, and the seconds that reading took.
+
+    Its rows are placed as they are written, so workers and checkpoint are kept until the block ends.
+    """
+    started, method = time.perf_counter(), streaming.method
     checkpoint = _checkpoint_of(request, record_at)
     with console.working(f"reading {request.table}"):
         table = open_table_rows(request.table, as_choice(request.choice))
@@ -216,40 +201,18 @@ def fit_streamed(
     rows = table if device == CPU else DeviceRows(table, device)
     parts = amount(len(table.lengths), "part")
     console.note(f"{request.table} is streamed in {parts}: {streaming.reason}.")
-    seconds = {"read": time.perf_counter() - started}
+    read = time.perf_counter() - started
     with _kept_checkpoint(checkpoint, console), _workers(request):
         begun = time.perf_counter()
         shape = table.rows, table.n_features
         estimator = method.build(request.parameters, seed=request.seed, jobs=request.jobs, shape=shape)
         with console.working(f"{method.title} of {table.rows:,} rows"):
             estimator.fit(rows, *_targets(method, table))
-        seconds["fit"] = time.perf_counter() - begun
+        took = time.perf_counter() - begun
         placed = estimator.transform(rows)
         names = method.column_names(placed.n_features)
-        record = fit_record(
-            request,
-            method,
-            estimator,
-            seconds,
-            why=streaming.why,
-            input=table.entry(),
-            second=None,
-            id=table.id,
-            label=table.label,
-            coordinates=names,
-            stopped=False,
-            stream=True,
-            device=device,
-            parts=len(table.lengths),
-        )
-        _write(request, method, estimator, table, placed, names, record, record_at, console)
-    _summarize(request, streaming, estimator, table, seconds, console)
-    for what, path in {**request.files, **({"record": str(record_at)} if record_at else {})}.items():
-        if path != STDOUT:
-            console.field(what, path)
-    if as_document:
-        print_json(record)
-    return 0
+        fit = FittedParts(request, method, streaming.why, estimator, names, took, False, device, table, placed)
+        yield fit, {"read": read}
 
 
 def _targets(method: FitMethod, table: TableRows) -> tuple[Any, ...]:
@@ -295,138 +258,3 @@ def _workers(request: FitRequest) -> Iterator[None]:
             except (ValueError, OSError, ImportError) as error:
                 raise Failure(f"--cluster {request.cluster}: {error}") from error
         yield
-
-
-def _write(
-    request: FitRequest,
-    method: FitMethod,
-    estimator: Any,
-    table: TableRows,
-    placed: MappedRows,
-    names: list[str],
-    record: dict[str, Any],
-    record_at: Path | None,
-    console: Console,
-) -> None:
-    """Write all files or none; coordinates for stdout last."""
-    with OutputFiles() as files, console.working("placing rows"):
-        parts = {}
-        if request.output not in (None, STDOUT):
-            parts["coordinates"] = files.add(
-                request.output, lambda path: write_placed(path, table, placed, names, inert=request.inert)
-            )
-        if request.save is not None:
-            notes = fit_notes(request, method, table.preparation, names, table.entry())
-            parts["model"] = files.add(request.save, lambda path: save_model(estimator, path, notes))
-        record["outputs"] = [
-            {"what": what, "path": request.files[what], "sha256": digest_of(part)} for what, part in parts.items()
-        ]
-        if record_at is not None:
-            files.add(record_at, lambda path: write_record(record, path))
-    if request.output == STDOUT:
-        write_placed(STDOUT, table, placed, names)
-
-
-def write_placed(
-    path: str | Path, table: TableRows, placed: MappedRows, names: list[str], *, inert: bool = False
-) -> None:
-    """Write ids, labels and coordinates of all rows, part by part."""
-    with _unread_pipe(path), table_writer(path, inert=inert) as out:
-        for i, values in enumerate(counted("rows written", chunks(placed), len(placed.lengths))):
-            out.add(_beside(table.beside(i), names, values))
-
-
-def _summarize(
-    request: FitRequest,
-    streaming: Streaming,
-    estimator: Any,
-    table: TableRows,
-    seconds: dict[str, float],
-    console: Console,
-) -> None:
-    size = f"{amount(table.rows, 'row')}, {amount(table.n_features, 'column')}"
-    console.field("table", f"{request.table}: {size}, in {amount(len(table.lengths), 'part')}")
-    console.field("method", f"{streaming.method.title}: {streaming.why}")
-    for name, value in streaming.method.summarize(estimator):
-        console.field(name, value)
-    console.field("time", spoken(seconds["fit"]))
-    if (warning := doubt(estimator)) is not None:
-        console.warn(warning)
-
-
-def _tell_plan(request: FitRequest, streaming: Streaming, written: list[str], as_document: bool) -> None:
-    """Print what a streamed fit would do. Nothing but metadata has been read."""
-    choice, shape = as_choice(request.choice), (streaming.rows, streaming.columns)
-    method, dtype = streaming.method, np.dtype(choice.dtype)
-    plan = _streaming_plan(request, method, shape, dtype)
-    plan.refuse()
-    estimator = method.build(request.parameters, seed=request.seed, jobs=request.jobs, shape=shape)
-    if as_document:
-        print_json(
-            {
-                "method": method.name,
-                "why": streaming.why,
-                "solver": f"{plan.method}: {plan.reason}",
-                "parameters": shown_parameters(estimator),
-                "rows": shape[0],
-                "columns": shape[1],
-                "streamed": streaming.reason,
-                "needed_bytes": plan.needed_bytes,
-                "peak_bytes": plan.peak_bytes,
-                "available_bytes": available_bytes(),
-                "outputs": written,
-            }
-        )
-        return
-    free = format_bytes(available_bytes())
-    print_pairs(
-        [
-            ("table", f"{request.table}: {amount(shape[0], 'row')}, {amount(shape[1], 'column')}"),
-            ("streamed", streaming.reason),
-            ("method", f"{method.title}: {streaming.why}"),
-            ("solver", f"{plan.method}: {plan.reason}"),
-            ("memory", f"{format_bytes(plan.peak_bytes)} for the fit, whatever the number of rows; {free} are free"),
-            ("writes", ", ".join(written) or "stdout"),
-        ]
-    )
-
-
-# --- placing new rows --------------------------------------------------------------------------------------------
-
-
-def write_in_parts(
-    path: str | Path,
-    estimator: Any,
-    table: TableRows | TextRows,
-    names_of: Callable[[int], list[str]],
-    *,
-    inert: bool = False,
-) -> list[str]:
-    """Place the rows of a table and write them with their ids and labels, part by part. The names of the coordinates.
-
-    names_of : how many coordinates there are → their names
-    """
-    names: list[str] = []
-    with _unread_pipe(path), table_writer(path, inert=inert) as out:
-        for columns, rows in table.placed_from():
-            values = np.asarray(estimator.transform(rows))
-            names = names or names_of(values.shape[1])
-            out.add(_beside(columns, names, values))
-    return names
-
-
-def _beside(columns: dict[str, np.ndarray], names: list[str], values: np.ndarray) -> dict[str, np.ndarray]:
-    """Ids and labels, and the coordinates after them."""
-    for name, column in zip(names, values.T, strict=True):
-        columns[name if name not in columns else f"{name}_"] = np.ascontiguousarray(column)
-    return columns
-
-
-@contextmanager
-def _unread_pipe(path: str | Path) -> Iterator[None]:
-    """A closed pipe behind stdout is not a failure: no one is left to read."""
-    try:
-        yield
-    except BrokenPipeError:
-        if path != STDOUT:
-            raise

@@ -123,37 +123,45 @@ def _ids(columns: dict[str, np.ndarray]) -> list[str]:
 def suggestions(columns: dict[str, dict[str, Any]], n: int, ids: list[str]) -> list[str]:
     """Options of `mercer fit` that suit this table, each with its reason."""
     meant = {name: facts["meant"] for name, facts in columns.items() if facts.get("meant")}
-    ids = [name for name in ids if name not in meant]
-    text = [name for name, facts in columns.items() if facts["kind"] == "text" and name not in meant]
-    label = _label_in({name: facts for name, facts in columns.items() if name not in meant}, n, ids)
-    other_text = [name for name in text if name not in ids and name != label]
-    vectors = [name for name, facts in columns.items() if facts["kind"] == "vector"]
-    dates = [name for name, facts in columns.items() if facts["kind"] == "date"]
-    fitted = {name: facts for name, facts in columns.items() if name not in dates and name != label}
-    missing = [name for name, facts in fitted.items() if facts["missing"]]
-    constant = [name for name, facts in fitted.items() if facts["distinct"] <= 1] if n > 1 else []
-    deviations = sorted(facts["deviation"] for facts in columns.values() if facts.get("deviation"))
-    found = []
-    if ids:
-        found.append(f"--id {shlex.quote(ids[0])}: its values are all different")
+    plain = {name: facts for name, facts in columns.items() if name not in meant}
+    ids = [name for name in ids if name in plain]
+    label = _label_in(plain, n, ids)
+    found = [f"--id {shlex.quote(name)}: its values are all different" for name in ids[:1]]
     if label is not None:
         found.append(f"--label {shlex.quote(label)}: {columns[label]['distinct']} different values")
-    wide = [name for name in text if name in ids[1:]]  # one column names the rows
-    wide += [name for name in other_text if columns[name]["distinct"] > min(MOST_CATEGORIES, max(20, n // 2))]
-    infinite = [name for name, facts in columns.items() if facts.get("infinite")]
+    vectors = [name for name, facts in columns.items() if facts["kind"] == "vector"]
     if vectors:
-        found.append(f"--vector {as_typed(vectors[0])}: fits its numbers, and no other column")
-        return found
+        return [*found, f"--vector {as_typed(vectors[0])}: fits its numbers, and no other column"]
+    dates = [name for name, facts in columns.items() if facts["kind"] == "date"]
     if dates:
         found.append(f"--keep {as_typed(*dates)}: dates are shown beside the map, not fitted")
-    if wide:
-        found.append(f"--drop {as_typed(*wide)}: nearly every text is different, so it cannot become numbers")
+    found += _about_text(plain, n, ids, label)
     for name, what in meant.items():
         example = next(iter(columns[name]["commonest"]))
-        plain = "1234.5" if what == "number" else "2024-12-31"
-        found.append(f"--drop {as_typed(name)}: {example!r} is text; to use it, write {what}s like {plain}")
-    if set(other_text) - set(wide):
-        found.append("--encode onehot: text must become numbers (--encode drop leaves it out)")
+        good = "1234.5" if what == "number" else "2024-12-31"
+        found.append(f"--drop {as_typed(name)}: {example!r} is text; to use it, write {what}s like {good}")
+    fitted = {name: facts for name, facts in columns.items() if name not in dates and name != label}
+    return found + _about_values(fitted, n) + _about_scales(columns)
+
+
+def _about_text(columns: dict[str, dict[str, Any]], n: int, ids: list[str], label: str | None) -> list[str]:
+    """What to do with text: columns in which nearly every text is different cannot become numbers, others can."""
+    text = [name for name, facts in columns.items() if facts["kind"] == "text"]
+    others = [name for name in text if name not in ids and name != label]
+    few = min(MOST_CATEGORIES, max(20, n // 2))  # categories that each stand in two rows, or are few anyway
+    wide = [name for name in text if name in ids[1:]]  # one column names the rows
+    wide += [name for name in others if columns[name]["distinct"] > few]
+    drop = f"--drop {as_typed(*wide)}: nearly every text is different, so it cannot become numbers"
+    encode = "--encode onehot: text must become numbers (--encode drop leaves it out)"
+    return [*([drop] if wide else []), *([encode] if set(others) - set(wide) else [])]
+
+
+def _about_values(columns: dict[str, dict[str, Any]], n: int) -> list[str]:
+    """What to do with values that cannot be fitted, and with columns that say nothing."""
+    infinite = [name for name, facts in columns.items() if facts.get("infinite")]
+    missing = [name for name, facts in columns.items() if facts["missing"]]
+    constant = [name for name, facts in columns.items() if facts["distinct"] <= 1] if n > 1 else []
+    found = []
     if infinite:
         found.append(f"--drop {as_typed(*infinite)}: values are infinite; correct them, or leave the column out")
     if missing:
@@ -161,14 +169,20 @@ def suggestions(columns: dict[str, dict[str, Any]], n: int, ids: list[str]) -> l
         found.append(f"--impute median: values are missing in {shown}")
     if 0 < len(constant) < len(columns):
         found.append(f"--drop {as_typed(*constant)}: {'they are' if len(constant) > 1 else 'it is'} constant")
-    if deviations and deviations[-1] > 100 * deviations[(len(deviations) - 1) // 2]:
-        found.append("--scale standard: one column varies a hundred times as much as most, and would dominate them")
     return found
+
+
+def _about_scales(columns: dict[str, dict[str, Any]]) -> list[str]:
+    """Whether one column would dominate every distance: a deviation of 100 others is 10⁴ of their squares."""
+    deviations = sorted(facts["deviation"] for facts in columns.values() if facts.get("deviation"))
+    if not deviations or deviations[-1] <= 100 * deviations[(len(deviations) - 1) // 2]:
+        return []
+    return ["--scale standard: one column varies a hundred times as much as most, and would dominate them"]
 
 
 def _label_in(columns: dict[str, dict[str, Any]], n: int, ids: list[str]) -> str | None:
     """The column that most likely holds classes: one with few values and a telling name, or one of text."""
-    few = max(2, min(50, n // 4))
+    few = max(2, min(50, n // 4))  # four rows of each on average, and no more than a page has colours to tell apart
     classes = [
         name
         for name, facts in columns.items()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,13 +27,12 @@ from mercer.cli.options import (
     verb,
 )
 from mercer.cli.outputs import STDOUT, OutputFiles, refuse_bad_outputs, refuse_unwritable_table
-from mercer.cli.record import input_entry, json_value, new_record, record_path, write_record
+from mercer.cli.record import input_entry, json_value, new_record, record_path
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from mercer.streams.table_rows import TableRows, TextRows
-    from mercer.tables.table import Preparation, Table
+    from mercer.tables.table import Preparation
 
 
 TEXT_OPTIONS = ("delimiter", "encoding", "header", "sheet")  # how the fitted file was written, not the new one
@@ -86,59 +87,44 @@ def command(
     refuse_bad_outputs([] if output == STDOUT else [output, str(at)], inputs)
     refuse_unwritable_table(output)
 
-    from mercer.cli.fitted import carried_names, map_columns
-    from mercer.cli.streamed import write_in_parts
+    from mercer.cli.coordinates import write_coordinates
     from mercer.cli.table_input import source_name
     from mercer.tables.source import digest_of
-    from mercer.tables.table import write_table
 
     started = time.perf_counter()
     estimator, notes = open_model(model)
+    if not hasattr(estimator, "transform"):
+        raise unsuitable(f"A model of {type(estimator).__name__} cannot place new rows.")
     reading = reading_choice(options)
-    asked = {"label": label, "id": id} | reading
-    parts = _in_parts(table, notes, asked, second)
-    if parts is None:
-        rows = _read_new(table, notes, asked, console)
-        rows, values = _placed(estimator, notes, rows, second, (table, second or ""), id, console)
-    else:
-        _refuse_no_transform(estimator)
     fitted = {name: value for name, value in notes.get("choice", {}).items() if name not in ("rows", *TEXT_OPTIONS)}
     choice = fitted | {k: v for k, v in (("label", label), ("id", id)) if v} | reading
+    rows = new_rows(estimator, notes, table, second, {"label": label, "id": id} | reading, choice, console)
     names: list[str] = []
 
     def write(path: str | Path) -> None:
-        safe = inert and path != STDOUT
-        if parts is not None:
-            names.extend(write_in_parts(path, estimator, parts, partial(_column_names, notes), inert=safe))
-            return
-        names.extend(_column_names(notes, values.shape[1]))
-        write_table(path, map_columns(rows, names, values, choice), inert=safe)
+        names.extend(write_coordinates(path, rows.parts, partial(_column_names, notes), inert=inert))
+        for note in rows.notes:
+            console.note(note)
 
     if output == STDOUT:
         write(STDOUT)
-        _tell_notes(parts, console)
         return
     with OutputFiles() as files, console.working(f"placing the rows of {source_name(table)}"):
         part = files.add(output, write)
-        _tell_notes(parts, console)
-        id_, label_ = carried_names(rows, choice) if parts is None else (parts.id, parts.label)
-        entry = input_entry(table, rows) if parts is None else parts.entry()
-        count = len(values) if parts is None else parts.rows
         record = new_record(
             "transform",
             method=str(notes.get("method", type(estimator).__name__.lower())),
             parameters=json_value(estimator.get_params(deep=False)),
             model={"path": model, "sha256": digest_of(Path(model))},
-            input=entry,
+            input=rows.entry(),
             choice=json_value(choice),
-            id=id_,
-            label=label_,
+            id=rows.id,
+            label=rows.label,
             coordinates=names,
             seconds={"all": time.perf_counter() - started},
         )
-        record["outputs"] = [{"what": "coordinates", "path": output, "sha256": digest_of(part)}]
-        files.add(at, lambda path: write_record(record, path))
-    console.field("table", f"{source_name(table)}: {amount(count, 'row')}")
+        files.add_record(at, record, {"coordinates": (output, part)})
+    console.field("table", f"{source_name(table)}: {amount(record['input']['rows'], 'row')}")
     console.field("model", f"{model}: {type(estimator).__name__}")
     console.field("coordinates", output)
     console.field("record", str(at))
@@ -163,61 +149,62 @@ def preparation_in(notes: dict[str, Any], name: str) -> Preparation | None:
     return Preparation.from_dict(notes[name]) if notes.get(name) else None
 
 
-def _read_new(path: str, notes: dict[str, Any], asked: dict[str, Any], console: Console) -> Table:
-    """New rows, prepared as the model's rows were. Its label and id are kept if the new table has them."""
-    from mercer.cli.table_input import read
-    from mercer.tables.table import Choice
+@dataclass(frozen=True)
+class NewRows:
+    """Rows that a model places.
 
-    return read(path, Choice(**asked), console, preparation=preparation_in(notes, "preparation"))
+    parts : what stands beside them, and their coordinates, computed as they are asked for
+    entry : the table as a record names it, when all parts have been read
+    id, label : the names of the columns that stand beside, or None
+    notes : what was noticed while parts were read
+    """
+
+    parts: Iterable[tuple[dict[str, np.ndarray], np.ndarray]]
+    entry: Callable[[], dict[str, Any]]
+    id: str | None
+    label: str | None
+    notes: list[str] = field(default_factory=list)
 
 
-def _in_parts(
-    path: str, notes: dict[str, Any], asked: dict[str, Any], second: str | None
-) -> TableRows | TextRows | None:
-    """The new rows, read part by part if their format allows it. Two tables are matched row by row, in memory."""
+def new_rows(
+    estimator: Any,
+    notes: dict[str, Any],
+    path: str,
+    second: str | None,
+    asked: dict[str, Any],
+    choice: dict[str, Any],
+    console: Console,
+) -> NewRows:
+    """New rows, prepared as the model's rows were: read part by part if their format allows it, else as a whole.
+
+    asked : the options about the table that were given
+    choice : those, and the choices of the fit
+    """
+    import numpy as np
+
+    from mercer.cli.coordinates import carried_columns, carried_names
+    from mercer.cli.table_input import match, read
     from mercer.streams.table_rows import open_new_rows
     from mercer.tables.table import Choice
 
-    if second is not None or not Path(path).is_file():
-        return None
-    return open_new_rows(path, Choice(**{"keep": ()} | asked), preparation_in(notes, "preparation"))
-
-
-def _tell_notes(parts: TableRows | TextRows | None, console: Console) -> None:
-    """What was noticed while the parts of a table were read."""
-    for note in [] if parts is None else parts.notes:
-        console.note(note)
-
-
-def _refuse_no_transform(estimator: Any) -> None:
-    if not hasattr(estimator, "transform"):
-        raise unsuitable(f"A model of {type(estimator).__name__} cannot place new rows.")
-
-
-def _placed(
-    estimator: Any,
-    notes: dict[str, Any],
-    rows: Table,
-    second: str | None,
-    names: tuple[str, str],
-    id: str | None,
-    console: Console,
-) -> tuple[Table, np.ndarray]:
-    """The rows that were placed, and their coordinates."""
-    import numpy as np
-
-    _refuse_no_transform(estimator)
+    preparation = preparation_in(notes, "preparation")
+    if second is None and Path(path).is_file():
+        found = open_new_rows(path, Choice(**{"keep": ()} | asked), preparation)
+        if found is not None:
+            parts = ((beside, np.asarray(estimator.transform(X))) for beside, X in found.placed_from())
+            return NewRows(parts, found.entry, found.id, found.label, found.notes)
+    rows = read(path, Choice(**asked), console, preparation=preparation)
     if second is None:
         with console.working(f"placing {amount(rows.X.shape[0], 'row')}"):
-            return rows, np.asarray(estimator.transform(rows.X))
-    if not hasattr(estimator, "transform_y"):
+            values = np.asarray(estimator.transform(rows.X))
+    elif not hasattr(estimator, "transform_y"):
         raise unsuitable(f"--second is for models of kernel CCA, not of {type(estimator).__name__}.")
-    from mercer.cli.table_input import match, read
-    from mercer.tables.table import Choice
-
-    other = read(second, Choice(id=id), console, preparation=preparation_in(notes, "second"))
-    rows, other = match(rows, other, names, console, id=id)
-    return rows, np.hstack([estimator.transform(rows.X), estimator.transform_y(other.X)])
+    else:  # the rows of two tables are matched in memory
+        other = read(second, Choice(id=asked["id"]), console, preparation=preparation_in(notes, "second"))
+        rows, other = match(rows, other, (path, second), console, id=asked["id"])
+        values = np.hstack([estimator.transform(rows.X), estimator.transform_y(other.X)])
+    id_, label = carried_names(rows, choice)
+    return NewRows([(carried_columns(rows, choice), values)], lambda: input_entry(path, rows), id_, label)
 
 
 def _column_names(notes: dict[str, Any], count: int) -> list[str]:

@@ -387,7 +387,8 @@ class KernelPCA(KernelEstimator):
         """How many pairs to look for; a share of the variance, or "parallel" before fitting, is a guess."""
         if self.n_components is None:
             return n
-        return min(n, int(self.n_components) if isinstance(self.n_components, Integral) else 16)
+        guess = 16  # a search that falls short goes on with more
+        return min(n, int(self.n_components) if isinstance(self.n_components, Integral) else guess)
 
     def _refuse_kernel(self) -> None:
         """Raise if the kernel, whatever the data, cannot do what was asked for."""

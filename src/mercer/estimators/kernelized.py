@@ -344,7 +344,7 @@ class Kernelized(Planned, Saved, MetaEstimatorMixin, BaseEstimator):
     def _call(self, method: str, F: Any, *more: Any, **params: Any) -> Any:
         """A method of the fitted estimator, for features and what else it takes."""
         if is_foreign(F) and not _computes_with_tensors(self.estimator_):
-            F, *more = (to_numpy(part) if is_foreign(part) else part for part in (F, *more))
+            F, more = to_numpy(F), tuple(to_numpy(part) if is_foreign(part) else part for part in more)
             params = {name: to_numpy(value) if is_foreign(value) else value for name, value in params.items()}
         return getattr(self.estimator_, method)(F, *more, **self._routed(method, params))
 

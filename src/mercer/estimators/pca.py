@@ -429,6 +429,7 @@ class PCA(Estimator):
             return self.svd_solver
         if sp.issparse(X):
             return "arpack"
+        # The rule of scikit-learn's PCA: a d × d matrix for tall data, all singular vectors of small data, else chance.
         if d <= 1000 and n >= 10 * d:
             return "covariance_eigh"
         if max(n, d) <= 500 or isinstance(wanted, str):

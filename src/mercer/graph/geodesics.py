@@ -218,7 +218,7 @@ def _renumbered(graph: sp.csr_array, order: np.ndarray, place: np.ndarray, unit:
     lengths = np.diff(graph.indptr)[order]
     ptr = np.concatenate([[0], np.cumsum(lengths)])
     edges = np.repeat(graph.indptr[:-1][order] - ptr[:-1], lengths) + np.arange(ptr[-1])
-    small = np.int32 if ptr[-1] < 2**31 else np.int64
+    small = np.int32 if ptr[-1] < 2**31 else np.int64  # 32 bits while they hold every place
     return ptr.astype(small), place[graph.indices[edges]], (graph.data[edges] / unit).astype(dtype)
 
 

@@ -174,6 +174,7 @@ class TileIndex(BlockIndex):
             return np.float32
         tried = np.linspace(0, len(rows) - 1, _PROBE).astype(np.int64)
         computed = self._sweep(left, scaling, rows[tried], own[tried], groups, k, np.float32)[2]
+        # More than 2 % of all pairs, besides those that every search computes from their rows.
         return np.float64 if computed.mean() > 2 * k + 64 + self.n / 50 else np.float32
 
     def _sweep(
@@ -337,7 +338,7 @@ class TileIndex(BlockIndex):
             return np.float32
         tried = np.linspace(0, len(rows) - 1, _PROBE).astype(np.int64)
         undecided = self._count_nearer(rows[tried], others[tried], np.float32)[1]
-        return np.float64 if undecided > _PROBE * (64 + self.n / 50) else np.float32
+        return np.float64 if undecided > _PROBE * (64 + self.n / 50) else np.float32  # 2 % of all pairs, as above
 
     def _count_nearer(self, rows: np.ndarray, others: np.ndarray, dtype: Any) -> tuple[np.ndarray, int]:
         """The ranks, and the number of pairs that the tiles could not decide."""

@@ -95,6 +95,6 @@ class HalfSquaredDistance(Kernel):
 
 def _with_small_indices(X: Any) -> Any:
     """CSR rows with 32-bit indices if those suffice, because scikit-learn's compiled distances read no others."""
-    if X.nnz >= 2**31 or X.indices.dtype == np.int32:
+    if X.nnz >= 2**31 or X.indices.dtype == np.int32:  # the places need 64 bits, or have 32 already
         return X
     return sp.csr_array((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)

@@ -206,7 +206,7 @@ def _row_bytes(d: int, centre: Any) -> int:
 
 
 def product_rows(d: int, row_bytes: int) -> int:
-    """Rows of a chunk whose d × d product is added up."""
+    """Rows of a chunk whose d × d product is added up: 64 at least, or BLAS would spend its time on the matrix."""
     return max(64, _CHUNK_BYTES // row_bytes, min(4 * d, _PRODUCT_BYTES // row_bytes))
 
 
@@ -322,7 +322,7 @@ def randomized_svd(
         return Vt.T, s, U.T
     xp = namespace(A)
     if isinstance(steps, str):
-        steps = 7 if k < 0.1 * A.shape[1] else 4
+        steps = 7 if k < 0.1 * A.shape[1] else 4  # as scikit-learn's randomized_svd has them
     normalise = _normalizer(A, normalizer, steps)
     Q = xp.asarray(random.normal(size=(A.shape[1], k + oversamples)), device=array_api_compat.device(A))
     Q = xp.astype(Q, A.dtype, copy=False)

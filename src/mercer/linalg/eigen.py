@@ -56,7 +56,8 @@ def choose_solver(n: int, k: int, *, numpy: bool = True, stored: bool = False) -
     stored : whether the matrix is in memory whatever n is; otherwise it is up to SMALL rows
     """
     small = numpy and (stored or n <= SMALL)
-    few_rows = n <= (100 if numpy else DENSE_BELOW)
+    few_rows = n <= (100 if numpy else DENSE_BELOW)  # calls then cost more than the arithmetic of LAPACK
+    # For more than a sixth of all pairs LAPACK finds all of them; a streamed matrix is worth a block up to an eighth.
     if few_rows or 6 * k > n or (direct_cost(n, k) < _SURE * k if small else k > n // 8):
         return "dense", f"{k} of {n} pairs: LAPACK on the whole matrix costs least"
     if small:
@@ -340,7 +341,7 @@ def _probe(A: Operator, V: Any, values: np.ndarray, rng: np.random.Generator, st
 def _randomized(A: Operator, k: int, n_iter: int | str, rng: np.random.Generator) -> _Found:
     """Halko, Martinsson & Tropp: the k of largest magnitude in the span of Aᵠ times a random block."""
     if n_iter == "auto":
-        n_iter = 7 if k < 0.1 * A.n else 4
+        n_iter = 7 if k < 0.1 * A.n else 4  # as scikit-learn's randomized_svd has them
     width = k + 10
     if width >= A.n:  # the block would span the whole space: no need for chance
         every = _dense(A, A.n, rng)

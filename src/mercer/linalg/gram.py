@@ -17,7 +17,7 @@ from mercer.linalg.operators import Array, Operator
 from mercer.linalg.tiled import Tiled
 from mercer.progress import in_phase, phase
 
-_WIDE = 32  # columns that a fused product multiplies in about a fifth more time than 16
+WIDE = 32  # columns that a fused product multiplies in about a fifth more time than 16
 _WIDE_FROM = 2**17  # rows from which on passes take longer than the arithmetic on blocks of vectors
 _SAMPLED = 1024  # rows on which a coarse product is compared: its error is then known to a few percent
 
@@ -80,6 +80,7 @@ class Gram(Tiled):
 
     def _tile_size(self) -> int:
         """The backend's choice; a quarter of a small n, so that symmetry halves the work and every thread gets some."""
+        # Calls for tiles of fewer than 256 rows cost as much as their arithmetic.
         return self.backend.TILE if self.n > 2 * self.backend.TILE else max(256, -(-self.n // 4))
 
     def _plan_store(self, itemsize: int) -> dict[tuple[int, int], slice]:
@@ -160,7 +161,7 @@ class Gram(Tiled):
 
     @property
     def columns_at_once(self) -> int:
-        return _WIDE if self.n >= _WIDE_FROM and self.fused is not None else 1
+        return WIDE if self.n >= _WIDE_FROM and self.fused is not None else 1
 
     def keep(self) -> None:
         """Keep tiles from the next pass on."""

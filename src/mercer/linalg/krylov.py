@@ -36,6 +36,25 @@ _EPS = float(np.finfo(np.float64).eps)
 LEAST_BASIS = 96  # columns of V that are worth their memory whatever k is: fewer restarts, fewer passes
 
 
+def guard_pairs(k: int, columns_at_once: int = 0) -> int:
+    """Pairs beyond the k wanted ones that a block carries, so that the last wanted ones converge like the others.
+
+    columns_at_once : columns that cost little beside a pass: with them, more pairs save passes. Room is left for the
+        row sums and the low end
+    """
+    return max(4, k // 8, columns_at_once - k - 2)
+
+
+def most_columns(k: int, guard: int) -> int:
+    """Columns of V at which the basis is restarted: three blocks of directions beside the pairs that are kept."""
+    return max(4 * (k + guard), LEAST_BASIS)
+
+
+def start_rank(n: int, k: int) -> int:
+    """Columns of the factor that starts the search: enough to hold the wanted pairs, and at most a quarter of n."""
+    return min(n // 4, max(200, 3 * k))
+
+
 @dataclass(frozen=True)
 class Goal:
     """How small residuals should be beside the tolerance: r ≤ share · θ for every θ that counts.
@@ -134,8 +153,7 @@ def krylov(
 ) -> Eigenpairs:
     """The top k of A; `start` are vectors known to be good."""
     levels = A.ladder(tol)
-    # Where columns cost little beside a pass, more of them save passes: room is left for the row sums and the low end.
-    guard = min(max(4, k // 8, levels[0].columns_at_once - k - 2), A.n - k)
+    guard = min(guard_pairs(k, levels[0].columns_at_once), A.n - k)
     V, precondition = _start(levels[0], k, guard, rng)
     if start is not None:
         V = orthonormal_to(V[:, :0], A.xp.concat([start, V[:, start.shape[1] :]], axis=1), A.xp)
@@ -222,7 +240,7 @@ class _Level:
         it: what was reached until then is kept.
         """
         A, k = basis.A, self.k
-        width = min(A.n, max(4 * (k + self.guard), LEAST_BASIS))
+        width = min(A.n, most_columns(k, self.guard))
         best, stalled, history = np.inf, 0, list[tuple[int, float]]()
         while True:
             count = min(k + self.guard, basis.V.shape[1])
@@ -236,7 +254,7 @@ class _Level:
                 tell(outlook(history, self.tol))
             allowed = self.allowed(basis, count)
             excess = (norms[:k] / allowed[:k]).max()
-            stalled = 0 if excess < 0.9 * best else stalled + 1
+            stalled = 0 if excess < 0.9 * best else stalled + 1  # a gain of less than a tenth is none
             best = min(best, excess)
             full = basis.V.shape[1] >= A.n
             # Near what rounding leaves, three products without gain are enough; elsewhere residuals may rest for long.
@@ -302,11 +320,10 @@ def _start(
     if n < _FACTOR_FROM:
         return xp.linalg.qr(noise)[0], None
     inner, center = A.to_factor()
-    rank = min(n // 4, max(200, 3 * k))
-    factor = rpcholesky(inner, rank, rng, dtype=xp.float32)
+    factor = rpcholesky(inner, start_rank(n, k), rng, dtype=xp.float32)
     spectrum = factor_spectrum(factor.F, center=center, n_jobs=inner.n_jobs)
     values = spectrum.values
-    alive = int(np.sum(values > 1e-6 * values.max(initial=0.0)))
+    alive = int(np.sum(values > 1e-6 * values.max(initial=0.0)))  # beneath is the rounding of a factor in float32
     U = spectrum.vectors(factor.F, alive)  # float32 is enough to start and to precondition with
     sure = min(k + guard // 2, alive)
     V = xp.concat([xp.astype(U[:, :sure], A.dtype), noise[:, : k + guard - sure]], axis=1)
@@ -319,6 +336,7 @@ def _shifted_inverse(xp: Any, U: Any, values: np.ndarray, A: Operator) -> Callab
     def apply(R: Any, theta: np.ndarray) -> Any:
         theta = np.where(np.abs(theta) > 0, theta, 1.0)
         gap = values[:, None] - theta[None, :]
+        # Beside its own eigenvalue the inverse has no bound. A gap of a thousandth is enough to prefer that direction.
         gap = np.where(np.abs(gap) < 1e-3 * np.abs(theta), -1e-3 * np.abs(theta), gap)
         weights = xp.asarray(-theta[None, :] / gap - 1.0, dtype=U.dtype, **A.placement())
         size = xp.max(xp.abs(R))  # residuals of 1e-40 would vanish in float32

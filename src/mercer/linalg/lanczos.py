@@ -237,7 +237,7 @@ def lanczos(
             if _hopeless(past, k, direct):
                 break
             if space.size >= most:
-                keep = min(k + 2 * (space.size - k) // 5, space.size - 3)
+                keep = min(k + 2 * (space.size - k) // 5, space.size - 3)  # a thick restart: these go on converging
                 space.shrink(values[:keep], S[:, :keep])
             size = _next_size(past, space.size, most, max_products - space.products)
         found = space.vectors(S[:, :k]).T
@@ -284,12 +284,14 @@ def _hopeless(past: list[tuple[int, float]], k: int, direct: float) -> bool:
     """
     products, excess = past[-1]
     spent = (products - 2 * k) / direct
-    if spent < 0.15:
+    if spent < 0.15:  # about a sixth
         return False
-    p, before = next((p, e) for p, e in reversed(past) if p <= 0.6 * products or p == past[0][0])
+    half_way = 0.6 * products
+    p, before = next((p, e) for p, e in reversed(past) if p <= half_way or p == past[0][0])
     fallen = np.log(before / excess) if np.isfinite(before) else 0.0
     left = np.log(excess) * (products - p) / fallen if fallen > 0 else np.inf
-    return bool(left > direct * max(0.3, 3 - 4 * spent))
+    margin = max(0.3, 3 - 4 * spent)  # more than twice `direct` at first, less than it later
+    return bool(left > direct * margin)
 
 
 def _doubt(space: KrylovSpace, last: float, residual: float) -> tuple[float, bool]:
@@ -301,7 +303,7 @@ def _doubt(space: KrylovSpace, last: float, residual: float) -> tuple[float, boo
     """
     found, used = space.size, space.products
     room = min(len(space.T), space.n) - found
-    usual = min(room, max(6, used // 5))
+    usual = min(room, max(6, used // 5))  # 6: one step of the loop below
     room = min(room, max(usual, _LOOKED - used))
     slack = residual + 8 * _EPS * space.n**0.5 * space.largest
     lowest = np.inf
@@ -314,6 +316,6 @@ def _doubt(space: KrylovSpace, last: float, residual: float) -> tuple[float, boo
         if ritz[-1] > last + slack:
             return lowest, False
         sure = ritz[-1] + space.beta * abs(S[-1, -1]) < last or space.size >= found + usual
-        if sure and (space.products >= _LOOKED or lowest < -0.01 * space.largest):
+        if sure and (space.products >= _LOOKED or lowest < -0.01 * space.largest):  # seen to be indefinite
             break
     return lowest, True

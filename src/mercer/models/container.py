@@ -43,6 +43,7 @@ DTYPES = tuple(SAFETENSORS_DTYPES.values())
 
 def most_named_bytes(tensors: dict[str, np.ndarray]) -> int:
     """How many bytes of arrays the document may name, counting every use, since every use is checked again."""
+    # No fitted model uses an array more than a few times; and small files may, since 64 MB are checked in no time.
     return max(2**26, 64 * sum(array.nbytes for array in tensors.values()))
 
 

@@ -18,6 +18,7 @@ object ask for the same k. A check raises `Mismatch`; its message continues a se
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, MISSING, dataclass, field, fields, is_dataclass
 from numbers import Integral, Real
@@ -112,6 +113,22 @@ def list_of(check: Check) -> Check:
     return check_all
 
 
+def mapping(**entries: Check | Line) -> Check:
+    """A dictionary with text for keys, and these entries; it may have others."""
+    lines = _as_lines(entries)
+
+    def check(value: Any, scope: Scope) -> None:
+        good = isinstance(value, dict) and all(isinstance(key, str) for key in value)
+        require(good, f"must be a dictionary, not {type(value).__name__}")
+        for name, line in lines.items():
+            if name in value:
+                check_field(name, line.check, value[name], scope)
+            else:
+                require(not line.needed, f"lacks {name}")
+
+    return check
+
+
 def instance_of(*names: str, **sizes: str | int) -> Check:
     """An object with one of these names in files, or of a family: "kernel" covers "kernel.RBF".
 
@@ -140,7 +157,11 @@ def number(value: Any, scope: Scope) -> None:
 
 def finite(value: Any, scope: Scope) -> None:
     number(value, scope)
-    require(bool(np.isfinite(float(value))), "must be finite")
+    try:
+        good = math.isfinite(value)
+    except OverflowError:  # a whole number beyond every float
+        good = False
+    require(good, "must be finite")
 
 
 def at_least(least: float) -> Check:
@@ -341,6 +362,10 @@ def derived(compute: Callable[[Any], Any]) -> Line:
     return Line(stored=False, needed=False, derive=compute)
 
 
+def _as_lines(given: Mapping[str, Check | Line]) -> dict[str, Line]:
+    return {name: line if isinstance(line, Line) else Line(line) for name, line in given.items()}
+
+
 not_stored = Line(stored=False, needed=False)  # an attribute that only `fit` uses, or a cache
 
 
@@ -373,7 +398,7 @@ class Declaration:
         DECLARED[self.name] = _BY_CLASS[owner] = self
 
     def lines(self) -> dict[str, Line]:
-        return {name: line if isinstance(line, Line) else Line(line) for name, line in self.given.items()}
+        return _as_lines(self.given)
 
     def take_apart(self, value: Any) -> tuple[Parts, Parts]:
         """Parameters and fitted state, by attribute."""

@@ -252,7 +252,8 @@ class Reader:
 
     def text(self, name: Any, place: str) -> np.ndarray:
         codes = self.array(name, place)
-        if codes.dtype != np.uint32 or codes.ndim < 1 or (codes.size and codes.max() > 0x10FFFF):
+        last = 0x10FFFF  # of Unicode
+        if codes.dtype != np.uint32 or codes.ndim < 1 or (codes.size and codes.max() > last):
             raise Mismatch(f"{place} does not hold code points")
         if not codes.shape[-1]:
             return np.empty(codes.shape[:-1], "<U1")
@@ -398,6 +399,7 @@ def _list(node: Any, length: int | None, place: str) -> list[Any]:
 
 
 def _shape(node: Any, place: str) -> tuple[int, ...]:
+    # No memory holds an axis of 2⁴⁸ entries, and sums of such sizes stay within 64 bits.
     if not isinstance(node, list) or not all(type(length) is int and 0 <= length < 2**48 for length in node):
         raise Mismatch(f"{place} has no valid shape")
     return tuple(node)

@@ -167,7 +167,7 @@ class EmbeddingDisplay(Display):
 
     def _name(self, name: str, place: np.ndarray, colour: str, count: int) -> Any:
         box = {"boxstyle": "round,pad=0.25,rounding_size=0.6", "fc": "white", "ec": colour, "lw": 1.4, "alpha": 0.92}
-        size = 9.5 if count <= 12 else 7.5
+        size = 9.5 if count <= 12 else 7.5  # more names need smaller letters
         return self.ax_.text(
             *place, name, ha="center", va="center", fontsize=size, fontweight="bold", color=INK, bbox=box, zorder=5
         )

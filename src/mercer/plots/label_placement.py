@@ -74,7 +74,7 @@ def settled(centres: np.ndarray, halves: np.ndarray, inside: np.ndarray | None =
             for j in range(i):
                 gap = centres[i] - centres[j]
                 overlap = halves[i] + halves[j] - np.abs(gap)
-                if (overlap > 1e-9).all():
+                if (overlap > 1e-9).all():  # labels that only touch stay, also after rounding
                     axis = int(np.argmin(overlap))
                     way = 1.0 if gap[axis] >= 0 else -1.0
                     centres[i, axis] += way * overlap[axis] / 2

@@ -74,7 +74,8 @@ class AnchorFrame:
         if kernel.smooth:
             return 0.5 * kernel.slope(t, xp) if euclidean else kernel.slope(t, xp)  # d/d(t²) is d/dt over 2t
         slopes = differences(kernel, t)
-        return slopes / (2 * xp.clip(t, max(_CLOSE * self.spread, 1e-300), None)) if euclidean else slopes
+        least = max(_CLOSE * self.spread, 1e-300)  # positive even if all anchors are one point
+        return slopes / (2 * xp.clip(t, least, None)) if euclidean else slopes
 
 
 def differences(kernel: VectorKernel, t: Any) -> Any:

@@ -70,7 +70,7 @@ def _standardised(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]
         values = values / size  # no square overflows
         centred = values - values.mean()
         spread = float(np.sqrt(np.mean(centred * centred)))
-        if not spread > 1e-14:
+        if not spread > 1e-14:  # the largest value is 1: beneath is the rounding of the mean
             return None
         out.append(centred / spread)
     return out[0], out[1]
@@ -86,4 +86,4 @@ def error_of(terms: np.ndarray) -> float:
     if m < 2:
         return 1.0
     spread = float(np.std(terms, ddof=1))
-    return spread / m**0.5 if spread > 1e-12 else 1 / m
+    return spread / m**0.5 if spread > 1e-12 else 1 / m  # beneath is the rounding of terms of size 1

@@ -152,8 +152,9 @@ class _All:
 
 def _spacing(P: Any, points: np.ndarray) -> float:
     """A typical distance in the map between neighbours in the data."""
-    rows = np.repeat(np.arange(P.shape[0]), np.diff(P.indptr))[:: max(1, P.nnz // 20_000)]
-    columns = P.indices[:: max(1, P.nnz // 20_000)]
+    step = max(1, P.nnz // 20_000)  # this many pairs give a median to one percent of its spread
+    rows = np.repeat(np.arange(P.shape[0]), np.diff(P.indptr))[::step]
+    columns = P.indices[::step]
     return _typical(np.linalg.norm(points[rows] - points[columns], axis=1))
 
 

@@ -93,7 +93,7 @@ def unexplained(x: np.ndarray, y: np.ndarray, n: int) -> Correlation:
         weight * float(np.mean(p)) + (1 - weight) * q
         for p, q in ((a * a, means[0] ** 2), (b * b, means[1] ** 2), (a * b, means[0] * means[1]))
     )
-    if not (aa > 1e-28 and bb > 1e-28):
+    if not (aa > 1e-28 and bb > 1e-28):  # squares of 1e-14: the rounding of values up to 1
         return Correlation(1.0, 1 / len(x))
     r = float(np.clip(ab / np.sqrt(aa * bb), -1, 1))
     terms = weight * (a * b / np.sqrt(aa * bb) - 0.5 * r * (a * a / aa + b * b / bb))
@@ -108,7 +108,8 @@ def _as_mean(found: Correlation, m: int) -> Mean:
 
 def _bounded(plan: SamplingPlan) -> SamplingPlan:
     """The plan, with no smaller an error than some millions of pairs can give."""
-    return plan if plan.sample != "auto" else SamplingPlan("auto", max(plan.error, 1.96 / np.sqrt(_MOST)))
+    least = 1.96 / np.sqrt(_MOST)  # half of the 95 % interval of a correlation of _MOST pairs, at most
+    return plan if plan.sample != "auto" else SamplingPlan("auto", max(plan.error, least))
 
 
 def refuse_pairs(n: int) -> None:

@@ -124,5 +124,6 @@ def _jackknife(rows: np.ndarray, n: int) -> Mean:
 def _unexplained(moments: np.ndarray) -> np.ndarray:
     x, y, xx, yy, xy = np.moveaxis(moments, -1, 0)
     spread = (xx - x * x) * (yy - y * y)
-    safe = np.where(spread > 1e-26, spread, 1.0)
-    return np.clip(np.where(spread > 1e-26, 1 - (xy - x * y) ** 2 / safe, 1.0), 0.0, 1.0)
+    varies = spread > 1e-26  # the product of two variances; of values up to 1, rounding leaves less
+    safe = np.where(varies, spread, 1.0)
+    return np.clip(np.where(varies, 1 - (xy - x * y) ** 2 / safe, 1.0), 0.0, 1.0)

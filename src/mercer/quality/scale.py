@@ -23,7 +23,7 @@ def best_scale(rough: Callable[[float], float], loss: Callable[[float], float], 
     scales = 2.0 ** np.arange(-_OCTAVES, _OCTAVES + _STEP, _STEP) / spacing
     seen = np.array([rough(s) for s in scales])
     if np.ptp(seen) <= 1e-12 * max(1.0, float(np.abs(seen).max())):
-        return float(1 / spacing)  # a map of one point: every scale is the same
+        return float(1 / spacing)  # a map of one point: every scale is the same but for rounding
     middle = np.log(scales[int(np.argmin(seen))])
     reach = 1.5 * _STEP * np.log(2)
     found = minimize_scalar(

@@ -52,7 +52,7 @@ class Score:
         """The standard error for people: "exact", or "± 0.0010", and never ± 0."""
         if not self.error:
             return "exact"
-        return f"± {self.error:.4f}" if self.error >= 5e-5 else f"± {self.error:.0e}"
+        return f"± {self.error:.4f}" if self.error >= 5e-5 else f"± {self.error:.0e}"  # not ± 0.0000
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as JSON values."""

@@ -190,7 +190,7 @@ def _permutation_tail(held: list[Any], products: CentredProducts, count: int, ra
     else:
         K, L = (to_numpy(Centered(A).to_dense()) / scale for A, scale in pairs)
         drawn = [_paired(K, L, rng.permutation(n)) for _ in range(count)]
-    reached = sum(v >= value * (1 - 1e-12) for v in drawn)
+    reached = sum(v >= value * (1 - 1e-12) for v in drawn)  # sums in another order are equal but for rounding
     return float((1 + reached) / (1 + count))
 
 

@@ -38,7 +38,7 @@ def _jump(found: NeighborsDiagnosis, place: int) -> str:
     """A sentence if the map gets much worse with more neighbours though no edge stands out: noise hides shortcuts."""
     variance = found.residual_variance
     after = [at for at in range(place + 1, len(variance)) if found.sound[at] and variance[at] > JUMP * variance[place]]
-    after = [at for at in after if variance[at] > variance[place] + 0.02]
+    after = [at for at in after if variance[at] > variance[place] + 0.02]  # of hardly any variance, no share is much
     if not after:
         return ""
     return (

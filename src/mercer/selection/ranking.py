@@ -149,4 +149,4 @@ def _cell(value: Any) -> str:
         return "–"
     if not isinstance(value, float):
         return str(value)
-    return f"{value:.4f}" if value == 0 or abs(value) >= 1e-3 else f"{value:.1e}"
+    return f"{value:.4f}" if value == 0 or abs(value) >= 1e-3 else f"{value:.1e}"  # two digits at least

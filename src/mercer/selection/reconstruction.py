@@ -125,7 +125,7 @@ def read_folds(n_components: Any, cv: Any, n: int, d: int) -> tuple[int, ...]:
 
 def _numbers(given: Any, rows: int, d: int) -> tuple[int, ...]:
     if given is None:
-        most = max(1, min(d - 1, 16, rows - 1))
+        most = max(1, min(d - 1, 16, rows - 1))  # powers of two up to 16: the winner tells the order of the dimension
         return tuple(2**i for i in range(5) if 2**i <= most)
     numbers = tuple(int(q) for q in np.atleast_1d(given))
     if not numbers or min(numbers) < 1 or max(numbers) > rows:

@@ -92,7 +92,8 @@ def _are_classes(y: np.ndarray) -> bool:
     if y.dtype.kind not in "iuf":
         return True
     values = np.unique(y)
-    return bool(np.all(values == np.round(values))) and len(values) <= max(20, len(y) // 5)
+    most = max(20, len(y) // 5)  # five rows of each class on average, or few classes; more are counts or years
+    return bool(np.all(values == np.round(values))) and len(values) <= most
 
 
 def _indicators(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -124,13 +124,14 @@ class _Criterion:
 
 
 _ALL = ("vectors", "strings", "indices")
+_FEW = 1000  # rows for criteria that decompose a matrix for each candidate: some 10⁹ operations each time
 _CRITERIA = {
     "alignment": _Criterion(_one_by_one(_by_alignment), "cosine between HKH and the target's kernel", True, _ALL, None),
     "loo": _Criterion(_one_by_one(_by_loo), "leave-one-out R² of kernel ridge regression", True, _ALL, None),
     "reconstruction": _Criterion(
-        _one_by_one(_by_reconstruction), "share of new rows' variance given back", False, ("vectors",), 1000
+        _one_by_one(_by_reconstruction), "share of new rows' variance given back", False, ("vectors",), _FEW
     ),
-    "parallel": _Criterion(_by_parallel, "share of variance above permuted columns", False, ("vectors",), 1000),
+    "parallel": _Criterion(_by_parallel, "share of variance above permuted columns", False, ("vectors",), _FEW),
 }
 CRITERIA = tuple(_CRITERIA)
 
@@ -202,23 +203,8 @@ def select_kernel(
     half of what is free.
     """
     criterion = criterion or ("parallel" if y is None else "loo")
-    if criterion not in _CRITERIA:
-        raise ValueError(f"Unknown criterion {criterion!r}. Choose one of: {', '.join(CRITERIA)}.")
-    chosen = _CRITERIA[criterion]
-    if chosen.needs_y and y is None:
-        free = ", ".join(name for name, c in _CRITERIA.items() if not c.needs_y)
-        raise ValueError(f"criterion={criterion!r} needs y. Without y, choose one of: {free}.")
-    kernels = None if candidates is None else read_candidates(candidates)
-    if kernels:
-        names = column_names(X)
-        kernels = [kernel.with_names(names) for kernel in kernels]
-    X = read_samples(X, kernels[0]) if kernels else _read_any(X)
-    kernels = kernels or default_candidates(X)
-    if kernels[0].accepts not in chosen.takes:
-        others = ", ".join(name for name, c in _CRITERIA.items() if kernels[0].accepts in c.takes)
-        raise TypeError(
-            f"criterion={criterion!r} needs vectors, but {kernels[0]!r} does not take vectors. Choose one of: {others}."
-        )
+    chosen = _criterion(criterion, y)
+    X, kernels = _samples_and_kernels(X, candidates, criterion)
     refuse_constant(X)
     if chosen.needs_y:
         read_target(y, X.shape[0], target)
@@ -242,6 +228,32 @@ def select_kernel(
         report=_say if verbose else _say_nothing,
     )
     return _ranked(criterion, chosen, kernels, asked)
+
+
+def _criterion(name: str, y: Any) -> _Criterion:
+    if name not in _CRITERIA:
+        raise ValueError(f"Unknown criterion {name!r}. Choose one of: {', '.join(CRITERIA)}.")
+    if _CRITERIA[name].needs_y and y is None:
+        free = ", ".join(other for other, c in _CRITERIA.items() if not c.needs_y)
+        raise ValueError(f"criterion={name!r} needs y. Without y, choose one of: {free}.")
+    return _CRITERIA[name]
+
+
+def _samples_and_kernels(X: Any, candidates: Any, criterion: str) -> tuple[Any, list[Kernel]]:
+    """The samples as the candidates take them, and the candidates, which the criterion must be able to compare."""
+    if kernels := [] if candidates is None else read_candidates(candidates):
+        names = column_names(X)
+        X, kernels = read_samples(X, kernels[0]), [kernel.with_names(names) for kernel in kernels]
+    else:
+        X = _read_any(X)
+        kernels = default_candidates(X)
+    kind = kernels[0].accepts
+    if kind not in _CRITERIA[criterion].takes:
+        others = ", ".join(name for name, c in _CRITERIA.items() if kind in c.takes)
+        raise TypeError(
+            f"criterion={criterion!r} needs vectors, but {kernels[0]!r} does not take vectors. Choose one of: {others}."
+        )
+    return X, kernels
 
 
 def _check_numbers(**given: Any) -> None:

@@ -125,7 +125,8 @@ def _variance(C: np.ndarray, view: View, n: int) -> float:
 
 def _zero(eps: float, *regs: float) -> float:
     """A correlation below this is rounding: 1e-12 for float64, 1e-5 for float32, less as penalties lower them all."""
-    return (1e-12 if eps < 1e-10 else 1e-5) / float(np.sqrt(np.prod(1.0 + np.array(regs))))
+    double = eps < 1e-10  # 2e-16, where float32 has 1e-7
+    return (1e-12 if double else 1e-5) / float(np.sqrt(np.prod(1.0 + np.array(regs))))
 
 
 def _whitened(

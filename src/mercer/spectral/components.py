@@ -410,6 +410,7 @@ def _next_count(values: np.ndarray, total: float, settings: Settings, n: int) ->
     """
     missing, last = (settings.share or 0.0) * total - values.sum(), max(float(values[-1]), np.finfo(np.float64).tiny)
     count = int(min(n, max(2 * len(values), len(values) + min(n, 4 * missing / last))))
+    # From a sixth of all pairs on, LAPACK finds all of them. A search for a quarter of that many is near enough.
     return max(count, n // 6 + 1) if settings.direct and count > n // 24 else count
 
 

@@ -28,7 +28,7 @@ from mercer.linalg.eigen import SMALL
 from mercer.linalg.gram import Gram
 from mercer.linalg.lowrank import rpcholesky
 from mercer.linalg.operators import Dense, Operator
-from mercer.linalg.solve import factor_preconditioner, refined_solve, shifted_solve
+from mercer.linalg.solve import Solution, factor_preconditioner, refined_solve, shifted_solve
 from mercer.linalg.weighted import WeightedCentered
 from mercer.progress import in_phase
 from mercer.random_state import generator_from
@@ -119,7 +119,8 @@ class SampledPenalty:
             return self.reg, self.path
         share, best = self.size / n, float(errors.min())
         close = errors <= best + 0.5 * np.sqrt(best * (1 - best) / self.size)
-        least = float(regs[close & (regs >= 0.9 * max(share, 0.1) * regs[close].max())].min())
+        lowest = 0.9 * max(share, 0.1) * regs[close].max()  # 0.9 is less than a step of the grid, and hides rounding
+        least = float(regs[close & (regs >= lowest)].min())
         return least * share, (regs * share, errors)
 
 
@@ -468,6 +469,44 @@ def _streamed(kernel: Kernel, X: Any, classes: Classes, settings: DiscriminantSe
     each class to the mean that random vectors find. The two err on opposite sides; their harmonic mean is taken.
     """
     reg, path = _sampled_reg(kernel, X, classes, settings)
+    coarse, A, mu, reach = _coarse_and_exact(kernel, X, classes, reg, settings)
+    F = _start_factor(coarse.K, reg, settings)
+    S = scatter(F, classes, settings.n_jobs)
+    G = _whitened(F, S, mu, A)
+    xp, place = A.xp, A.placement()
+    preconditioner = factor_preconditioner(G, xp, settings.n_jobs)
+    Y = without_mean(classes.indicators(), np.sqrt(classes.weights))
+    C, width = Y.shape[1], block_width(Y.shape[1])
+    probes = generator_from(settings.random_state).choice([-1.0, 1.0], (A.n, width - C))
+    B = xp.asarray(np.column_stack([Y, probes]), **place)
+
+    system = _ShiftedSystem(coarse, A, mu, reach, preconditioner, settings)
+    rough = system.roughly(B, C)
+    solution = system.exactly(B[:, :C], rough[:, :C])
+    worst = float(solution.residuals.max())
+    if worst > 2 * settings.tol:
+        warn(
+            f"Conjugate gradients stopped after {amount(system.passes, 'pass', 'passes')} with a residual of "
+            f"{worst:.1e}, above tol = {settings.tol:.1e}. See residuals_; raise reg, max_iter or tol.",
+            NotConvergedWarning,
+        )
+    left, by_factor = _probed(probes, mu * to_numpy(rough[:, C:]), to_numpy(preconditioner(B[:, C:])), G, classes)
+    first = _in_classes(left, by_factor, classes)
+    second = _in_classes(left, _approximate_room(F, S, coarse.K, mu, classes), classes)
+    room = 2 * first * second / (first + second)
+    noise = float(np.sum(solution.residuals**2))
+    if noise < worst:
+        M = Y.T @ Y - mu * solution.product(B[:, :C])
+    else:  # after too few passes the plain form is nearer
+        noise, M = worst, Y.T @ (Y - mu * to_numpy(solution.X))
+    how = "all of K, conjugate gradients"
+    return A, mu, reg, path, Solved(solution.X, M, room, solution.residuals, system.passes, how, noise)
+
+
+def _coarse_and_exact(
+    kernel: Kernel, X: Any, classes: Classes, reg: float, settings: DiscriminantSettings
+) -> tuple[WeightedCentered, WeightedCentered, float, float]:
+    """K_w on float32 tiles or on codes of them, and on float64 tiles; μ; and the residual that the first can give."""
     K = gram_of(
         kernel, X, keep_bytes=settings.keep_bytes, keep_from=_NEVER, tile=TILE, n_jobs=settings.n_jobs, compress=True
     )
@@ -479,80 +518,76 @@ def _streamed(kernel: Kernel, X: Any, classes: Classes, settings: DiscriminantSe
     if isinstance(K, Gram) and noise > mu:  # K + μI would no longer be positive on codes
         K.compress = False
         coarse = _weighted(K.ladder(settings.tol)[-2:][0], classes)
-    reach = _CODED if 0 < noise <= mu else _SINGLE
     if coarse.K is K:
         K.keep()
-    F = _start_factor(coarse.K, reg, settings)
-    S = scatter(F, classes, settings.n_jobs)
-    G = _whitened(F, S, mu, A)
-    xp, place = A.xp, A.placement()
-    preconditioner = factor_preconditioner(G, xp, settings.n_jobs)
-    Y = without_mean(classes.indicators(), np.sqrt(classes.weights))
-    C, width = Y.shape[1], block_width(Y.shape[1])
-    probes = generator_from(settings.random_state).choice([-1.0, 1.0], (A.n, width - C))
-    B = xp.asarray(np.column_stack([Y, probes]), **place)
+    return coarse, A, mu, _CODED if 0 < noise <= mu else _SINGLE
 
-    before = 0
 
-    def told(passes: int, residual: float) -> None:
-        settings.say(f"pass {passes + before}, largest residual {residual:.1e}")
+@dataclass
+class _ShiftedSystem:
+    """(K_w + μI) X = B, solved on coarse tiles as far as they reach, and then on float64 tiles (final).
 
-    rough = shifted_solve(
-        coarse,
-        B,
-        mu,
-        tol=np.repeat([max(0.7 * settings.tol, reach), max(_PROBED, 0.7 * settings.tol, reach)], [C, width - C]),
-        max_iter=settings.max_iter,
-        precondition=preconditioner,
-        certify=False,
-        report=told,
-    )
-    before = rough.passes
-    solution = refined_solve(
-        A,
-        coarse,
-        B[:, :C],
-        mu,
-        rough.X[:, :C],
-        tol=settings.tol,
-        reach=reach,
-        max_iter=settings.max_iter - before,
-        precondition=preconditioner,
-        report=told,
-    )
-    before += solution.passes
-    if solution.residuals.max() > settings.tol and before < settings.max_iter:  # corrections help no more
-        coarse.K.forget()
-        K.keep()
-        solution = shifted_solve(
-            A,
-            B[:, :C],
-            mu,
-            tol=settings.tol,
-            max_iter=settings.max_iter - before,
-            precondition=preconditioner,
-            start=solution.X,
-            report=told,
+    reach : the residual that coarse tiles can give
+    passes : how many have been made
+    """
+
+    coarse: WeightedCentered
+    exact: WeightedCentered
+    mu: float
+    reach: float
+    precondition: Callable[[Any], Any]
+    settings: DiscriminantSettings
+    passes: int = 0
+
+    def roughly(self, B: Any, C: int) -> Any:
+        """X on coarse tiles. The first C columns are right-hand sides; the others are random vectors and need less."""
+        tol = max(0.7 * self.settings.tol, self.reach)  # 0.7 leaves room for what rounding hides from coarse tiles
+        found = shifted_solve(
+            self.coarse,
+            B,
+            self.mu,
+            tol=np.repeat([tol, max(_PROBED, tol)], [C, B.shape[1] - C]),
+            max_iter=self.settings.max_iter,
+            precondition=self.precondition,
+            certify=False,
+            report=self._tell,
         )
-        before += solution.passes
-    passes, worst = before, float(solution.residuals.max())
-    if worst > 2 * settings.tol:
-        warn(
-            f"Conjugate gradients stopped after {amount(passes, 'pass', 'passes')} with a residual of {worst:.1e}, "
-            f"above tol = {settings.tol:.1e}. See residuals_; raise reg, max_iter or tol.",
-            NotConvergedWarning,
+        self.passes += found.passes
+        return found.X
+
+    def exactly(self, B: Any, start: Any) -> Solution:
+        """X with residuals from float64 tiles: by corrections on coarse tiles, while these help."""
+        found = refined_solve(
+            self.exact,
+            self.coarse,
+            B,
+            self.mu,
+            start,
+            tol=self.settings.tol,
+            reach=self.reach,
+            max_iter=self.settings.max_iter - self.passes,
+            precondition=self.precondition,
+            report=self._tell,
         )
-    left, by_factor = _probed(probes, mu * to_numpy(rough.X[:, C:]), to_numpy(preconditioner(B[:, C:])), G, classes)
-    first = _in_classes(left, by_factor, classes)
-    second = _in_classes(left, _approximate_room(F, S, coarse.K, mu, classes), classes)
-    room = 2 * first * second / (first + second)
-    noise = float(np.sum(solution.residuals**2))
-    if noise < worst:
-        M = Y.T @ Y - mu * solution.product(B[:, :C])
-    else:  # after too few passes the plain form is nearer
-        noise, M = worst, Y.T @ (Y - mu * to_numpy(solution.X))
-    solved = Solved(solution.X, M, room, solution.residuals, passes, "all of K, conjugate gradients", noise)
-    return A, mu, reg, path, solved
+        self.passes += found.passes
+        if found.residuals.max() > self.settings.tol and self.passes < self.settings.max_iter:
+            self.coarse.K.forget()
+            self.exact.K.keep()
+            found = shifted_solve(
+                self.exact,
+                B,
+                self.mu,
+                tol=self.settings.tol,
+                max_iter=self.settings.max_iter - self.passes,
+                precondition=self.precondition,
+                start=found.X,
+                report=self._tell,
+            )
+            self.passes += found.passes
+        return found
+
+    def _tell(self, passes: int, residual: float) -> None:
+        self.settings.say(f"pass {passes + self.passes}, largest residual {residual:.1e}")
 
 
 def _sampled_reg(kernel: Kernel, X: Any, classes: Classes, settings: DiscriminantSettings) -> tuple[float, Path | None]:

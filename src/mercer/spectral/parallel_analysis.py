@@ -266,7 +266,7 @@ def _upper(draws: np.ndarray, quantile: float) -> np.ndarray:
 
 
 def _rank(p: int, quantile: float) -> int:
-    return min(p, max(1, ceil(quantile * (p + 1) - 1e-9)))
+    return min(p, max(1, ceil(quantile * (p + 1) - 1e-9)))  # 0.07 · 100 is 7, but for rounding
 
 
 def refuse_no_columns(kernel: Kernel) -> None:

@@ -63,6 +63,7 @@ class Smoother:
         self._mu, self.negative = n * self.penalty, 0.0
         if not self.variance:  # K is constant, or its eigenvalues cancel
             largest = max(float(self.xp.max(K)), -float(self.xp.min(K)))
+            # n entries that cancel leave at most n roundings of the largest; 64 of them are no doubt.
             self.negative = float(largest > 64 * _EPS * n * max(abs(self.trace), largest / n))
             return
         K = self.backend.set_diagonal(K, self.xp.linalg.diagonal(K) + self._mu)
@@ -158,7 +159,7 @@ def whole_pairs(
     b, missed = Ra / sizes, z / sizes - sizes * a
     left = np.sqrt(np.maximum(_dots(missed, first(missed)), 0.0))
     worst = float(left.max(initial=0.0))
-    if worst > 10 * max(_TOL, floor) * rho.max(initial=0.0):
+    if worst > 10 * max(_TOL, floor) * rho.max(initial=0.0):  # the search stops on estimates; these are recomputed
         warn(
             f"The search for canonical pairs stopped after {amount(taken, 'step')} with a residual of {worst:.1e}. "
             "See residuals_; raise reg, or ask for fewer components.",
@@ -245,7 +246,7 @@ def _orthonormal(first: Smoother, W: Any) -> tuple[Any, Any, np.ndarray]:
     for _ in range(2):
         RV = first(V)
         values, turn = np.linalg.eigh(to_numpy(V.T @ RV))
-        kept = values > 1e-13 * values.max(initial=0.0)
+        kept = values > 1e-13 * values.max(initial=0.0)  # beneath is the rounding of a product of unit vectors
         turn, roots = turn[:, kept], np.sqrt(values[kept])
         shortened = beside(turn / roots, V)
         V, RV, beta = V @ shortened, RV @ shortened, roots[:, None] * (turn.T @ beta)

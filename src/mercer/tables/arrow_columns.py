@@ -60,6 +60,7 @@ def _check_letters(values: np.ndarray) -> None:
     """TableError for fixed-width text that is not Unicode: in a damaged file, converting it would crash."""
     if values.dtype.kind == "U" and values.size and values.dtype.itemsize:
         codes = np.ascontiguousarray(values).view(np.dtype(np.uint32).newbyteorder(values.dtype.byteorder))
+        # Beyond the last code point, or half of a surrogate pair.
         if codes.max() > 0x10FFFF or ((codes >= 0xD800) & (codes < 0xE000)).any():
             raise TableError("The table contains text that is not valid Unicode; the file is damaged.")
 

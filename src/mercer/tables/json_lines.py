@@ -24,7 +24,7 @@ from mercer.tables.source import TableError, digest_of, readable, shortened
 
 _DEEPEST = 64  # levels of nesting: no table has more, and a few ten thousand make Arrow's parser crash
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
-_STEPS = np.zeros(256, np.int64)
+_STEPS = np.zeros(256, np.int64)  # byte → how it changes the depth
 _STEPS[list(b"[{")], _STEPS[list(b"]}")] = 1, -1
 _PIECE = 1 << 20  # bytes whose nesting is followed at a time
 _GZIP = b"\x1f\x8b"
@@ -65,7 +65,7 @@ def _content(path: Path) -> bytes:
 def _block(content: bytes) -> int:
     """Bytes that Arrow parses at a time. An object must not be longer than a block."""
     longest = max((len(line) for line in content.split(b"\n")), default=0)
-    return max(1 << 20, longest + 2)
+    return max(1 << 20, longest + 2)  # 1 MB is Arrow's own choice; 2 bytes end a line
 
 
 def deepest(content: bytes) -> int:

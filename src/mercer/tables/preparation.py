@@ -6,12 +6,25 @@ and is all that is needed to turn new rows into X in the same way.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
+from mercer.models.fields import (
+    Check,
+    Line,
+    Scope,
+    either,
+    finite,
+    flag,
+    if_set,
+    list_of,
+    mapping,
+    one_of,
+    optional,
+    require,
+    text,
+    whole,
+)
 from mercer.tables.dialect import TextFormat
 from mercer.tables.source import Source, TableError
 
@@ -160,71 +173,66 @@ class Preparation:
 
     def to_dict(self) -> dict[str, Any]:
         """The record as JSON values. Floats come back from JSON to the same bits."""
-        rules = [{"name": r.name, "categories": _list(r.categories), "fill": r.fill} for r in self.rules]
-        plain = {name: getattr(self, name) for name in _PLAIN}
-        return {"rules": rules, **plain, **{name: _list(getattr(self, name)) for name in _LISTS}}
+        plain = {name: getattr(self, name) for name in _RECORD if name != "rules"}
+        rules = [{"name": r.name, "categories": _listed(r.categories), "fill": r.fill} for r in self.rules]
+        return {"rules": rules, **{name: _listed(value) for name, value in plain.items()}}
 
     @classmethod
     def from_dict(cls, given: dict[str, Any]) -> Preparation:
         """The record that `to_dict` wrote; TableError if it is not one. Model files may come from anywhere."""
         try:
-            rules = tuple(Rule(rule["name"], _tuple(rule["categories"]), rule["fill"]) for rule in given["rules"])
-            plain = {name: given[name] for name in _PLAIN}
-            lists: dict[str, Any] = {name: _tuple(given[name]) for name in _LISTS if name in given or name != "vectors"}
-            found = cls(rules, **plain, **lists)
-            _check(found)
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            mapping(**_RECORD)(given, Scope())
+            rules = tuple(Rule(each["name"], _tupled(each["categories"]), each["fill"]) for each in given["rules"])
+            found = cls(rules, **{n: _tupled(given[n]) for n in _RECORD if n in given and n != "rules"})
+            _check_together(found)
+        except ValueError as error:
             raise TableError(f"This is not the preparation of a table: {error}") from error
         return found
 
 
-_PLAIN = ("named", "label", "id", "impute", "encode", "scale", "dtype")
-_LISTS = ("layout", "drop", "centre", "spread", "image", "vectors")  # early records have no vectors
+_TEXTS, _NUMBERS = list_of(text), optional(list_of(finite))
+_RECORD: dict[str, Check | Line] = {
+    "rules": list_of(mapping(name=text, categories=optional(_TEXTS), fill=optional(either(text, finite)))),
+    "named": flag,
+    "label": optional(text),
+    "id": optional(text),
+    "impute": optional(one_of(*IMPUTE)),
+    "encode": optional(one_of(*ENCODE)),
+    "scale": optional(one_of(*SCALE)),
+    "dtype": one_of(*DTYPES),
+    "layout": _TEXTS,
+    "drop": _TEXTS,
+    "centre": _NUMBERS,
+    "spread": _NUMBERS,
+    "image": optional(list_of(whole(1, _MOST_PIXELS))),
+    "vectors": if_set(_TEXTS),  # early records have none
+}
 
 
-def _list(values: tuple[Any, ...] | None) -> list[Any] | None:
-    return None if values is None else list(values)
+def _listed(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
 
 
-def _tuple(values: list[Any] | None) -> tuple[Any, ...] | None:
-    return None if values is None else tuple(values)
+def _tupled(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
-def _check(found: Preparation) -> None:
-    """ValueError if a value of the record is not what it should be."""
-    categories = [rule.categories for rule in found.rules if rule.categories is not None]
-    texts = [
-        *found.columns,
-        *found.layout,
-        *found.drop,
-        *found.vectors,
-        *(text for known in categories for text in known),
-    ]
-    texts += [name for name in (found.label, found.id) if name is not None]
-    if not found.rules or not all(isinstance(text, str) for text in texts):
-        raise ValueError("it needs at least one column, and names and categories must be text")
-    if any(len(set(known)) < max(1, len(known)) for known in categories):
-        raise ValueError("the categories of a column must be different texts, and at least one")
-    for given, known in ((found.impute, IMPUTE), (found.encode, ENCODE), (found.scale, SCALE), (found.dtype, DTYPES)):
-        if given is not None and given not in known:
-            raise ValueError(f"{given!r} is not one of {', '.join(known)}")
+def _check_together(found: Preparation) -> None:
+    """Mismatch if values of the record are right one by one, and do not fit together."""
+    require(bool(found.rules), "it needs at least one column")
     for rule in found.rules:
-        kind = (int, float) if rule.categories is None else str
+        known = rule.categories
+        distinct = known is None or len(set(known)) == len(known) > 0
+        require(distinct, "the categories of a column must be different texts, and at least one")
         needed = rule.fill is not None or found.impute not in (None, "drop")
-        if needed and not (isinstance(rule.fill, kind) and (isinstance(rule.fill, str) or math.isfinite(rule.fill))):
-            raise ValueError(f"the fill value of {rule.name!r} is {rule.fill!r}")
+        fits = isinstance(rule.fill, str) == (known is not None) and rule.fill is not None
+        require(fits or not needed, f"the fill value of {rule.name!r} is {rule.fill!r}")
     for values in (found.centre, found.spread):
-        if values is not None and (
-            len(values) != len(found.features) or not np.isfinite(np.array(values, np.float64)).all()
-        ):
-            raise ValueError("centre and spread need one finite number per feature")
-    if found.spread is not None and not all(value > 0 for value in found.spread):
-        raise ValueError("spread must be positive")
-    if found.image is not None:
-        _, _, channels = found.image
-        good = all(type(size) is int and 1 <= size <= _MOST_PIXELS for size in found.image)
-        if not good or channels not in (1, 3):
-            raise ValueError("image must be width, height and 1 or 3 channels")
+        require(values is None or len(values) == len(found.features), "centre and spread need one number per feature")
+    require(all(value > 0 for value in found.spread or ()), "spread must be positive")
+    image = found.image
+    good = image is None or (len(image) == 3 and image[2] in (1, 3))
+    require(good, "image must be width, height and 1 or 3 channels")
 
 
 def unfitted(source: Source, choice: Choice, label: str | None, id_: str | None) -> Preparation:

@@ -136,39 +136,68 @@ def read_table(
     source.stop = None if choice.rows is None else choice.rows[1]
     notes = list(source.notes)
     if preparation is None:
-        source.expand(vectors_asked(source, choice))
-        roles, label, id_ = roles_of(source, choice)
-        raw = _read(source, roles, choice, choice)
-        if choice.columns is None and not choice.vector and source.named:
-            id_ = _without_ids(source, raw, roles, id_, choice, notes)
-        start = unfitted(source, choice, label, id_)
-        order = [name for name, role in roles.items() if role is Role.FEATURE]
-        as_given = _copies(source, raw, originals)
-        X, keep, preparation = prepare.fit(raw, order, start, source.path, notes)
-        notes.extend(notes_on(X, preparation.features, preparation.scale is not None))
+        read = _fit(source, choice, originals, notes)
     else:
-        source.expand(name for name in preparation.vectors if name in source.lists)
-        roles, label, id_, places = roles_again(source, choice, preparation)
-        raw = _read(source, roles, preparation, choice)
-        names = {there: name for name, there in places.items()}
-        raw.numbers = [names[name] for name in raw.numbers]
-        raw.texts = {names[name]: values for name, values in raw.texts.items()}
-        as_given = _copies(source, raw, originals)
-        X, keep = prepare.replay(raw, preparation, source.path, notes)
+        read = _replay(source, choice, preparation, originals, notes)
+    raw, keep, preparation = read.raw, read.keep, read.preparation
     images = source.images
     if images is not None and choice.rows is not None:
         images = images[choice.rows[0] - 1 : choice.rows[1]]
     if images is not None and keep is not None:
         images = [image for image, kept in zip(images, keep, strict=True) if kept]
-    if keep is not None:
-        as_given = {name: values[keep] for name, values in as_given.items()}
-    labels, ids = (None if name is None else raw.carried.pop(name) for name in (label, id_))
+    as_given = read.as_given if keep is None else {name: values[keep] for name, values in read.as_given.items()}
+    labels, ids = (None if name is None else raw.carried.pop(name) for name in (read.label, read.id))
     if ids is not None and preparation.id == choice.id and len(set(ids.tolist())) < len(ids):
         notes.append(f"Rows of other files cannot be matched by the id {choice.id!r}, as some rows share one.")
     kept = raw.carried if choice.keep is None else {*choice.keep, *choice.show}
-    carried = {name: raw.carried[name] for name in raw.carried if name in kept}
-    shown = carried | raw.texts
-    return Table(X, preparation.features, ids, labels, shown, images, preparation, source.digest, notes, as_given)
+    shown = {name: raw.carried[name] for name in raw.carried if name in kept} | raw.texts
+    return Table(read.X, preparation.features, ids, labels, shown, images, preparation, source.digest, notes, as_given)
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """Columns that were read and made X.
+
+    label, id : the names of columns among those that `raw` carries
+    as_given : the features as the file has them, if they were asked for
+    keep : which rows X has, None for all
+    """
+
+    raw: Raw
+    label: str | None
+    id: str | None
+    as_given: dict[str, np.ndarray]
+    X: Matrix
+    keep: np.ndarray | None
+    preparation: Preparation
+
+
+def _fit(source: Source, choice: Choice, originals: int, notes: list[str]) -> _Prepared:
+    """X as the options say."""
+    source.expand(vectors_asked(source, choice))
+    roles, label, id_ = roles_of(source, choice)
+    raw = _read(source, roles, choice, choice)
+    if choice.columns is None and not choice.vector and source.named:
+        id_ = _without_ids(source, raw, roles, id_, choice, notes)
+    start = unfitted(source, choice, label, id_)
+    order = [name for name, role in roles.items() if role is Role.FEATURE]
+    as_given = _copies(source, raw, originals)
+    X, keep, preparation = prepare.fit(raw, order, start, source.path, notes)
+    notes.extend(notes_on(X, preparation.features, preparation.scale is not None))
+    return _Prepared(raw, label, id_, as_given, X, keep, preparation)
+
+
+def _replay(source: Source, choice: Choice, preparation: Preparation, originals: int, notes: list[str]) -> _Prepared:
+    """X as that of a table read before."""
+    source.expand(name for name in preparation.vectors if name in source.lists)
+    roles, label, id_, places = roles_again(source, choice, preparation)
+    raw = _read(source, roles, preparation, choice)
+    names = {there: name for name, there in places.items()}
+    raw.numbers = [names[name] for name in raw.numbers]
+    raw.texts = {names[name]: values for name, values in raw.texts.items()}
+    as_given = _copies(source, raw, originals)
+    X, keep = prepare.replay(raw, preparation, source.path, notes)
+    return _Prepared(raw, label, id_, as_given, X, keep, preparation)
 
 
 def _without_ids(

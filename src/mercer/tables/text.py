@@ -65,7 +65,7 @@ def open_text(
         file=path,
         scan=found,
         dialect=dialect,
-        block=block or max(_BLOCK, min(32 * dialect.line, _WIDE_BLOCK), 2 * dialect.line),
+        block=block or max(_BLOCK, min(32 * dialect.line, _WIDE_BLOCK), 2 * dialect.line),  # 32 rows, or 2 if very long
     )
 
 

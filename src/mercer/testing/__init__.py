@@ -138,7 +138,9 @@ def _entries(what: str, got: Any, K: np.ndarray, I: Any, J: Any, tol: float) -> 
     expected, got = K[np.ix_(rows, columns)], _array(got)
     assert got.shape == expected.shape, f"{what}: shape {got.shape}, expected {expected.shape}."
     assert np.all(np.isfinite(got)), f"{what}: NaN or infinity."
-    room = np.where(rows[:, None] == columns[None, :], max(tol, 1e-7), tol)
+    room = np.where(
+        rows[:, None] == columns[None, :], max(tol, 1e-7), tol
+    )  # a distance to itself may be a root of rounding
     excess = np.abs(got - expected) / (np.abs(K).max() or 1.0) / room
     assert excess.max() <= 1, f"{what}: an entry differs by {excess.max():.1e} times what is allowed."
 

@@ -15,7 +15,7 @@ from mercer.cli.record import fit_facts, json_value
 from mercer.cli.scored_maps import ScoredMap, agreement, print_agreement, print_side_by_side
 from mercer.plots import INK, EmbeddingDisplay, ScreeDisplay, new_figure
 from mercer.quality import report
-from mercer.web.page import Map, Page, write_page
+from mercer.web.page import Page, write_page
 
 ROWS, STEPS = 1797, 1000  # all there are; and t-SNE's own default
 
@@ -39,8 +39,14 @@ def show(stage: Stage) -> None:
         stage.say("How faithful the two maps of the digits are", bold=True)
         print_side_by_side(maps)
         print_agreement([agreement(maps[0], maps[1], 15)])
-    drawn = [Map(m.name, m.values, m.axes, json_value(m.scores), m.record) for m in maps]
-    page = Page("Handwritten digits", drawn, None, {"digit": y.astype(str)}, "digit", images_of(X))
+    page = Page(
+        "Handwritten digits",
+        [m.drawn(whole_record=True) for m in maps],
+        None,
+        {"digit": y.astype(str)},
+        "digit",
+        images_of(X),
+    )
     stage.page("digits", lambda path: write_page(page, path))
 
 
