@@ -164,10 +164,10 @@ class Kernelized(Planned, Saved, MetaEstimatorMixin, BaseEstimator):
 
     Notes
     -----
-    Every method of `estimator` among predict, predict_proba, predict_log_proba, decision_function, score,
-    score_samples, transform, inverse_transform, fit_transform, fit_predict and get_feature_names_out is here too, and
-    takes rows of the input in place of rows of F. `inverse_transform` gives rows of F, because there is no exact way
-    back from them. For tensors the features of the kernel are computed on their device. The estimator gets them as
+    The class has every method of `estimator` among predict, predict_proba, predict_log_proba, decision_function, score,
+    score_samples, transform, inverse_transform, fit_transform, fit_predict and get_feature_names_out. They take rows of
+    the input in place of rows of F. `inverse_transform` gives rows of F, because rows of F cannot be turned back into
+    rows of X exactly. For tensors the features of the kernel are computed on their device. The estimator gets them as
     NumPy arrays, and its answers are NumPy arrays.
 
     Cost: that of `KernelMap` with m columns, and that of the estimator on n × m numbers.
@@ -228,7 +228,7 @@ class Kernelized(Planned, Saved, MetaEstimatorMixin, BaseEstimator):
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any = None, **params: Any) -> Kernelized:
-        """Fit the map to X, and the estimator to F(X), y and what else it takes, such as sample_weight.
+        """Fit the map to X, and the estimator to F(X), y and its other arguments, such as sample_weight.
 
         X may also be a source of rows (`mercer.streams`), and y an array, a source, or the name of a column of X. Ridge
         and RidgeClassifier then follow from the sums of the pass that finds the map. An estimator with `partial_fit`
