@@ -22,7 +22,7 @@ INK, FAINT = "#222222", "#8A8A8A"
 
 
 def palette(count: int) -> list[str]:
-    """`count` colours from the two lists above; if they are too short, colours evenly spread over viridis.
+    """`count` colours from `FEW` or `MANY`; if both are too short, colours evenly spaced on viridis.
 
     >>> palette(2)
     ['#0072B2', '#E69F00']
@@ -48,7 +48,7 @@ def readable(name: Any, longest: int = 22) -> str:
 
 
 def new_figure(columns: int = 1, *, width: float = 4.8, height: float = 4.2) -> tuple[Figure, list[Axes]]:
-    """A figure and its axes, side by side, of `width` × `height` inches each.
+    """Make a figure with axes side by side, each `width` × `height` inches.
 
     `columns` is the number of axes.
 
@@ -62,7 +62,7 @@ def new_figure(columns: int = 1, *, width: float = 4.8, height: float = 4.2) -> 
 
 
 def tidy(ax: Axes) -> Axes:
-    """Two spines and quiet ticks, so that the data stands out.
+    """Leave two spines and thin ticks on the axes, so that the data stands out.
 
     `ax` is changed and returned.
 
@@ -79,7 +79,7 @@ def tidy(ax: Axes) -> Axes:
 
 
 class Display:
-    """What displays share (abstract).
+    """The base class of all displays (abstract).
 
     >>> from mercer.plots import ScreeDisplay
     >>> issubclass(ScreeDisplay, Display)
