@@ -187,7 +187,7 @@ def test_without_a_penalty_noise_correlates_perfectly_and_is_worth_nothing():
     """The features of n samples span n − 1 dimensions: any direction of one view can be matched by the other."""
     rng = np.random.default_rng(0)
     noise, other, new, new_other = (rng.standard_normal((n, 4)) for n in (150, 150, 2000, 2000))
-    with pytest.warns(ForcedCorrelationWarning, match="149 and 149 dimensions of the 149"):
+    with pytest.warns(ForcedCorrelationWarning, match="149 and 149 of 149 dimensions"):
         free = KernelCCA(2, reg=0).fit(noise, other)
     assert_allclose(free.training_correlations_, 1.0, atol=1e-6)
     assert abs(free.score(new, new_other)) < 0.1
