@@ -15,66 +15,51 @@ from sphinx import addnodes
 
 SCRIPT = "search_sections.js"
 LEFT_OUT = {"search", "genindex", "py-modindex"}
-NOT_READ = (nodes.math_block, nodes.math, nodes.raw, nodes.comment, nodes.image, addnodes.toctree, nodes.target)
-
-
-class Sections(nodes.SparseNodeVisitor):
-    """The sections of a document in their order: anchor, heading and text. The first one is the page itself."""
-
-    def __init__(self, document: nodes.document) -> None:
-        super().__init__(document)
-        self.found: list[list[str]] = [["", "", ""]]
-        self.open = [0]
-
-    def begin(self, anchor: str, heading: str) -> None:
-        self.open.append(len(self.found))
-        self.found.append([anchor, heading, ""])
-
-    def visit_section(self, node: nodes.section) -> None:
-        title = next(iter(node.findall(nodes.title)), None)
-        if isinstance(node.parent, nodes.document) and not self.found[0][1]:
-            self.found[0][1] = title.astext() if title else ""
-            self.open.append(0)
-        else:
-            self.begin(node["ids"][0] if node["ids"] else "", title.astext() if title else "")
-
-    def depart_section(self, node: nodes.section) -> None:
-        self.open.pop()
-
-    def visit_desc(self, node: addnodes.desc) -> None:
-        """A class or function of the reference, or a method of a class, which has a place of its own."""
-        signature = next(iter(node.findall(addnodes.desc_signature)), None)
-        ids = signature["ids"] if signature is not None else []
-        inner = isinstance(node.parent, addnodes.desc_content)
-        if ids and inner:
-            self.begin(ids[0], ids[0].rpartition(".")[2])
-        else:
-            self.open.append(self.open[-1])
-
-    def depart_desc(self, node: addnodes.desc) -> None:
-        self.open.pop()
-
-    def visit_title(self, node: nodes.title) -> None:
-        raise nodes.SkipNode
-
-    def visit_desc_signature(self, node: addnodes.desc_signature) -> None:
-        raise nodes.SkipNode
-
-    def visit_Text(self, node: nodes.Text) -> None:
-        self.found[self.open[-1]][2] += node.astext() + " "
-
-    def unknown_visit(self, node: nodes.Node) -> None:
-        if isinstance(node, NOT_READ):
-            raise nodes.SkipNode
-
-    def unknown_departure(self, node: nodes.Node) -> None:
-        pass
+# Headings and signatures are kept beside the text, and formulas are no words.
+NOT_READ = (
+    nodes.title,
+    nodes.math_block,
+    nodes.math,
+    nodes.raw,
+    nodes.comment,
+    addnodes.desc_signature,
+    addnodes.toctree,
+)
 
 
 def sections_of(document: nodes.document) -> list[list[str]]:
-    visitor = Sections(document)
-    document.walkabout(visitor)
-    return [[anchor, heading, " ".join(text.split())] for anchor, heading, text in visitor.found]
+    """The sections of a document in their order: anchor, heading and text. The first one is the page itself."""
+    found = [["", "", ""]]
+
+    def read(node: nodes.Node, section: list[str]) -> None:
+        if isinstance(node, nodes.Text):
+            section[2] += node.astext() + " "
+        elif not isinstance(node, NOT_READ):
+            section = _opened(node, found) or section
+            for child in node.children:
+                read(child, section)
+
+    read(document, found[0])
+    return [[anchor, heading, " ".join(text.split())] for anchor, heading, text in found]
+
+
+def _opened(node: nodes.Node, found: list[list[str]]) -> list[str] | None:
+    """The section that begins with a node: one with a heading, or a method of a class in the reference."""
+    if isinstance(node, nodes.section):
+        title = next((child.astext() for child in node.children if isinstance(child, nodes.title)), "")
+        if not found[0][1]:
+            found[0][1] = title
+            return found[0]
+        return _added(found, node["ids"][0], title)
+    if isinstance(node, addnodes.desc) and isinstance(node.parent, addnodes.desc_content):
+        ids = node.children[0].get("ids")
+        return _added(found, ids[0], ids[0].rpartition(".")[2]) if ids else None
+    return None
+
+
+def _added(found: list[list[str]], anchor: str, heading: str) -> list[str]:
+    found.append([anchor, heading, ""])
+    return found[-1]
 
 
 def record(app, doctree) -> None:
