@@ -13,6 +13,10 @@
     [/\bt[-\s]sne\b/gi, "tsne"],
     [/\bscikit[-\s]learn\b/gi, "sklearn"],
     [/\bumap[-\s]learn\b/gi, "umap"],
+    [/\bkernel[-\s]pca\b/gi, "KernelPCA"],
+    [/\bkernel[-\s]cca\b/gi, "KernelCCA"],
+    [/\bkernel[-\s](linear[-\s]|fisher[-\s])?(discriminants?|lda|fda)\b/gi, "KernelDiscriminant"],
+    [/\bclassical[-\s](mds|scaling|multidimensional scaling)\b/gi, "ClassicalMDS"],
     [/\bpre[-\s]image/gi, "preimage"],
     [/\bout[-\s]of[-\s]core\b/gi, "outofcore"],
     [/\bone[-\s]hot\b/gi, "onehot"],
@@ -35,7 +39,7 @@
 
   // Words for the same thing. A word that was typed also finds the others of its line, for less.
   const SYNONYMS = [
-    "lda discriminant discriminants kda kfda klda fisher",
+    "lda discriminant discriminants kerneldiscriminant kda kfda klda fisher supervised",
     "kpca kernelpca",
     "kcca kernelcca cca canonical",
     "pcoa torgerson classicalmds",
@@ -119,7 +123,7 @@
   };
 
   // Whoever names a method wants a page about it. Symptoms are on one page for all methods.
-  const METHODS = "pca kernelpca kpca tsne sne isomap mds classicalmds cca kernelcca lda discriminant umap".split(" ");
+  const METHODS = "pca kernelpca kernelcca kerneldiscriminant kpca tsne sne isomap mds classicalmds cca kernelcca lda discriminant umap".split(" ");
   const FOR_ALL = new Set(["trouble"]);
   const OTHER_METHOD = 0.85;
 
@@ -132,7 +136,7 @@
   };
 
   // The words of a text, as stems. A name such as KernelPCA or explained_variance_ratio_ counts as a whole and by its parts.
-  const wordsOf = (text) => {
+  const wordsOf = (text, parted = () => {}) => {
     for (const [spelling, word] of SPELLINGS) text = text.replace(spelling, word);
     const words = [];
     for (const [name] of text.matchAll(/[\p{L}\p{N}_]+/gu)) {
@@ -142,16 +146,23 @@
       words.push(stemOf(lower));
       const parts = whole.match(/[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[^A-Za-z_\d]+/g) ?? [];
       if (parts.length > 1)
-        for (const part of parts) if (part.length > 1) words.push(stemOf(part.toLowerCase()));
+        for (const part of parts)
+          if (part.length > 1) {
+            words.push(stemOf(part.toLowerCase()));
+            parted(words.at(-1));
+          }
     }
     return words;
   };
 
   const K1 = 1.2;
-  const FIELDS = { title: 5, heading: 3, text: 1 }; // how often a word in a title counts
+  const FIELDS = { title: 3, heading: 2, text: 1 }; // how often a word in a title counts
   const SHORTENING = 0.45; // how much a long text discounts its words
   const SYNONYM = 0.55;
   const PHRASE = 0.6;
+  const PART = 0.5;
+  const IN_TITLE = 0.9; // what a word of the page's title adds, and of the section's heading, in units of its rarity
+  const IN_HEADING = 0.7;
 
   // Counts of words in a field, added to `counts` with the weight of the field.
   const add = (counts, words, weight) => {
@@ -171,7 +182,8 @@
           const own = anchor === "" ? [] : wordsOf(heading);
           const words = wordsOf(text);
           const section = { page, anchor, heading, text, counts: new Map(), length: words.length };
-          add(section.counts, titleWords, anchor === "" ? FIELDS.title : FIELDS.title / 4);
+          section.about = new Set(own);
+          if (anchor === "") add(section.counts, titleWords, FIELDS.title);
           add(section.counts, own, FIELDS.title);
           add(section.counts, words, FIELDS.text);
           add(page.counts, own, FIELDS.heading);
@@ -210,7 +222,8 @@
       for (const [name] of spelled.matchAll(/[\p{L}\p{N}_]+/gu)) {
         const lower = name.toLowerCase().replace(/^_+|_+$/g, "");
         if (TRIVIAL.has(lower)) continue;
-        for (const word of wordsOf(name)) ask(word, 1);
+        const parts = new Set();
+        for (const word of wordsOf(name, (part) => parts.add(part))) ask(word, parts.has(word) ? PART : 1);
       }
       for (const [phrase, words] of PHRASES)
         if (phrase.test(spelled)) for (const word of wordsOf(words)) if (!asked.has(word)) ask(word, PHRASE);
@@ -238,24 +251,39 @@
       return all ? sum * (0.4 + (0.6 * met) / all) : 0;
     }
 
+    // What words in a title add: how rare they are.
+    bonus(about, terms) {
+      let sum = 0;
+      for (const words of terms) {
+        let best = 0;
+        for (const [word, share] of words) if (about.has(word)) best = Math.max(best, share * Math.min(this.rarity(word), 6));
+        sum += best;
+      }
+      return sum;
+    }
+
     // Pages by their score, each with the section that matches best.
     search(typed) {
       const terms = this.terms(typed);
-      const named = terms.filter((words) => METHOD_STEMS.has(words.keys().next().value));
+      const methods = terms.filter((words) => METHOD_STEMS.has(words.keys().next().value));
+      const most = Math.max(...methods.map((words) => words.values().next().value));
+      const named = methods.filter((words) => words.values().next().value === most); // KernelPCA, and not its part PCA
       const isAbout = ({ name, about }) =>
         FOR_ALL.has(name) || !named.length || named.some((words) => [...words.keys()].some((word) => about.has(word)));
       const results = [];
       for (const page of this.pages) {
-        const whole = this.score(page.counts, page.length, this.pageLength, terms);
+        let whole = this.score(page.counts, page.length, this.pageLength, terms);
         if (!whole) continue;
+        whole += IN_TITLE * this.bonus(page.about, terms);
         let best = null;
-        let most = -1;
+        let top = -1;
         for (const section of page.sections) {
           const share = /^(Exercises?|Solution \d+|In the reference|Read more)$/.test(section.heading) ? 0.5 : 1;
-          const score = share * this.score(section.counts, section.length, this.sectionLength, terms);
-          if (score > most) [best, most] = [section, score];
+          const words = this.score(section.counts, section.length, this.sectionLength, terms);
+          const score = share * (words + IN_HEADING * this.bonus(section.about, terms));
+          if (score > top) [best, top] = [section, score];
         }
-        results.push({ page, section: best, score: weightOf(page.name) * (isAbout(page) ? 1 : OTHER_METHOD) * (whole + 1.2 * most) });
+        results.push({ page, section: best, score: weightOf(page.name) * (isAbout(page) ? 1 : OTHER_METHOD) * (whole + 1.2 * top) });
       }
       results.sort((a, b) => b.score - a.score || (a.page.name < b.page.name ? -1 : 1));
       return { terms, results: results.filter(({ score }) => score > 0.15 * results[0].score).slice(0, 30) };
