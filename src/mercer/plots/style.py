@@ -11,14 +11,18 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-# These colours can be told apart with every common kind of colour blindness: Okabe and Ito's for up to five classes,
-# Tol's "muted" for up to ten.
+# Both lists of colours can be told apart with every common kind of colour blindness.
+#: The colours of up to five classes, by Okabe and Ito.
 FEW = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9")
+#: The colours of up to ten classes: Tol's "muted".
 MANY = (
     "#332288", "#CC6677", "#117733", "#88CCEE", "#882255",
     "#DDCC77", "#44AA99", "#AA4499", "#999933", "#6B6B6B",
 )  # fmt: skip
-INK, FAINT = "#222222", "#8A8A8A"
+#: The colour of text and of contour lines.
+INK = "#222222"
+#: The colour of axes and of what matters less.
+FAINT = "#8A8A8A"
 
 
 def palette(count: int) -> list[str]:

@@ -132,6 +132,7 @@ _CRITERIA = {
     ),
     "parallel": _Criterion(_by_parallel, "share of variance above permuted columns", False, ("vectors",), 1000),
 }
+#: The criteria by which `select_kernel` can rank kernels.
 CRITERIA = tuple(_CRITERIA)
 
 
