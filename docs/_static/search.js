@@ -31,6 +31,7 @@
     [/\bout[-\s]of[-\s]sample\b|\b(new|unseen|test|future) (data|points?|samples?|rows?|observations?)\b/i, "transform new rows"],
     [/\bnegative eigenvalues?\b|\bnot positive (semi-?)?definite\b/i, "indefinite kernel"],
     [/\bprincipal coordinates?\b/i, "classical mds"],
+    [/\b(single|one|same) (point|place|spot)\b/i, "ball middle collapse"],
     [/\bmore (features|columns|variables|dimensions) than (samples|rows|observations)\b/i, "high dimensional penalty"],
     [/\bn_?features? (>|>>) n_?samples?\b/i, "penalty dimensions than samples"],
     [/\bnumber of (dimensions|components)\b|\bhow many (dimensions|components)\b/i, "n_components components"],
@@ -67,7 +68,7 @@
     "disconnected disconnectedgraphwarning fragmented parts",
     "ball blob collapse collapsed",
     "reconstruct reconstruction inverse inverse_transform preimage decode",
-    "denoise denoising noise noisy",
+    "denoise denoising noise noisy smooth",
     "width gamma bandwidth length_scale sigma",
     "regularization regularize regularisation penalty reg shrinkage ridge",
     "neighbor neighbour neighbourhood neighborhood knn n_neighbors k",
@@ -89,7 +90,7 @@
     "jupyter notebook colab jupyterlab marimo widget",
     "shell command cli terminal",
     "web html browser page",
-    "interpret meaning loading loadings contribution importance contributions",
+    "interpret interpretable interpretation reading meaning loading loadings contribution importance contributions",
     "global distances",
     "geodesic shortest",
     "install pip conda installation",
@@ -105,7 +106,7 @@
   ];
 
   const TRIVIAL = new Set(
-    "get got use used using want need please way can cannot could would should does doesn did don isn aren how what why when where which who that this these those there here the and for from with without into onto not but its it is are was were be been being has have had do if or of in on at to as an my me we our you your i a any some very much just like also than then so instead make made give gives given really vs".split(
+    "get got use used using want need please way can cannot could would should does doesn did don isn aren how what why when where which who that this these those there here the and for from with without into onto not but its it is are was were be been being has have had do if or of in on at to as an my me we our you your i a any some very much just like also than then so instead make made give gives given really vs able unable allow allows support supports supported possible try trying work works working issue problem bug question help please add create".split(
       " ",
     ),
   );
@@ -158,11 +159,11 @@
   const K1 = 1.2;
   const FIELDS = { title: 3, heading: 2, text: 1 }; // how often a word in a title counts
   const SHORTENING = 0.45; // how much a long text discounts its words
-  const SYNONYM = 0.55;
+  const SYNONYM = 0.65;
   const PHRASE = 0.6;
   const PART = 0.5;
-  const IN_TITLE = 0.9; // what a word of the page's title adds, and of the section's heading, in units of its rarity
-  const IN_HEADING = 0.7;
+  const IN_TITLE = 1.2; // what a word of the page's title adds, and of the section's heading, in units of its rarity
+  const IN_HEADING = 0.45;
 
   // Counts of words in a field, added to `counts` with the weight of the field.
   const add = (counts, words, weight) => {
@@ -283,7 +284,7 @@
           const score = share * (words + IN_HEADING * this.bonus(section.about, terms));
           if (score > top) [best, top] = [section, score];
         }
-        results.push({ page, section: best, score: weightOf(page.name) * (isAbout(page) ? 1 : OTHER_METHOD) * (whole + 1.2 * top) });
+        results.push({ page, section: best, score: weightOf(page.name) * (isAbout(page) ? 1 : OTHER_METHOD) * (whole + top) });
       }
       results.sort((a, b) => b.score - a.score || (a.page.name < b.page.name ? -1 : 1));
       return { terms, results: results.filter(({ score }) => score > 0.15 * results[0].score).slice(0, 30) };
@@ -340,9 +341,11 @@
     if (after) said.append(" …");
   };
 
+  let index = null;
   Search.performSearch = (typed) => {
     const out = document.getElementById("search-results");
-    const { terms, results } = new SectionIndex(SECTIONS).search(typed);
+    index ??= new SectionIndex(SECTIONS);
+    const { terms, results } = index.search(typed);
     element(out, "h2", "Search results");
     const said = element(out, "p");
     said.className = "search-summary";
