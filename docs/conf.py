@@ -57,6 +57,8 @@ nb_execution_timeout = 120
 nb_merge_streams = True
 
 # --- The reference
+smartquotes = False  # a value such as "scale" can be copied
+toc_object_entries_show_parents = "hide"  # `fit()`, not `KernelDiscriminantAnalysis.fit()`, which the column would cut
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False

@@ -118,8 +118,9 @@
     if (/^(changes|design|benchmarks|contributing|style)$/.test(page)) return 0.4;
     if (page.startsWith("_modules/")) return 0;
     if (page.startsWith("theory/") || page === "learn/equations") return 0.7;
-    if (page === "start" || page.startsWith("coming_from/")) return 0.8;
-    if (page.startsWith("learn/")) return 0.9;
+    if (page === "start" || page.startsWith("coming_from/")) return 0.77;
+    if (page.startsWith("learn/") || page === "trouble") return 0.9;
+    if (page.startsWith("gallery/")) return 0.95;
     return page.startsWith("api/") ? 0.8 : 1;
   };
 
