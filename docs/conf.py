@@ -31,6 +31,7 @@ extensions = [
     "plain_docstrings",  # docstrings are plain text
     "plain_tables",  # no empty headers
     "linked_names",  # names in the text link to their page, and the page lists who names it
+    "section_search",  # a search that finds sections by words of one's own
 ]
 
 source_suffix = {".rst": "restructuredtext", ".md": "myst-nb"}
@@ -56,6 +57,8 @@ nb_execution_timeout = 120
 nb_merge_streams = True
 
 # --- The reference
+smartquotes = False  # a value such as "scale" can be copied
+toc_object_entries_show_parents = "hide"  # `fit()`, not `KernelDiscriminantAnalysis.fit()`, which the column would cut
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
@@ -93,9 +96,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "Mercer"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
-html_search_scorer = str(HERE / "_static" / "scorer.js")
 html_context = {"default_mode": "auto"}  # light or dark, as the reader's system
-html_show_search_summary = False  # excerpts would be fetched, which browsers refuse to pages of a folder
 html_show_sourcelink = False
 html_copy_source = False
 # Pages without others below them have no section to navigate.

@@ -56,11 +56,3 @@ def test_the_version_is_the_same_wherever_it_stands():
     assert project["version"] == mercer.__version__ == version("mercer")
     assert f"\nversion: {mercer.__version__}\n" in citation
     assert f"\nlicense: {project['license']}\n" in citation
-
-
-def test_what_stands_beside_the_package_is_in_the_source_distribution():
-    included = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["sdist"][
-        "include"
-    ]
-    assert {"SECURITY.md", "CITATION.cff", "LICENSE"} <= set(included)
-    assert all((ROOT / name).exists() for name in included)

@@ -156,13 +156,3 @@ def _installed(module):
     from importlib.util import find_spec
 
     return all(path.exists() for path in FACES) if module == "faces" else find_spec(module) is not None
-
-
-@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", *PAGES])
-def test_links_lead_somewhere(name):
-    path = ROOT / name
-    later = {"docs/benchmarks.md", "docs/api/index.rst"}  # written by `make bench` and by `make docs`
-    prose = re.sub(r"```.*?```|`[^`]*`", "", path.read_text(), flags=re.DOTALL)
-    for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", prose):
-        found = (path.parent / target).resolve()
-        assert found.exists() or str(found.relative_to(ROOT)) in later, f"{name} links to {target}"

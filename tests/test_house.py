@@ -2,6 +2,7 @@
 
 import ast
 import re
+import tomllib
 from collections import defaultdict
 from pathlib import Path
 
@@ -170,3 +171,24 @@ def test_the_glossary_is_in_order():
     page = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
     words = re.findall(r"^\| (.+?) \|", page.partition("## 7. Glossary")[2], re.MULTILINE)[1:]
     assert words == sorted(words, key=str.lower)
+
+
+def test_what_stands_beside_the_package_is_in_the_source_distribution():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    included = project["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
+    assert {"SECURITY.md", "CITATION.cff", "LICENSE"} <= set(included)
+    assert all((ROOT / name).exists() for name in included)
+
+
+def test_links_in_documents_lead_somewhere():
+    pages = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
+    pages += [path for path in (ROOT / "docs").rglob("*.md") if path.parent.name != "gallery"]
+    later = {"docs/benchmarks.md", "docs/api/index.rst"}  # written by `make bench` and by `make docs`
+    lost = []
+    for page in pages:
+        prose = re.sub(r"```.*?```|`[^`]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+        for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", prose):
+            found = (page.parent / target).resolve()
+            if not found.exists() and found.relative_to(ROOT).as_posix() not in later:
+                lost.append(f"{page.relative_to(ROOT)} links to {target}")
+    assert not lost, "\n".join(lost)

@@ -1,6 +1,8 @@
 """The public names of Mercer, and the page of each: what `reference_pages` and `linked_names` and their tests share."""
 
 import inspect
+import re
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +30,18 @@ class PublicName:
         if inspect.isclass(self.value):
             return "exception" if issubclass(self.value, BaseException) else "class"
         return "function" if callable(self.value) else "data"
+
+    @property
+    def comment(self) -> str:
+        """What the `#:` comment above a constant says, in whichever module of the package defines it."""
+        for path in sorted(path for path in sys.modules if path.split(".")[0] == "mercer"):
+            if getattr(sys.modules[path], self.name, None) is self.value:
+                said = re.search(
+                    rf"((?:^#: .*\n)+){self.name}\b.*=", inspect.getsource(sys.modules[path]), re.MULTILINE
+                )
+                if said:
+                    return " ".join(line.removeprefix("#:").strip() for line in said[1].splitlines())
+        return ""
 
 
 def names_of(module: Any) -> list[PublicName]:

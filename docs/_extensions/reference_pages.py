@@ -14,7 +14,6 @@ DIRECTIVES = {
     "class": "autoclass",
     "exception": "autoexception",
     "function": "autofunction",
-    "data": "autodata",
     "module": "automodule",
 }
 MEMBERS = {
@@ -35,6 +34,9 @@ def heading(text: str, mark: str = "=") -> str:
 
 def page(name: PublicName) -> str:
     """The source of the page of one public name."""
+    if name.kind == "data":  # its docstring would be that of str or tuple
+        value = f"   :value: {name.value!r}\n" if isinstance(name.value, str | tuple) else ""
+        return f":orphan:\n\n{heading(name.path)}.. py:data:: {name.path}\n{value}\n   {escaped(name.comment)}\n"
     directive = DIRECTIVES[name.kind]
     body = f".. {directive}:: {name.path}\n{MEMBERS.get(name.kind, '')}"
     return f":orphan:\n\n{heading(name.path)}{body}\n"
@@ -44,7 +46,7 @@ def table(names: list[PublicName], homes: dict[str, PublicName]) -> str:
     rows = []
     for name in names:
         home = homes[name.path]
-        said = "A constant." if name.kind == "data" else first_sentence(name.value)
+        said = escaped(name.comment) if name.kind == "data" else first_sentence(name.value)
         rows.append(f"   * - :doc:`{name.path} <{home.path}>`\n     - {said}\n")
     return ".. list-table::\n   :widths: 35 65\n   :class: names\n\n" + "".join(rows) + "\n"
 

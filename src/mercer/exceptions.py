@@ -29,7 +29,7 @@ def __dir__() -> list[str]:
 
 
 class MemoryLimitError(MemoryError, ValueError):
-    """The run would need more memory than its limit. Nothing was allocated.
+    """The computation would need more memory than its limit. Nothing was allocated.
 
     >>> import numpy as np
     >>> from mercer import KernelPCA
@@ -97,7 +97,7 @@ class IndefiniteKernelWarning(MercerWarning):
 
 
 class AsymmetricKernelWarning(MercerWarning):
-    """A precomputed kernel differs from its transpose after centring; its symmetric part was used.
+    """A precomputed kernel matrix is not symmetric after centring. Its symmetric part was used.
 
     >>> import warnings
     >>> import numpy as np
@@ -131,7 +131,7 @@ class UncertainScoresWarning(MercerWarning):
 
 
 class MiscompiledWarning(MercerWarning):
-    """The compiler of GPU code made a kernel that computes something else. It is not used.
+    """The GPU compiler produced wrong code for a kernel. Mercer does not use that kernel.
 
     >>> issubclass(MiscompiledWarning, MercerWarning)  # a filter on the base class covers it
     True

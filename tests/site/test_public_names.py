@@ -19,6 +19,11 @@ def test_names_of_one_object_share_a_page():
     assert homes["mercer.kernels.RBF"].path == "mercer.kernels.RBF"
 
 
+def test_every_constant_has_a_comment():
+    """Without one its page would show the docstring of str or tuple."""
+    assert not [path for path, name in NAMES if name.kind == "data" and not name.comment.endswith(".")]
+
+
 @pytest.mark.parametrize("name", [name for _, name in NAMES if name.kind != "data"], ids=lambda name: name.path)
 def test_a_docstring_says_first_what_the_name_is(name):
     first = docstring(name).partition("\n\n")[0]

@@ -4,6 +4,7 @@ import os
 import shutil
 import tomllib
 from pathlib import Path
+from urllib.parse import quote_plus
 
 import pytest
 
@@ -102,11 +103,14 @@ def test_no_page_is_wider_than_its_window(browser, site, width):
     assert not wide
 
 
+def search(visitor, words):
+    visitor.page.goto(f"{(visitor.site / 'search.html').as_uri()}?q={quote_plus(words)}")
+    visitor.page.wait_for_selector("#search-results > p")
+
+
 def first_result(visitor, words):
     """The page that the search lists first, as its address within the site; None if it finds nothing."""
-    visitor.page.goto(f"{(visitor.site / 'search.html').as_uri()}?q={words.replace(' ', '+')}")
-    done = "() => /found|match/i.test(document.querySelector('#search-results > p')?.textContent ?? '')"
-    visitor.page.wait_for_function(done)
+    search(visitor, words)
     link = visitor.page.locator("#search-results ul.search li a").first
     return link.get_attribute("href").partition("?")[0].partition("#")[0] if link.count() else None
 
@@ -119,6 +123,23 @@ def test_the_search_finds_crowding_without_a_network(browser, site):
     assert not visitor.complaints
 
 
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_results_name_a_section_show_its_words_and_can_be_read_by_all(browser, site, scheme):
+    if not AXE.exists():
+        pytest.skip("axe-core is not installed: make test-docs")
+    visitor = Visitor(browser, site, color_scheme=scheme)
+    search(visitor, "PCA sign flip")
+    first = visitor.page.locator("#search-results li").first
+    assert "#" in first.locator("a").get_attribute("href")
+    assert {"signs", "flipped", "sign"} & {word.lower() for word in first.locator("mark").all_text_contents()}
+    assert not visitor.left and not visitor.complaints  # axe itself asks for style sheets
+    visitor.page.evaluate(AXE.read_text(encoding="utf-8"))
+    assert not visitor.page.evaluate(FOUND)
+    search(visitor, "qwertyuiop")
+    assert "No page matches" in visitor.page.locator("#search-results").text_content()
+
+
 @pytest.mark.timeout(900)
 def test_the_first_result_answers_newcomers(browser, site):
     visitor = Visitor(browser, site)
@@ -127,4 +148,5 @@ def test_the_first_result_answers_newcomers(browser, site):
         found = first_result(visitor, question["types"])
         if found is None or not found.startswith(tuple(question["pages"])):
             missed.append(f"{question['types']!r} led to {found}")
-    assert len(missed) <= 4, f"{len(QUESTIONS) - len(missed)} of {len(QUESTIONS)} answered\n" + "\n".join(missed)
+    answered = f"{len(QUESTIONS) - len(missed)} of {len(QUESTIONS)} answered\n"
+    assert len(missed) <= len(QUESTIONS) // 6, answered + "\n".join(missed)

@@ -38,7 +38,7 @@ class Affinities:
     P : csr_array (n, n), or CSR tensor, float32 with sorted int32 indices, symmetric, summing to one
     entropy : Σ pᵢⱼ log pᵢⱼ, in float64: the part of the KL divergence that does not depend on the map
     widths : (n, s), σᵢ; None if the user gave P
-    weighting, index : how P was computed; None if the user gave P
+    weighting, index : the rule and the index that P was computed with; None if the user gave P
     recall : the share of the true neighbours that were found, as the search measured it
 
     >>> rows = np.random.default_rng(0).standard_normal((40, 3))

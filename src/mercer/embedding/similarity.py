@@ -39,9 +39,9 @@ class Similarity(ABC):
     A subclass must define `weight`, `slope` and `log_slope`. The sums then run in NumPy. The attributes make a
     similarity faster.
 
-    length : the length ℓ over which w changes, which sets the spacing of a grid: at a spacing of h ℓ the repulsion has
-        the error that Student(1) has at h. None means that no grid can be used.
-    compiled : the form in which compiled loops compute w; None means that they cannot
+    length : the length ℓ over which w changes. It sets the spacing of a grid: at a spacing of h ℓ the repulsion has the
+        error that Student(1) has at h. None means that w does not allow a grid.
+    compiled : the form in which compiled loops compute w; None if they cannot
 
     >>> from mercer.embedding import Gaussian, Student
     >>> isinstance(Student(), Similarity), isinstance(Gaussian(), Similarity)
@@ -53,7 +53,7 @@ class Similarity(ABC):
 
     @abstractmethod
     def weight(self, d2: Any) -> Any:
-        """w(d²), of a number, an array or a tensor."""
+        """w(d²) for a number, an array or a tensor."""
 
     @abstractmethod
     def slope(self, d2: Any) -> Any:
@@ -142,7 +142,7 @@ class Gaussian(Similarity):
         return namespace(d2).exp(-d2)
 
     def slope(self, d2: Any) -> Any:
-        """−w'(d²), which is w itself."""
+        """−w'(d²), which equals w."""
         return namespace(d2).exp(-d2)
 
     def log_slope(self, d2: Any) -> Any:

@@ -45,11 +45,11 @@ class Weighting(ABC):
 
     @abstractmethod
     def neighbors(self, n: int) -> int:
-        """How many neighbours of each row to look at, if it has n."""
+        """The number of neighbours of each row that the rule uses, among n rows."""
 
     @abstractmethod
     def check(self, n: int) -> None:
-        """Raise ValueError if n samples are too few."""
+        """Raise ValueError if the rule needs more than n samples."""
 
     @abstractmethod
     def weights(self, D: Any, n_jobs: int | None = None) -> Weights:
@@ -64,8 +64,8 @@ class Perplexity(Weighting):
 
     The sums run over the 3 · perplexity + 1 nearest neighbours. Cost: five or six steps of Newton's method per row.
 
-    For several perplexities the weights are averaged. A large one beside a small one keeps far neighbours too:
-    (30, 500) shows clusters and how they lie to each other.
+    For several perplexities the weights are averaged. A large one beside a small one also keeps distant neighbours:
+    (30, 500) shows clusters and how they lie relative to each other.
 
     >>> weighting = Perplexity((5.0,))
     >>> weights = weighting.weights(np.sqrt(np.arange(1.0, 16.0))[None, :])

@@ -58,10 +58,10 @@ class ClassicalMDS(Estimator):
     dissimilarity_matrix_ : (n, n)
         The distances, computed when asked for and not kept.
     kernel_pca_ : KernelPCA
-        Of the kernel −½d², or of the linear one for Euclidean distances.
+        The kernel PCA of the kernel −½d², or of the linear kernel for Euclidean distances.
 
     Cost: that of KernelPCA, with distances in place of a kernel's entries. Distances of most other metrics do not fit
-    into any Euclidean space, so some eigenvalues are negative. An IndefiniteKernelWarning says so if it matters, that
+    into any Euclidean space, so some eigenvalues are negative. You get an IndefiniteKernelWarning if that matters, that
     is, if a negative eigenvalue outweighs one of the coordinates.
 
     Examples
@@ -123,7 +123,7 @@ class ClassicalMDS(Estimator):
     def fit(self, X: Any, y: Any = None) -> ClassicalMDS:
         """Find coordinates of the rows of X, (n, d), or of distances (n, n) for metric="precomputed".
 
-        A tensor is mapped where it lives. Its metric is a Minkowski distance, a kernel, or distances that are given.
+        A tensor is mapped on its device. For a tensor the metric is a Minkowski distance, a kernel, or "precomputed".
         """
         self.fit_transform(X)
         return self
@@ -206,7 +206,7 @@ class ClassicalMDS(Estimator):
 
     @property
     def dissimilarity_matrix_(self) -> np.ndarray:
-        """(n, n), computed anew."""
+        """The distances, (n, n), computed anew."""
         check_is_fitted(self)
         if self._precomputed():
             return self._X

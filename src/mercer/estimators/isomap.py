@@ -96,18 +96,20 @@ class Isomap(Estimator):
         A name that scikit-learn knows, a function of two rows, "precomputed" (a matrix of distances, or a sparse graph
         of them), or a kernel: the distance is then that of its feature space, √(k(x, x) − 2k(x, y) + k(y, y)).
     p : float, default 2
-        Of the Minkowski metric.
+        The power of the Minkowski metric.
     metric_params : dict or None
     landmarks : int, array of row numbers, or None
         Keep distances to these points only (de Silva & Tenenbaum). A number is chosen by max–min: each is the farthest
-        along the graph from those before it. n log n work and memory n × landmarks, instead of n². Of a source of rows
-        the landmarks are all that is fitted; a number of them is drawn at random (`mercer.streams.landmark_places`).
+        along the graph from those before it. Work then grows as n log n, and memory as n × landmarks, instead of n².
+        For a source of rows only the landmarks are fitted, and a number of them is drawn at random
+        (`mercer.streams.landmark_places`).
     disconnected : "join", "largest" or "error"
         What to do with a graph that falls apart: add the shortest connections between its parts (the minimum spanning
         tree), with a warning that names their sizes; map the largest part and place the other rows as new points;
         or refuse.
     random_state : int, RandomState or None
-        Of the first landmark and of the eigensolver's start. None is the seed 0: the same data gives the same bits.
+        The seed of the first landmark and of the eigensolver's start. None is the seed 0: the same data gives the same
+        bits.
     memory_limit : bytes, text such as "4GB", or None
         None is half of what is free. Distances that would need more are refused before neighbours are looked for.
     verbose : bool, default False
@@ -127,16 +129,16 @@ class Isomap(Estimator):
     graph_ : (n, n) CSR
         The graph of the fitted rows, every edge in both directions, added connections included.
     n_connected_components_ : int
-        Before anything was joined; `component_labels_` (n,) says which row was in which.
+        The number of parts before they were joined. `component_labels_` (n,) tells which part each row was in.
     added_edges_ : list of (i, j, distance)
     fitted_rows_ : (m,)
         Rows that the map was made of: all, unless disconnected="largest" left some out.
     landmarks_ : (m,) row numbers, or None
-    source_rows_ : (m,) row numbers of the landmarks of a source, which are all that was fitted
+    source_rows_ : (m,) row numbers of the landmarks of a source; only they were fitted
     recall_ : float
         Share of the true nearest neighbours in the graph; 1 unless they are approximate.
     kernel_pca_ : KernelPCA
-        Of the precomputed kernel −½d².
+        The kernel PCA of the precomputed kernel −½d².
     report_ : Report; `solver_` is another name for it
         Which solver ran and why, passes, bytes, seconds.
 
@@ -144,7 +146,7 @@ class Isomap(Estimator):
     passes over these. With m landmarks: m trees and 4nm bytes. Above 2048 rows distances are summed in float32: right
     to about √h · 6e-8 for a path of h edges.
 
-    If a few points lie very far from the rest, distances are summed and kept in float64.
+    If a few points lie very far from the rest, Isomap sums and keeps distances in float64.
 
     References
     ----------
@@ -257,8 +259,8 @@ class Isomap(Estimator):
     def fit(self, X: Any, y: Any = None) -> Isomap:
         """Map the rows of X, (n, d), dense or CSR; distances or a graph of them for metric="precomputed".
 
-        A tensor is mapped where it lives. Its metric is a Minkowski distance, cosine, correlation, a kernel, or
-        distances that are given.
+        A tensor is mapped on its device. For a tensor the metric is a Minkowski distance, "cosine", "correlation", a
+        kernel, or "precomputed".
 
         X may also be a source of rows (`mercer.streams`) with `landmarks`. The map is then that of the landmarks and of
         the graph among them, and `transform` places the rows of a source chunk by chunk.
@@ -471,7 +473,7 @@ class Isomap(Estimator):
     # --- using the map ---------------------------------------------------------------------------------
 
     def transform(self, X: Any) -> Any:
-        """Coordinates of new rows, (m, k): by the distances along the graph from their neighbours in the fitted data.
+        """Coordinates of new rows, (m, k), from distances along the graph that start at their neighbours.
 
         One shortest-path tree per row gives them, so the fit does not have to keep its distances. The coordinates of a
         source of rows are a source too.
@@ -513,7 +515,7 @@ class Isomap(Estimator):
 
     @property
     def geodesics_(self) -> np.ndarray:
-        """(n, n), computed anew, in the precision of the data."""
+        """The distances along the graph, (n, n), computed anew in the precision of the data."""
         check_is_fitted(self)
         graph, dtype = self._geodesics.graph, answer_dtype(self._X)
         if is_foreign(self._X):

@@ -97,12 +97,12 @@ class KernelCCA(KernelEstimator):
     n_components : int
         How many pairs of functions.
     kernel : str, Kernel or callable
-        Of X. A name ("linear", "poly", "rbf", …), a `mercer.kernels.Kernel`, a kernel of `sklearn.gaussian_process`,
-        or a function of two rows or of two matrices.
+        The kernel of X: a name ("linear", "poly", "rbf", …), a `mercer.kernels.Kernel`, a kernel of
+        `sklearn.gaussian_process`, or a function of two rows or of two matrices.
     gamma : float, "cv", "scale", "median" or None
         For kernels given by name; None is 1/d. "scale" is 1/(d Var X), "median" 1/(the median of ‖x − y‖²). "cv" looks
-        for the largest correlation on held-out samples, in three folds of up to 900 samples: from the median in steps
-        of √2, each width with the penalty that suits it best.
+        for the largest correlation on held-out samples, in three folds of up to 900 samples. It starts at the median
+        and goes in steps of √2, and gives each width the penalty that suits it best.
     degree : float
         The exponent, for kernels given by name that have one.
     coef0 : float
@@ -112,23 +112,24 @@ class KernelCCA(KernelEstimator):
     kernel_y : str, Kernel, callable or None
         The kernel of y; None takes that of X.
     gamma_y : float, "cv", "scale", "median" or None
-        None takes the rule of `gamma`, worked out on y: if that is None too, one over y's own number of columns. Where
-        both are "cv", one factor on the medians of both views is chosen. A kernel of y that has no gamma keeps out of
-        the choice unless gamma_y asks for it.
+        None applies the rule of `gamma` to y. If that is None too, it is one over y's own number of columns. If both
+        are "cv", one factor on the medians of both views is chosen. A kernel of y without a gamma takes no part in the
+        choice unless gamma_y asks for it.
     degree_y, coef0_y : float or None
         The same for y; None takes that of X.
     kernel_params_y : dict or None
         None takes those of X.
     reg : float, pair of floats or "cv"
-        The penalty on large functions, relative to the variance of the view: one number for both, or one for each, or
-        the power of ten from 1e-6 to 1 with the largest correlation on held-out samples.
-        Zero lets noise be matched: wherever the features of the two views together have more dimensions than there
-        are samples, correlations of one are found whatever the data (`ForcedCorrelationWarning`).
+        The penalty on large functions, relative to the variance of the view: one number for both views, or one for
+        each. "cv" takes the power of ten from 1e-6 to 1 with the largest correlation on held-out samples. Without a
+        penalty, noise can be matched: if the features of both views together have more dimensions than there are
+        samples, some correlations are one, whatever the data (`ForcedCorrelationWarning`).
     rank : int, "auto" or None
-        None is exact: n² entries of each kernel. A number is that of the columns of a randomly pivoted Cholesky
-        factor, n · rank entries; "auto" takes as many as hold all but a thousandth of the variance, 2000 at most.
+        None is exact, and takes n² entries of each kernel. A number is the number of columns of a randomly pivoted
+        Cholesky factor, which takes n · rank entries. "auto" takes as many columns as hold all but a thousandth of the
+        variance, 2000 at most.
     random_state : int, RandomState or None
-        Of pivots and of the start of a search. None is the seed 0: the same data gives the same bits.
+        The seed of the pivots and of the start of a search. None is the seed 0: the same data gives the same bits.
     n_jobs : int or None
         Threads; None is all cores.
     memory_limit : int, str or None
@@ -281,7 +282,8 @@ class KernelCCA(KernelEstimator):
     def fit_transform(self, X: Any, y: Any) -> Any:
         """Find the pairs and return the scores of X alone, (n, k), as a step of a pipeline must.
 
-        `y_scores_` are y's; `fit(X, y).transform(X, y)` gives both. Those of a source of rows are a source too.
+        `y_scores_` holds the scores of y, and `fit(X, y).transform(X, y)` gives both. The scores of a source of rows
+        are a source too.
         """
         if is_row_source(X):
             return self._fit_source(X, y).transform(X)
@@ -600,7 +602,7 @@ class KernelCCA(KernelEstimator):
     # --- using the pairs -------------------------------------------------------------------------------
 
     def transform(self, X: Any, y: Any = None) -> Any:
-        """The scores of new samples: of X, (m, k); with y a tuple of X's and y's. Those of a source are a source."""
+        """The scores of new samples X, (m, k), or of both views if y is given. Scores of a source are a source."""
         check_is_fitted(self)
         if is_row_source(X):
             scores = self._placed_by(X, self.expansion_, self._n_features_out)
@@ -633,8 +635,8 @@ class KernelCCA(KernelEstimator):
     def score(self, X: Any, y: Any) -> float:
         """The mean of `correlations(X, y)`: on held-out samples, what the two views really share.
 
-        On the training samples it grows as `reg` falls, whatever the data; on new ones it tells noise from signal, so
-        that a grid search over `reg`, kernels and widths can compare them. At least two samples are needed.
+        On the training samples it grows as `reg` falls, whatever the data. On new samples it tells signal from noise,
+        so a grid search can compare penalties, kernels and widths by it. It needs at least two samples.
         """
         return float(self.correlations(X, y).mean())
 

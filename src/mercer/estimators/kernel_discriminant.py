@@ -97,14 +97,14 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
     Parameters
     ----------
     n_components : int or None
-        Columns of `transform`, at most C − 1, which None is. Predictions use all directions.
+        The number of columns of `transform`, at most C − 1, the default. Predictions use all directions.
     kernel : str, Kernel or callable
         A name ("linear", "poly", "rbf", …), a `mercer.kernels.Kernel`, a kernel of `sklearn.gaussian_process`, or a
         function of two rows or of two matrices.
     gamma : float, "loo", "scale", "median" or None
-        For kernels given by name that have one; None is 1/d. "scale" is 1/(d Var X), "median" 1/(the median of
-        ‖x − y‖²). "loo" looks for the least leave-one-out error on up to 1500 samples, from the median in steps of √2,
-        each width with the penalty that suits it best.
+        For kernels given by name that have one; None is 1/d. "scale" is 1/(d Var X), "median" 1/(the median of ‖x −
+        y‖²). "loo" looks for the least leave-one-out error on up to 1500 samples. It starts at the median and goes in
+        steps of √2, and gives each width the penalty that suits it best.
     degree : float
         The exponent, for kernels given by name that have one.
     coef0 : float
@@ -115,20 +115,21 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
         The penalty relative to the total variance in feature space; "loo" takes the one with the least leave-one-out
         error.
     priors : array of C shares or None
-        The shares of the classes where predictions will be made; None takes those of y, with its weights. Scatter is
-        weighted to match.
+        The shares of the classes among the rows that you will predict. None takes the shares in y, with its weights.
+        The scatter is weighted to match.
     class_weight : dict, "balanced" or None
-        What the samples of each class count; "balanced" makes all classes count alike. Given `priors` outweigh it.
+        How much the samples of each class count. "balanced" makes all classes count alike. If you give `priors`, they
+        decide instead.
     normalize : {"within", "rkhs"}
         The length of the directions: wᵀ(S_W/n + λI)w = 1, so that a class has about unit spread, or ‖w‖² = aᵀKa = 1.
     rank : int, "auto" or None
-        None uses all of K: one Cholesky factor up to 6000 samples, conjugate gradients over streamed tiles beyond.
-        A number m works on a factor F Fᵀ ≈ K with m columns; "auto" chooses m.
+        None uses all of K: a Cholesky factor up to 6000 samples, and conjugate gradients over streamed tiles beyond. A
+        number m works on a factor F Fᵀ ≈ K with m columns; "auto" chooses m.
     tol : float
         The largest relative residual of the linear system beyond 6000 samples; 0 is 1e-2. The scores of the fitted
         samples are wrong by no more than this share of their targets, however small the penalty is.
     max_iter : int
-        The largest number of passes over K then.
+        The largest number of passes over K beyond 6000 samples.
     random_state : int, RandomState or None
         None is the seed 0: the same data gives the same bits.
     n_jobs : int or None
@@ -275,8 +276,8 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelDiscriminantAnalysis:
         """Find the directions that separate the classes y, (n,), of the samples X.
 
-        sample_weight : (n,), what each sample counts; None: all alike. A sample that counts nothing is left aside, and
-        one that is left out in turn is left out with all its weight.
+        sample_weight : (n,), how much each sample counts; None means that all count alike. A sample of weight zero is
+            ignored, and leaving a sample out leaves out its whole weight.
 
         X may also be a source of rows (`mercer.streams`) if rank is not None. y is then an array, a source of one
         column, or the name of a column of X, and there is no sample_weight. Widths, reg="loo" and `loo_error_` come
@@ -517,7 +518,7 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
     # --- using the directions --------------------------------------------------------------------------
 
     def transform(self, X: Any) -> Any:
-        """The coordinates of rows along the directions, (m, k). Those of a source of rows are a source too."""
+        """The coordinates of rows along the directions, (m, k). For a source of rows they are a source too."""
         check_is_fitted(self)
         if is_row_source(X):
             return self._mapped(X, self._n_out, lambda rows: self._coordinates(self._in_fit_dtype(rows)))
@@ -554,7 +555,7 @@ class KernelDiscriminantAnalysis(ClassifierMixin, KernelEstimator):
         return [str(name) for name in self.classes_]
 
     def decision_function(self, X: Any) -> Any:
-        """Log density of row and class together, up to a constant, (m, C); for two classes their difference, (m,)."""
+        """The log joint density of row and class, up to a constant, (m, C); for two classes the difference, (m,)."""
         check_is_fitted(self)
         if len(self.classes_) == 2:
             return self._judged(X, lambda delta: delta[:, 1] - delta[:, 0], ["decision"])

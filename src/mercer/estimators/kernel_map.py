@@ -58,22 +58,22 @@ class KernelMap(KernelEstimator):
     kernel, gamma, degree, coef0, kernel_params
         As in `KernelPCA`.
     rank : int, "auto" or None
-        The number of columns, at most. None is exact: K is formed, and F Fᵀ = K up to rounding. "auto" takes as many as
-        it needs to leave out a thousandth of the variance tr HKH, and as many as X has (up to 256), 2000 at most; with
-        "fourier", 1000. With "fourier" the number is even, a sine for each cosine: an odd rank gives one column less,
-        and 1 gives 2.
+        The largest number of columns. None is exact: K is formed, and F Fᵀ = K up to rounding. "auto" takes as many
+        columns as it needs to leave out no more than a thousandth of the variance tr HKH, at least as many as X has (up
+        to 256), and 2000 at most; with "fourier" it takes 1000. With "fourier" the number is even, because each cosine
+        has its sine: an odd rank gives one column less, and 1 gives 2.
     method : {"cholesky", "fourier"}
         "cholesky" takes columns of K by (randomly) pivoted Cholesky: near the best that a rank allows, with a bound.
-        "fourier" computes no entry of K: orthogonal random features for RBF, Matern and RationalQuadratic, for n so
-        large, or streams so long, that landmarks cost too much. Its error falls as 1/√rank.
+        "fourier" computes no entry of K: it draws orthogonal random features for RBF, Matern and RationalQuadratic. Use
+        it if n is so large, or a stream so long, that landmarks cost too much. Its error falls as 1/√rank.
     random_state, n_jobs, memory_limit
         As in `KernelPCA`.
 
     Attributes
     ----------
     error_ : float
-        "cholesky": tr(K − FFᵀ)/tr K, the share of the trace left out. "fourier": the root of the mean square of
-        ⟨F(x), F(y)⟩ − k(x, y) over sampled pairs of training rows.
+        "cholesky": tr(K − FFᵀ)/tr K, the share of the trace left out. "fourier": the root mean square of ⟨F(x), F(y)⟩ −
+        k(x, y) over sampled pairs of training rows.
     error_se_ : float
         The standard error of `error_` for "fourier"; 0 for "cholesky", whose error is exact.
     landmarks_ : (m,), the training rows that new ones are compared with, by number; None for "fourier"
@@ -159,7 +159,7 @@ class KernelMap(KernelEstimator):
     def fit(self, X: Any, y: Any = None) -> KernelMap:
         """Find the map from the rows of X, dense or CSR; strings for string kernels, K for "precomputed".
 
-        X may also be a source of rows (`mercer.streams`) if rank is not None; `error_` then is that of all its rows.
+        X may also be a source of rows (`mercer.streams`) if rank is not None. Then `error_` covers all its rows.
         """
         if is_row_source(X):
             self._fit_source(X)
@@ -169,7 +169,7 @@ class KernelMap(KernelEstimator):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """Find the map and return F of the rows of X, (n, m), as the factorisation left it."""
+        """Find the map and return F of the rows of X, (n, m), as the factorisation computed it."""
         if is_row_source(X):
             self._fit_source(X)
             return self.transform(X)
@@ -213,10 +213,10 @@ class KernelMap(KernelEstimator):
         beside: tuple[tuple[RowMap, RowSource], ...] = (),
         weights: tuple[float, ...] | None = None,
     ) -> SufficientStatistics:
-        """Fit to a source of rows, and return what a pass sums up of F and of the maps beside it, column after column.
+        """Fit to a source of rows, and return the sums of a pass over F and over the maps beside it.
 
         beside : maps and their sources, in the chunks of the source
-        weights : what a row of each class counts, if the last map has the classes
+        weights : how much a row of each class counts, if the last map holds the classes
         """
         found = self._fit_source(source, beside, weights)
         if found is not None:

@@ -76,8 +76,9 @@ class KernelPCA(KernelEstimator):
     Parameters
     ----------
     n_components : int, float, "parallel" or None
-        How many; a share of the variance between 0 and 1; "parallel" as many as exceed those of data with permuted
-        columns (kernel parallel analysis, for vectors, on up to 1000 rows); None every component that is not zero.
+        The number of components, or a share of the variance between 0 and 1. "parallel" takes as many as exceed those
+        of data with permuted columns (kernel parallel analysis, for vectors, on up to 1000 rows). None takes every
+        component that is not zero.
     kernel : str, Kernel or callable
         A name ("linear", "poly", "rbf", …), a `mercer.kernels.Kernel`, a kernel of `sklearn.gaussian_process`, or a
         function of two rows or of two matrices.
@@ -504,7 +505,7 @@ class KernelPCA(KernelEstimator):
 
     @classmethod
     def of_scaling(cls, result: Scaling, plan: Plan, reached: float, started: float, **params: Any) -> KernelPCA:
-        """The kernel PCA, of the precomputed kernel −½d², that a map by classical scaling is."""
+        """The kernel PCA of the precomputed kernel −½d² behind a map by classical scaling."""
         found = result.components
         self = cls(kernel="precomputed", **params)
         self.kernel_, self.gamma_, self.X_fit_ = found.expansion.kernel, None, found.expansion.anchors
@@ -587,12 +588,12 @@ class KernelPCA(KernelEstimator):
     def left_out_distances(self, X: Any, *, limits: Limits = LIMITS) -> np.ndarray:
         """The squared distance of each training row from the subspace of all the others, (n,), without refits.
 
-        X must be the rows that were fitted. Rows that were fitted lie nearer to the subspace than new ones, so these
-        distances, not those of `squared_distance`, say what to expect of a new row. `limits` say up to where they are
-        exact. Cost: that of all eigenpairs up to 2000 rows, one pass over K beyond.
+        X must be the rows that were fitted. Fitted rows lie nearer to the subspace than new ones, so these distances,
+        not those of `squared_distance`, tell what to expect of a new row. `limits` set the sizes up to which they are
+        exact. Cost: all eigenpairs up to 2000 rows, and one pass over K beyond.
 
-        Of a source of rows a sample of up to 10,000 rows is left out, each from the subspace of all the others. That
-        takes a pass, and gives the distances of the sample.
+        For a source of rows the method takes a sample of up to 10,000 rows, and leaves each of them out of the subspace
+        of all the others. This takes one pass. The answer holds the distances of the sample.
         """
         check_is_fitted(self)
         if is_row_source(X):
@@ -625,13 +626,15 @@ class KernelPCA(KernelEstimator):
     ) -> Any:
         """How much each input variable moves each component, by the gradient ∂zⱼ/∂x_d = Σᵢ αᵢⱼ ∂k(x, xᵢ)/∂x_d.
 
-        X : rows at which to look; None is the training rows
-        average : the root mean square over the rows, (k, d); False gives every row's gradient with its sign, (m, k, d)
-        standardize : multiply by the standard deviation of each training column, so that units drop out
-        shares : squares divided by their sum over the variables, so that those of a component sum to one
+        X : the rows at which the gradient is taken; None means the training rows
+        average : True gives the root mean square over the rows, (k, d), and False each row's gradient with its sign,
+            (m, k, d)
+        standardize : whether to multiply by the standard deviation of each training column, so that units drop out
+        shares : whether to return squares divided by their sum over the variables, so that those of a component sum to
+            one
 
-        For Linear these are PCA's loadings. TypeError for kernels with a kink, such as Laplacian, and for those that
-        are no formula of vectors. Cost: m · n entries of the kernel and 2 m n k d flops, in tiles.
+        For Linear these are PCA's loadings. Kernels with a kink, such as Laplacian, and kernels that are not formulas
+        of vectors raise TypeError. Cost: m · n entries of the kernel and 2 m n k d flops, in tiles.
         """
         check_is_fitted(self)
         if not hasattr(self, "eigenvectors_") and (X is None or standardize):
@@ -643,7 +646,7 @@ class KernelPCA(KernelEstimator):
         return restore(feature_contributions(self, X, average=average, standardize=standardize, shares=shares))
 
     def inverse_transform(self, X: Any) -> Any:
-        """Rows of the input space for scores (m, k), by `inverse_method`; those of CSR data come back dense."""
+        """Turn scores (m, k) into rows of the input space, by `inverse_method`; rows of CSR data come back dense."""
         if not self.fit_inverse_transform:
             raise NotFittedError(
                 "The fit_inverse_transform parameter was not set to True when instantiating and hence the inverse "
@@ -663,7 +666,7 @@ class KernelPCA(KernelEstimator):
     def way_back(self, X: Any, n_components: int) -> PreImage:
         """A map from the first `n_components` scores to rows, by `inverse_method`; X must be the rows that were fitted.
 
-        The model stays as it is, so that numbers of components can be compared without another fit.
+        The model does not change, so you can compare numbers of components without another fit.
         """
         check_is_fitted(self)
         fitted = FittedComponents(self.kernel_, X, self._scores(), self._with_mean, self._mean_norm)

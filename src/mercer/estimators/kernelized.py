@@ -172,12 +172,13 @@ class Kernelized(Planned, Saved, MetaEstimatorMixin, BaseEstimator):
 
     Notes
     -----
-    Every method of `estimator` among predict, predict_proba, predict_log_proba, decision_function, score,
-    score_samples, transform, inverse_transform, fit_transform, fit_predict and get_feature_names_out is here too, and
-    takes rows of the input in place of rows of F. `inverse_transform` gives rows of F, because there is no exact way
-    back from them. For tensors the features of the kernel are computed on their device. An estimator that computes with
-    tensors gets them there: Mercer's own, and those of scikit-learn with `array_api_support` if `array_api_dispatch` is
-    on. Any other estimator gets NumPy arrays, also in place of targets and weights that are tensors.
+    The class has every method of `estimator` among predict, predict_proba, predict_log_proba, decision_function, score,
+    score_samples, transform, inverse_transform, fit_transform, fit_predict and get_feature_names_out. They take rows of
+    the input in place of rows of F. `inverse_transform` gives rows of F, because rows of F cannot be turned back into
+    rows of X exactly. For tensors the features of the kernel are computed on their device. An estimator that computes
+    with tensors gets them there: Mercer's own, and those of scikit-learn with `array_api_support` if
+    `array_api_dispatch` is on. Any other estimator gets NumPy arrays, also in place of targets and weights that are
+    tensors.
 
     Cost: that of `KernelMap` with m columns, and that of the estimator on n × m numbers.
     For a source of rows, Ridge and RidgeClassifier cost one pass and 9 m³ flops. An estimator with `partial_fit` costs
@@ -237,7 +238,7 @@ class Kernelized(Planned, Saved, MetaEstimatorMixin, BaseEstimator):
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any = None, **params: Any) -> Kernelized:
-        """Fit the map to X, and the estimator to F(X), y and what else it takes, such as sample_weight.
+        """Fit the map to X, and the estimator to F(X), y and its other arguments, such as sample_weight.
 
         X may also be a source of rows (`mercer.streams`), and y an array, a source, or the name of a column of X. Ridge
         and RidgeClassifier then follow from the sums of the pass that finds the map. An estimator with `partial_fit`

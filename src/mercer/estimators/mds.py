@@ -66,25 +66,26 @@ class MDS(Estimator):
     n_components : int, default=2
         Dimensions of the map.
     metric_mds : bool, default=True
-        False for non-metric scaling: only the order of the dissimilarities counts. Equal ones get equal disparities.
+        False means non-metric scaling, in which only the order of the dissimilarities counts. Equal dissimilarities get
+        equal disparities.
     n_init : int, default=1
-        The number of starts; the map with the least stress is kept. With init="classical_mds" the first start is
-        classical scaling and the others are random.
+        The number of starts. The map with the least stress is kept. With init="classical_mds" the first start is
+        classical scaling, and the others are random.
     init : {"classical_mds", "random"}, default="classical_mds"
-        Where the points begin. Beyond 2048 rows classical scaling is that of 500 landmarks, except for Euclidean rows,
-        whose classical scaling is PCA. scikit-learn's default is "random" up to version 1.9.
+        Where the points start. Beyond 2048 rows, classical scaling uses 500 landmarks, except for Euclidean rows, whose
+        classical scaling is PCA. scikit-learn's default is "random" up to version 1.9.
     max_iter : int, default=300
-        The largest number of steps of one start. A step is one visit of all pairs.
+        The largest number of steps per start. A step visits all pairs once.
     verbose : int, default=0
-        1 reports how each start ended, 2 also the stress after each step.
+        1 reports how each start ended, and 2 also reports the stress after each step.
     eps : float, default=1e-6
-        The steps end when two in a row lower the stress by less than eps times the sum of squared distances.
+        A start ends when two steps in a row lower the stress by less than eps times the sum of squared distances.
     n_jobs : int, default=None
         Threads; None is all cores.
     random_state : int, RandomState or None, default=None
-        Of random starts. None is the seed 0: the same data gives the same bits.
+        The seed of random starts. None is the seed 0: the same data gives the same bits.
     dissimilarity : {"euclidean", "precomputed"}
-        The name of `metric` up to scikit-learn 1.7. Use `metric`.
+        What `metric` was called up to scikit-learn 1.7. Use `metric`.
     metric : str, callable or Kernel, default="euclidean"
         A name that scikit-learn knows, a function of two rows, a `mercer.kernels.Kernel` (the distance in its feature
         space), or "precomputed": X holds dissimilarities, (n, n), symmetric.
@@ -94,9 +95,10 @@ class MDS(Estimator):
         Whether `stress_` is Stress-1, √(Σ w(d̂ − d)² / Σ w d²), instead of the sum Σ w(d̂ − d)². "auto" is True for
         non-metric scaling.
     allow_missing : bool, default=False
-        Whether NaN in precomputed dissimilarities are pairs that are not known, which the stress leaves out.
+        Whether precomputed dissimilarities may be NaN. A NaN marks an unknown pair, and the stress leaves it out.
     callbacks : callable, default=None
-        Called as callback(steps, stress, embedding) after each step, with the sum Σ w(d̂ − d)²; True ends the steps.
+        Called as callback(steps, stress, embedding) after each step. Here the stress is Σ w(d̂ − d)². A callback that
+        returns True ends the fit and keeps the map.
     memory_limit : int, float or str, default=None
         Bytes that the fit may take, or text such as "2GB". If the dissimilarities of rows do not fit, every step
         computes them again.
@@ -106,13 +108,14 @@ class MDS(Estimator):
     embedding_ : (n, n_components)
         The map, centred. Non-metric maps are scaled so that the mean square of the disparities is 1.
     stress_ : float
-        Of `embedding_`, computed in float64. For non-metric scaling the disparities are those of the map itself.
+        The stress of `embedding_`, computed in float64. For non-metric scaling the disparities are those of the map
+        itself.
     residual_ : float
         ‖X − Γ(X)‖ / ‖X‖ with Γ the Guttman transform: how far one more plain step would move the map. 0 is stationary.
     n_iter_ : int
-        Steps of the start that was kept.
+        The number of steps of the start that was kept.
     disparity_curve_ : (q, 2)
-        δ and d̂ at up to 2048 pairs, by rank. Non-metric scaling only.
+        δ and d̂ at up to 2048 pairs, in the order of δ. For non-metric scaling only.
     dissimilarity_matrix_ : (n, n)
         Computed when it is asked for, unless it was given.
     report_ : what ran, how many steps, and why they ended
@@ -213,8 +216,9 @@ class MDS(Estimator):
     def fit(self, X: Any, y: Any = None, init: Any = None, weights: Any = None) -> MDS:
         """Find the map of X: rows (n, d), dense or CSR, or dissimilarities (n, n) for metric="precomputed".
 
-        init : (n, c), where the points begin, instead of what the parameter `init` says
-        weights : (n, n), symmetric, not negative: how much each pair counts; 0 leaves it out. Metric scaling only.
+        init : (n, c), where the points start; it takes the place of the parameter `init`
+        weights : (n, n), symmetric and not negative: how much each pair counts; 0 leaves a pair out. For metric scaling
+            only
         """
         self.fit_transform(X, init=init, weights=weights)
         return self
@@ -480,7 +484,7 @@ class MDS(Estimator):
     # --- new rows --------------------------------------------------------------------------------------------
 
     def transform(self, X: Any) -> Any:
-        """The places of new rows in the map, (m, n_components), each by its dissimilarities to all fitted rows.
+        """Place new rows in the map by their dissimilarities to all fitted rows; returns (m, n_components).
 
         X : rows (m, d), or dissimilarities (m, n) to the fitted rows for metric="precomputed"
 
@@ -514,7 +518,7 @@ class MDS(Estimator):
 
     @property
     def dissimilarity_matrix_(self) -> np.ndarray:
-        """(n, n), computed anew unless it was given."""
+        """The dissimilarities, (n, n), computed anew unless they were given."""
         check_is_fitted(self)
         if self._index is None:
             return self._given
@@ -572,7 +576,7 @@ def smacof(
     return_n_iter: bool = False,
     normalized_stress: Any = "auto",
 ) -> Any:
-    """The map of dissimilarities (n, n) and its stress, as scikit-learn's function of this name gives them.
+    """The map of dissimilarities (n, n) and its stress, in the form of scikit-learn's `smacof`.
 
         stress = Σ_{i<j} (δᵢⱼ − ‖yᵢ − yⱼ‖)² → min
 
@@ -584,7 +588,7 @@ def smacof(
     ((3, 2), True)
 
     `n_components`, `n_init`, `n_jobs`, `max_iter`, `verbose`, `random_state` and `normalized_stress` are as in `MDS`;
-    with `return_n_iter` the number of steps is a third answer.
+    with `return_n_iter` the function also returns the number of steps.
     """
     model = MDS(
         n_components,

@@ -59,7 +59,8 @@ class NoveltyDetector(Planned, Saved, OutlierMixin, MetaEstimatorMixin, BaseEsti
     Attributes
     ----------
     estimator_ : the fitted clone of `estimator`
-    left_out_distances_ : (n,), of the training rows, each from the subspace of the others; of a sample of streamed rows
+    left_out_distances_ : (n,), the distance of each training row from the subspace of the others; of a sample, if the
+        rows were streamed
     threshold_ : float, the distance beyond which a row is new
     offset_ : float, −threshold_: decision_function = score_samples − offset_
     n_features_in_, feature_names_in_
@@ -183,7 +184,7 @@ class NoveltyDetector(Planned, Saved, OutlierMixin, MetaEstimatorMixin, BaseEsti
     def score_samples(self, X: Any) -> Any:
         """The opposite of each row's squared distance from the subspace, (m,): higher is more normal.
 
-        Of a source of rows these, and what `decision_function` and `predict` give, are a source of one column.
+        For a source of rows this method, `decision_function` and `predict` return a source of one column.
         """
         check_is_fitted(self)
         if is_row_source(X):

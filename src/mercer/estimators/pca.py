@@ -69,8 +69,8 @@ class PCA(Estimator):
     Parameters
     ----------
     n_components : int, float, "mle" or None, default=None
-        How many to keep: a number; a share of the variance in (0, 1); "mle" for Minka's estimate; None for
-        all min(n, d) (one less with "arpack").
+        How many components to keep: a number, a share of the variance in (0, 1), "mle" for Minka's estimate, or None
+        for all min(n, d) (one less with "arpack").
     copy : bool, default=True
         False lets the SVD solvers centre the training data in place. "covariance_eigh" never writes to it.
     whiten : bool, default=False
@@ -87,9 +87,9 @@ class PCA(Estimator):
         The power iterations of "randomized". "auto" is 4 or 7, and, if residuals show that these were not enough,
         exact eigenpairs of the smaller of AAᵀ and AᵀA (A the centred data) instead.
     n_oversamples : int, default=10
-        How many more random vectors than components "randomized" draws.
+        How many random vectors "randomized" draws beyond the number of components.
     power_iteration_normalizer : {"auto", "QR", "LU", "none"}, default="auto"
-        How "randomized" keeps its vectors apart between iterations.
+        How "randomized" keeps its vectors from becoming parallel between iterations.
     random_state : int, RandomState or None, default=None
         The seed of "arpack" and "randomized". None is the seed 0: the same data gives the same bits.
 
@@ -192,7 +192,7 @@ class PCA(Estimator):
     def fit(self, X: Array, y: Any = None) -> PCA:
         """Find the directions; y is ignored.
 
-        X may also be a source of rows (`mercer.streams`), of which one chunk at a time is in memory.
+        X may also be a source of rows (`mercer.streams`). Then only one chunk at a time is in memory.
         """
         if is_row_source(X):
             return self._fit_source(X)
@@ -252,11 +252,11 @@ class PCA(Estimator):
     def left_out_distances(self, X: Array, *, limits: Limits = LIMITS) -> np.ndarray:
         """The squared distance of each training row from the subspace of all the others, (n,), without refits.
 
-        X must be the rows that were fitted; `limits` say up to where the distances are exact. Cost: n d² + d³ flops, or
-        those of the n × n matrix of inner products if there are more columns than rows.
+        X must be the rows that were fitted. `limits` set the sizes up to which the distances are exact. Cost: n d² + d³
+        flops, or the cost of the n × n matrix of inner products if there are more columns than rows.
 
-        Of a source of rows a sample of up to 10,000 rows is left out, each from the subspace of all the others. That
-        takes a pass, and gives the distances of the sample.
+        For a source of rows the method takes a sample of up to 10,000 rows, and leaves each of them out of the subspace
+        of all the others. This takes one pass. The answer holds the distances of the sample.
         """
         check_is_fitted(self)
         if is_row_source(X):

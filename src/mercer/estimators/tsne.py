@@ -20,7 +20,7 @@ class TSNE(NeighborEmbedding):
     n_components : int, default=2
         Dimensions of the map; above three the repulsion is exact, O(n²).
     perplexity : float or list, default=30.0
-        How many neighbours count; less than n. For a list, the affinities of its numbers are averaged: (30, 500) also
+        How many neighbours count, less than n. A list averages the affinities of several perplexities: (30, 500) also
         preserves how clusters lie relative to each other.
     early_exaggeration : float, default=12.0
         What P is multiplied by in the first `early_exaggeration_iter` steps, so that clusters find each other.
@@ -28,27 +28,28 @@ class TSNE(NeighborEmbedding):
         "auto" is n / exaggeration / 4 in each phase. The unit is scikit-learn's: other libraries have rates 4 times as
         large. scikit-learn's "auto" is at least 50, which makes few points overshoot.
     max_iter : int, default=1000
-        The largest number of steps, exaggerated ones included. 0 keeps the map where it begins.
+        The largest number of steps, including the exaggerated ones. 0 keeps the map at its start.
     n_iter_without_progress : int, default=300
         Stop when the divergence has not fallen for this many steps. It is computed every 50 steps.
     min_grad_norm : float, default=1e-7
         Stop when the norm of the gradient is at most this.
     metric : str, callable or Kernel, default="euclidean"
-        Of the rows: a name that scikit-learn knows, a function of two rows, a `mercer.kernels.Kernel` (the distance in
-        its feature space; string kernels take strings), or "precomputed": X holds distances, dense or a sparse graph.
+        The distance of rows: a name that scikit-learn knows, a function of two rows, a `mercer.kernels.Kernel` (the
+        distance in its feature space; string kernels take strings), or "precomputed": X holds distances, dense or a
+        sparse graph.
     metric_params : dict, default=None
         Further arguments of the metric.
     init : {"auto", "pca", "spectral", "random"} or array (n, n_components), default="auto"
-        Where the points begin, scaled to a deviation of 1e-4. "pca" takes the principal components, of a kernel if the
+        Where the points start, scaled to a deviation of 1e-4. "pca" takes the principal components, of a kernel if the
         metric is one. "spectral" takes the slowest directions of a random walk on the affinities. "auto" is "pca" for
         rows, and "spectral" for precomputed distances and affinities.
     verbose : int, default=0
-        1 reports each stage, 2 also every 50 steps.
+        1 reports each stage, and 2 also reports every 50 steps.
     random_state : int, RandomState or None, default=None
         None is the seed 0: the same data gives the same bits.
     method : {"auto", "barnes_hut", "grid", "exact"}, default="auto"
-        The repulsion: "grid" is interpolated, O(n); "auto" and "barnes_hut" take it if it is faster than all pairs.
-        "exact" sums over all pairs and looks at all n − 1 neighbours: O(n²) time and memory.
+        How to compute the repulsion. "grid" interpolates it, in O(n). "auto" and "barnes_hut" do so if that is faster
+        than summing over all pairs. "exact" sums over all pairs, and uses all n − 1 neighbours: O(n²) time and memory.
     angle : float, default=0.5
         Accepted for compatibility with scikit-learn but not used: the accuracy of the grid is fixed and tested.
     n_jobs : int, default=None
@@ -69,16 +70,16 @@ class TSNE(NeighborEmbedding):
         ends the descent and keeps the map.
     callback_every : int, default=50
     snapshots : int, default=None
-        Steps between two copies of the map, for the slider of a page. None keeps none.
+        The number of steps between two copies of the map, for the slider of a page. None keeps no copies.
     early_exaggeration_iter : int, default=250
         The number of exaggerated steps.
     neighbors : {"auto", "exact", "approximate", "kd_tree", "ball_tree", "brute"}, default="auto"
         The search for neighbours. "auto" is exact up to n²d = 1e11, and approximate beyond; `report_` has the share of
         true neighbours that it found.
     landmarks : int, array of row numbers, or None, default=None
-        Make the map of these rows only, and place every other row in it as `transform` would. A number of rows is
-        drawn at random, so that the map shows the densities of the data; `mercer.selection.landmark_rows` chooses in
-        other ways. For more rows than a descent can take. Of a source of rows the landmarks are all that is fitted
+        Make the map of these rows only, and place every other row in it as `transform` would. A number of rows is drawn
+        at random, so that the map shows the densities of the data; `mercer.selection.landmark_rows` chooses in other
+        ways. Use it if a descent of all rows would take too long. For a source of rows only the landmarks are fitted
         (`mercer.streams.landmark_places` chooses them).
 
     Attributes
@@ -87,7 +88,7 @@ class TSNE(NeighborEmbedding):
     landmarks_ : array (m,) of row numbers, or None
         With landmarks, everything below describes the map of the landmarks.
     source_rows_ : array (m,), after a fit to a source
-        The numbers of its landmarks, in the order of `embedding_`
+        The row numbers of its landmarks, in the order of `embedding_`
     kl_divergence_ : float
         KL(P ‖ Q) of `embedding_`, P without exaggeration, Q over all pairs, sums in float64.
     affinities_ : `mercer.embedding.Affinities`, with P, the widths and the recall of the search

@@ -37,7 +37,7 @@ def connected(graph: Any) -> tuple[int, np.ndarray]:
 
 
 def without_edges(graph: Any, edges: Any) -> sp.csr_array:
-    """An undirected graph of distances, such as `Isomap.graph_`, without some edges (i, j), given in either order.
+    """Remove edges (i, j), given in either order, from an undirected graph of distances such as `Isomap.graph_`.
 
     Pairs that are not edges change nothing. To map the rest, pass it to
     `Isomap(metric="precomputed", n_neighbors=None, radius=np.inf)`. With E' the given edges, G = (V, E) becomes

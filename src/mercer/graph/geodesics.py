@@ -78,12 +78,12 @@ class Geodesics:
         d(i, j) = the least Σ w over the edges of a path from i to j, or ∞ if there is no path
 
     graph : (n, n) sparse weights ≥ 0; an edge may be stored in one direction or in both, and stored zeros are edges
-    dtype : of the distances while they are computed: float32, or float64 for twice the time
+    dtype : the precision of the computation: float32, or float64, which takes twice the time
     n_jobs : threads; None is all cores
 
     graph : (n, n) CSR, every edge in both directions
-    order : (n,), the vertex at each place of the internal numbering
-    unit : the power of two that weights were divided by
+    order : (n,), the vertex at each position of the internal numbering
+    unit : the power of two by which the weights were divided
 
     Cost of m sources: m (|E| + n) steps of about 1.5 ns with sixteen lanes, and 16 n numbers per thread.
 
@@ -116,7 +116,7 @@ class Geodesics:
     def from_links(self, links: Any, dtype: Any = None) -> np.ndarray:
         """(m, n), the distances from m points, each with links (distances) to some vertices: links is (m, n) sparse.
 
-        dtype : of the answer; None is the precision of the computation
+        dtype : the precision of the answer; None means that of the computation
         """
         out = np.empty(links.shape, dtype or self.dtype)
 
@@ -163,10 +163,10 @@ class Geodesics:
         return other
 
     def is_uneven(self) -> bool:
-        """Whether some distances are so much longer than most that float32 would lose the shorter ones.
+        """Whether some distances are so long that float32 would lose the digits of the others.
 
-        float32 keeps −½d² to 6e-8 of the largest. With an outlier a hundred times as far away as the rest is wide, the
-        rest has three digits left.
+        float32 keeps −½d² to 6e-8 of the largest. If an outlier is a hundred times as far away as the rest is wide, the
+        rest keeps only three digits.
         """
         some = self.from_nodes(self.order[[0, self.n // 3, 2 * self.n // 3, self.n - 1]])
         return bool((some.max(axis=1) > UNEVEN * np.median(some, axis=1)).any())

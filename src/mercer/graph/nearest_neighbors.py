@@ -84,7 +84,7 @@ def build_index(
     random_state: Any = None,
     exact_flops: float = EXACT_FLOPS,
 ) -> NeighborIndex:
-    """The rows of X prepared for searches.
+    """Prepare the rows of X for searches of neighbours.
 
     X : (n, d), dense or CSR; strings for a kernel of strings; for "precomputed" a square matrix of distances or a
         sparse graph of them, in which a stored zero is a distance and +∞ is not an edge. Or a dense torch tensor, for
@@ -95,10 +95,10 @@ def build_index(
     metric_params : further parameters of the metric
     method : one of `METHODS`
     random_state : the seed of "approximate"; None is the seed 0
-    exact_flops : n²d up to which "auto" compares all pairs; 50 times that on a GPU
+    exact_flops : "auto" compares all pairs if n²d is at most this, or 50 times this on a GPU
 
-    Cost of a search for all rows: n²d operations in float32 if all pairs are compared, and about n log n distances by a
-    tree in few dimensions. The memory is that of the answer, n k numbers twice, and of some tiles.
+    A search for all rows costs n²d operations in float32 if all pairs are compared, and about n log n distances with a
+    tree in few dimensions. It takes memory for the answer, 2 n k numbers, and for some tiles.
 
     >>> index = build_index([[0.0], [1.0], [3.0]])
     >>> index.neighbors(1).indices.tolist()

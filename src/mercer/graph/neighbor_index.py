@@ -51,11 +51,11 @@ class Neighbors:
 class NeighborIndex(ABC):
     """n rows prepared for searches (abstract: subclass it for another way to search).
 
-    `neighbors`, `query`, `within` and `query_within` check their arguments and call `nearest` or `pairs_within`, which
-    a subclass defines.
+    A subclass defines `nearest` and `pairs_within`. `neighbors`, `query`, `within` and `query_within` check their
+    arguments and call these.
 
     n : the number of indexed rows
-    method, reason : how they are searched, and why, in a sentence
+    method, reason : the method of the search, and a sentence that says why it was chosen
 
     >>> from mercer.graph import build_index
     >>> index = build_index(np.array([[0.0], [1.0], [3.0]]))
@@ -92,7 +92,7 @@ class NeighborIndex(ABC):
         return self.pairs_within(self.read_rows(Y), _radius(radius))
 
     def refuse_too_large(self, m: int, k: int) -> None:
-        """Raise MemoryLimitError if k neighbours of m rows would not fit the memory."""
+        """Raise MemoryLimitError if k neighbours of m rows would not fit in memory."""
         needed = 20 * m * k  # indices, distances, and their squares
         if needed > available_bytes():
             raise MemoryLimitError(
@@ -114,7 +114,7 @@ class NeighborIndex(ABC):
 
     @abstractmethod
     def read_rows(self, Y: Any) -> Any:
-        """New rows, checked and in the form in which the indexed ones are kept."""
+        """Check new rows, and bring them into the form of the indexed ones."""
 
     @abstractmethod
     def nearest(self, Y: Any | None, k: int) -> Neighbors:

@@ -22,8 +22,8 @@ class FunctionKernel(Kernel):
     """k(x, y) = function(x, y, **params).
 
     takes : "matrices" if the function maps (m, d) and (n, d) to (m, n), "rows" if it maps two rows to a number, or
-        "auto" to find out by calling it on a few rows. A function of matrices is called once per tile. A function
-        of rows is called once per pair, with (x, y) or with (y, x) but not both, which is slow in Python.
+        "auto" to find out by calling it on a few rows. A function of matrices is called once per tile. A function of
+        rows is called once per pair, with (x, y) or with (y, x) but not with both. That is slow in Python.
 
     >>> FunctionKernel(lambda x, y: float(np.minimum(x, y).sum()))([[1.0, 2.0], [3.0, 1.0]]).tolist()
     [[3.0, 2.0], [2.0, 4.0]]

@@ -53,7 +53,7 @@ class Points:
         return self._select(lambda a: a[run, ...] if is_foreign(a) else a[run])
 
     def take(self, index: Any) -> Points:
-        """The points at the given places."""
+        """The points at the given positions."""
 
         def pick(a: Any) -> Any:
             return namespace(a).take(a, index, axis=0) if is_foreign(a) else a[index]
@@ -89,7 +89,7 @@ class Points:
 class Kernel(ABC):
     """A kernel k(x, y) = ⟨φ(x), φ(y)⟩, its parameters as attributes, and the operators +, *, ** (abstract).
 
-    Called on (m, d) and (n, d) rows it gives the (m, n) matrix of k.
+    A call with rows (m, d) and (n, d) gives the matrix of k, (m, n).
 
     >>> from mercer.kernels import RBF, Linear
     >>> kernel = RBF(gamma=0.5) + 0.1 * Linear()
@@ -531,7 +531,7 @@ class WeightedColumns(Composite):
 
 @dataclass(repr=False)
 class Constant(Kernel):
-    """k(x, y) = value ≥ 0. Centring removes a constant, so it matters only in products and without centring.
+    """k(x, y) = value ≥ 0. Centring removes a constant, so it matters only in products, or if nothing is centred.
 
     >>> (2.0 * Constant(3.0))([[0.0]], [[1.0]]).tolist()
     [[6.0]]

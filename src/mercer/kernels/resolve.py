@@ -36,6 +36,7 @@ _NAMES: dict[str, Callable[[Any, float, float], Kernel]] = {
     "spectrum": lambda gamma, degree, coef0: Spectrum(),
 }
 
+#: The names of kernels that `kernel=` accepts.
 KERNEL_NAMES = tuple(_NAMES)
 LENGTH_NAMES = ("matern", "rational_quadratic")  # kernels whose width is a length; gamma=None means length 1
 

@@ -37,7 +37,7 @@ class VectorKernel(Kernel):
     reads : "dot" ⟨x, y⟩, "sqeuclidean" ‖x − y‖², "euclidean" ‖x − y‖, "manhattan" ‖x − y‖₁,
         "chi2" Σ (x − y)²/(x + y), "intersection" Σ min(x, y), "matches" the share of equal entries, or
         "dot+norms": the profile is then called with ⟨x, y⟩, ‖x‖² and ‖y‖².
-    fused : the name of a sweep that computes distance and profile together, for backends that have one.
+    fused : the name of a compiled loop that computes the distance and the profile together, for backends that have one.
     non_negative : whether the kernel refuses entries below zero.
 
     >>> class Cauchy(VectorKernel):

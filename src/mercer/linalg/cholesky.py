@@ -13,9 +13,9 @@ from mercer.linalg.lowrank import Factor
 def complete_cholesky(K: np.ndarray, rng: np.random.Generator, *, dtype: Any = np.float64) -> Factor:
     """F with F Fᵀ = K up to rounding, (n, r) for K of numerical rank r; K (n, n) float64 is overwritten.
 
-    LAPACK's blocked pivoted Cholesky: it stops once the largest diagonal entry that is left is rounding. A matrix that
-    is not positive semidefinite has no such factor; `negative` then says how far F Fᵀ is from it, as seen by the
-    diagonal and by the product with one random vector. Cost: n³/3 flops at most, in place.
+    LAPACK's blocked pivoted Cholesky computes it, and stops when the largest remaining diagonal entry is within
+    rounding. A matrix that is not positive semidefinite has no such factor. `negative` then tells how far F Fᵀ is from
+    it, judged by the diagonal and by the product with one random vector. Cost: n³/3 flops at most, in place.
 
     `rng` draws the random vector, and `dtype` is the precision of F.
 

@@ -92,12 +92,12 @@ def top_eigenpairs(
     max_iter : the largest number of passes over the matrix (krylov, lanczos), iterations (arpack, power)
     n_iter : power iterations of "randomized"
     monitor : called as monitor(passes, residual) after each pass of krylov
-    start : (n, at most k), vectors near the wanted ones, for krylov to begin with
-    goal : residuals that are small against each pair's own eigenvalue, for krylov and lanczos; ARPACK always stops by
-        these
-    direct : whether lanczos may leave it to LAPACK when many products seem to be left; None is: if solver is "auto".
-        LAPACK takes a copy of the matrix.
-    spend : whether LAPACK may work in the memory of A, which makes no products afterwards
+    start : (n, at most k), vectors near the wanted ones, from which krylov starts
+    goal : the residuals at which krylov and lanczos stop, small against each pair's own eigenvalue; ARPACK always stops
+        by such residuals
+    direct : whether lanczos may hand over to LAPACK if it seems to need many more products; None means only if solver
+        is "auto". LAPACK takes a copy of the matrix.
+    spend : whether LAPACK may overwrite A, which then cannot be multiplied any more
 
     >>> pairs = top_eigenpairs(np.diag([3.0, 1.0, 2.0]), 2)
     >>> pairs.values.tolist(), bool(pairs.residuals.max() < 1e-12)

@@ -18,11 +18,11 @@ class Eigenpairs:
     """A V = V diag(values), values descending.
 
     values : (k,), NumPy
-    vectors : (n, k), orthonormal, where the operator lives
+    vectors : (n, k), orthonormal, on the operator's device
     residuals : (k,), ‖A v − θ v‖
     errors : (k,), a bound on |γ − θ| for the nearest eigenvalue γ
-    passes : how often the matrix was visited, all precisions together
-    solver : the solver that ran; `reason` says why
+    passes : the number of passes over the matrix, in all precisions together
+    solver : the solver that ran; `reason` tells why
     operator : the operator that the residuals were computed with
 
     >>> from mercer.linalg import top_eigenpairs

@@ -108,8 +108,8 @@ class Gram(Tiled):
     def code_noise(self) -> float:
         """The norm of what the codes of the kept tiles round off, or 0 if they are kept as they are.
 
-        The errors are even over a step and behave as if drawn at random, so the norm is that of a random symmetric
-        matrix, 2√n times their spread.
+        The errors are uniform over a step and behave as if drawn at random. So the norm is that of a random symmetric
+        matrix: 2√n times their spread.
         """
         if not self._scales:
             return 0.0

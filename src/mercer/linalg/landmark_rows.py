@@ -37,17 +37,18 @@ def landmark_rows(
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> np.ndarray:
-    """The numbers of m rows of X that stand for all, in increasing order: `landmarks=` of TSNE, SNE and Isomap.
+    """Choose m rows of X that stand for all; returns their numbers in increasing order, for `landmarks=`.
 
     "maxmin" takes as the next landmark the row x with the largest min ‖x − landmark‖ over those chosen so far.
-    "rpcholesky" draws it in proportion to the diagonal of K − FFᵀ. "random" draws all sets of m rows alike.
+    "rpcholesky" draws it in proportion to the diagonal of K − FFᵀ. "random" draws every set of m rows with the same
+    probability.
 
     X : (n, d), an array, a data frame, or a sparse matrix
-    method : "random", "maxmin" (of Euclidean distances) or "rpcholesky" (of a kernel)
-    kernel, gamma : of "rpcholesky"
+    method : "random", "maxmin" (by Euclidean distances) or "rpcholesky" (by a kernel)
+    kernel, gamma : the kernel of "rpcholesky"
 
-    "maxmin" gives fewer than m if X has fewer different rows, and "rpcholesky" if m columns are more than the
-    kernel matrix needs. Cost: "random" nothing, "maxmin" n m d operations, "rpcholesky" n m kernel entries and n m²
+    "maxmin" returns fewer than m rows if X has fewer different rows, and "rpcholesky" if fewer than m columns reproduce
+    the kernel matrix. Cost: "random" nothing, "maxmin" n m d operations, "rpcholesky" n m kernel entries and n m²
     operations.
 
     >>> X = np.array([[0.0], [0.1], [0.2], [5.0]])

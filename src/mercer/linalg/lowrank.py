@@ -76,15 +76,16 @@ def rpcholesky(
     least: int = 0,
     rounds: int = 8,
 ) -> Factor:
-    """A factor of rank `rank` at most by randomly pivoted Cholesky, many pivots per round.
+    """A factor of at most `rank` columns by randomly pivoted Cholesky, with many pivots per round.
 
     Pivots are drawn in proportion to the diagonal of K − FFᵀ. Drawing a block and then accepting each draw with the
-    probability that its diagonal entry still has after the ones before it gives exactly the law of one at a time
-    (Chen, Epperly, Tropp & Webber 2025; Epperly, Tropp & Webber 2024), and turns nearly all the work into products.
-    Stops early once tr(K − FFᵀ) ≤ tol · tr K, or, `of_variance`, ≤ tol · ‖HF‖², the variance that F holds, which is at
-    most tr HKH: far from the origin nearly all of tr K is the mean of the features, and says nothing. Neither stops it
-    before `least` columns; only rounding does. Fewer `rounds` have larger blocks: less to call, more draws in vain.
-    Cost: rank · n entries of K, n · rank² flops, n · rank numbers.
+    probability that its diagonal entry still has after the ones before it gives exactly the law of one at a time (Chen,
+    Epperly, Tropp & Webber 2025; Epperly, Tropp & Webber 2024), and turns nearly all the work into products. It stops
+    early once tr(K − FFᵀ) ≤ tol · tr K. With `of_variance` the bound is tol · ‖HF‖² instead, where ‖HF‖² is the
+    variance that F holds and at most tr HKH. Far from the origin nearly all of tr K is the mean of the features, so tr
+    K says nothing about the variance. Neither rule stops it before `least` columns; only rounding does. Fewer `rounds`
+    have larger blocks, with fewer calls and more rejected draws. Cost: rank · n entries of K, n · rank² flops, n · rank
+    numbers.
 
     `rng` is a generator of NumPy that draws the pivots, and `dtype` is the precision of F.
 
@@ -227,7 +228,7 @@ def nystroem(A: Operator, landmarks: Any, *, dtype: Any = None) -> Factor:
     `A` is the operator, `landmarks` are row numbers, and `dtype` is the precision of F.
 
     >>> from mercer.linalg import Dense
-    >>> K = np.array([[2.0, 2.0], [2.0, 2.0]])  # of rank one: a landmark says everything
+    >>> K = np.array([[2.0, 2.0], [2.0, 2.0]])  # of rank one: one landmark suffices
     >>> F = nystroem(Dense(K), [0]).F
     >>> bool(np.allclose(F @ F.T, K))
     True

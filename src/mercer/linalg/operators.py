@@ -84,7 +84,7 @@ class Operator(ABC):
         return self, False
 
     def keep(self) -> None:
-        """Hold, from the next product on, whatever makes later ones faster, as far as there is memory for it."""
+        """From the next product on, keep whatever makes later products faster, as far as memory allows."""
         return None
 
     def forget(self) -> None:
@@ -95,7 +95,7 @@ class Operator(ABC):
     def noise(self) -> Any:
         """What a coarse step's arithmetic adds to products with unit vectors, if that was measured, else None.
 
-        A norm for each column of the first product, (b,).
+        It has one norm per column of the first product, (b,).
         """
         return None
 
@@ -109,7 +109,7 @@ class Operator(ABC):
         return self.rows(self.xp.arange(self.n, **self.placement()))
 
     def spend(self) -> Array:
-        """The matrix, (n, n), in memory that the caller may overwrite. The operator itself may be of no use then."""
+        """The matrix, (n, n), in memory that the caller may overwrite. The operator may be unusable afterwards."""
         return self.xp.asarray(self.to_dense(), copy=True)
 
     def placement(self) -> dict[str, Any]:
@@ -123,7 +123,7 @@ class Operator(ABC):
 
     @property
     def kept_bytes(self) -> int:
-        """How much of the matrix is held in memory."""
+        """How many bytes of the matrix are kept in memory."""
         return 0
 
 

@@ -30,7 +30,7 @@ Preconditioner = Callable[[Any], Any]
 
 @dataclass(frozen=True)
 class Solution:
-    """X, the residuals ‖(A + μI)x − b‖ / ‖b‖ of its columns, recomputed at the end, and the passes over A.
+    """X, the relative residuals ‖(A + μI)x − b‖ / ‖b‖ of its columns, recomputed at the end, and the passes.
 
     left : R = B − (A + μI)X, (n, b)
 
@@ -87,7 +87,7 @@ def shifted_solve(
 
     tol : one number for all columns, or one per column, (b,)
     certify : whether the residuals are recomputed at the end; if not, they are those of the recurrence
-    report : told the number of passes and the largest residual after each pass
+    report : called with the number of passes and the largest residual after each pass
 
     Cost: one pass over A per iteration, with all columns, and one for the residuals.
 

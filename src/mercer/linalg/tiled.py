@@ -90,7 +90,7 @@ class Packed(Tiled):
         self._kept = {place: np.empty(self._shape(place), self.stored_as) for place in self._tiles}
 
     def room(self, rows: slice) -> Iterator[tuple[slice, np.ndarray]]:
-        """(columns, part) for rows inside one run of tiles: from the tile on the diagonal to the right."""
+        """(columns, part) for rows within one run of tiles, from the tile on the diagonal to the right."""
         run = rows.start // self.runs[0].stop
         I = self.runs[run]
         if rows.stop > I.stop:

@@ -45,13 +45,13 @@ def explore(
     images, ids, columns, title : as in `mercer.web.Page`
     features : names of the columns of X; those of a data frame are known
     image_shape : (height, width), if rows of X are grey images
-    more : at most 5,000 rows with the columns of X, which can be added to the map. y, ids, columns and images have
-        values for the rows of X, or for these and then for the rows of `more`.
-    host, port, token, names : where the server listens, by default on a free port of this machine. Another host needs
-        a token, and `names` are further names that browsers may call it by.
-    idle : seconds without a page after which the server ends
+    more : at most 5,000 further rows with the columns of X, which the page can add to the map. y, ids, columns and
+        images have values for the rows of X, or for these and then for the rows of `more`.
+    host, port, token, names : where the server listens, by default on a free port of this machine. Another host needs a
+        token. `names` lists further host names that browsers may use for it.
+    idle : the server ends after this many seconds without an open page
     open_browser : whether to open the address, which is printed in any case
-    wait : whether to return only when the server has ended or Ctrl-C was pressed. Otherwise the server runs in a
+    wait : whether to return only after the server has ended or you have pressed Ctrl-C. Otherwise the server runs in a
         thread; `.address` is its address and `.stop()` ends it.
 
     >>> server = explore(np.random.default_rng(0).normal(size=(50, 3)), open_browser=False, wait=False)

@@ -23,14 +23,14 @@ MORE = "rows"  # the column that tells the rows that can be added from the other
 class LiveTable:
     """Rows X (n, d), dense or CSR, and what a page shows beside them.
 
-    more : (m, d) rows that can be added to the map, None if there are none; ids, columns and images are those of all
-        n + m rows
+    more : (m, d) rows that can be added to the map, or None; ids, columns and images then have values for all n + m
+        rows
     title, ids, columns, label, images : as in `mercer.web.Page`
     features : names of the columns of X
     image_shape : (height, width) if a row of X is a grey image, whose pre-images can then be drawn
     notes : sentences that the page shows once
     origin : lines of Python that give X, and `more` as X_more
-    words : the words after `mercer fit` that name the table and how it is read; none if it is no file
+    words : the words after `mercer fit` that name the table and how to read it; empty if the table is not a file
     more_words : those after `mercer transform MODEL`
 
     >>> table = LiveTable(np.eye(3), columns={"kind": np.array(["a", "b", "a"])}, label="kind")
@@ -69,7 +69,7 @@ class LiveTable:
         seed: int = 0,
         most: int = MOST_ROWS,
     ) -> LiveTable:
-        """A table from arrays, checked, and cut to a random sample if there are more rows than can follow a slider.
+        """A checked table from arrays, cut to a random sample if there are too many rows to follow a slider.
 
         more : rows that can be added to the map. y, ids, columns and images have values for the rows of X, or for
             these and then for the rows of `more`. A sample can add some of the rows that are not in it.
@@ -170,7 +170,7 @@ class LiveTable:
         return Page(self.title, [shown], self.ids, self.columns, self.label, self.images)
 
     def first_page(self) -> Page:
-        """The page as it opens, before anything was asked for: the principal components, which take no time."""
+        """The page as it opens, with the principal components, which take no time to compute."""
         k = min(2, *self.X.shape)
         coordinates = np.asarray(PCA(k).set_output(transform="default").fit_transform(self.X))
         coordinates = np.vstack([coordinates, np.zeros((self.rows - len(coordinates), k))])  # these are hidden at first

@@ -42,13 +42,13 @@ def widget(
     images, ids, columns, title : as in `mercer.web.Page`
     features : names of the columns of X; those of a data frame are known
     image_shape : (height, width), if rows of X are grey images
-    height : of the widget, in pixels
+    height : the height of the widget in pixels
 
     Returns
     -------
     A widget. Its `selected` is an array of row numbers: a lasso sets it, setting it selects points in the page, and
-    `observe(function, "selected")` calls a function at each change. `coordinates`, `settings` and `estimator` are those
-    of the map that the sliders have made last.
+    `observe(function, "selected")` calls a function at each change. `coordinates`, `settings` and `estimator` describe
+    the last map that the sliders have made.
 
     >>> import numpy as np
     >>> from mercer import KernelPCA

@@ -42,11 +42,11 @@ class Wanted:
 
 
 class Session:
-    """What one browser asked of one table.
+    """The requests of one browser for maps of one table.
 
     notify : called, from any thread, when `outgoing` has something to send
-    turn : held while something is computed, so that all sessions of a process take turns with its processors
-    known : settings and their map, if it has been computed before
+    turn : a lock held during computations, so that the sessions of a process take turns
+    known : settings whose map has been computed before, with that map
 
     The server makes one session per open page:
 
@@ -87,7 +87,7 @@ class Session:
     # --- from the browser ------------------------------------------------------------------------------------
 
     def receive(self, message: dict[str, Any]) -> None:
-        """Act on a message. ValueError if it is not one of those that a page sends."""
+        """Act on a message. A message that no page sends raises ValueError."""
         actions: dict[str, Callable[[dict[str, Any]], None]] = {
             "settings": self._receive_settings,
             "taken": self._receive_taken,
@@ -149,20 +149,20 @@ class Session:
             self._changed.notify()
 
     def close(self) -> None:
-        """End the computation at its next step, and the session."""
+        """End the session, and the computation at its next step."""
         with self._changed:
             self._closed = True
             self._changed.notify()
 
     def join(self, seconds: float) -> bool:
-        """Wait for the session's thread to end; whether it has."""
+        """Wait for the session's thread to end, and return whether it has."""
         self._worker.join(seconds)
         return not self._worker.is_alive()
 
     # --- to the browser --------------------------------------------------------------------------------------
 
     def outgoing(self) -> bytes | None:
-        """The next message to send, None if there is nothing or the browser still has a map to take."""
+        """The next message to send; None if there is nothing to send or the browser has not yet taken the last map."""
         with self._changed:
             kind = next((kind for kind in self._out if kind != "map" or not self._untaken), None)
             if kind is None:
@@ -179,7 +179,7 @@ class Session:
 
     @property
     def kept_waiting(self) -> float:
-        """How many seconds the browser has not taken a map that was sent to it."""
+        """For how many seconds a map has been waiting for the browser to take it."""
         with self._changed:
             return time.monotonic() - self._sent_at if self._untaken else 0.0
 

@@ -25,12 +25,12 @@ FORMAT = 1
 
 
 def save_model(estimator: Any, path: str | os.PathLike[str], notes: dict[str, Any] | None = None) -> None:
-    """Write an estimator of Mercer's, fitted or not, to a file that `mercer.load` reads.
+    """Write an estimator of Mercer, fitted or not, to a file that `mercer.load` reads.
 
     notes : plain values to keep beside it
 
-    ModelFileError is raised before anything is written if the model holds functions, or objects of other libraries.
-    An old file is kept until the new one is complete. Memory: arrays are written from where they are, without a copy.
+    ModelFileError is raised before anything is written if the model holds functions, or objects of other libraries. An
+    existing file is replaced only when the new one is complete. Arrays are written without a copy.
 
     `path` is the file that is written.
 

@@ -20,7 +20,7 @@ class ContourDisplay(Display):
     x, y : (m,), the grid
     values : (c, m, m), one function per panel, values[:, i, j] at (x[j], y[i])
     points, labels : the data, (n, 2) and (n,) or None
-    names : of the panels
+    names : the titles of the panels
 
     Attributes after `plot`: axes_, figure_, fills_, lines_ (the level sets, the zero set drawn thicker).
 

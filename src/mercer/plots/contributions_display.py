@@ -17,9 +17,9 @@ class ContributionsDisplay(Display):
     """The share of each variable in what moves each component, one bar per variable and component.
 
     shares : (k, d), from `KernelPCA.feature_contributions`
-    names : of the variables; components : of the components, for the key
+    names, components : the names of the variables, and those of the components for the key
 
-    Variables are in the order of their largest share, the largest on top.
+    Variables are ordered by their largest share, the largest on top.
 
     Attributes after `plot`: ax_, figure_, bars_ (one container per component), order_ (of the variables), legend_.
 
@@ -47,7 +47,7 @@ class ContributionsDisplay(Display):
         most: int = 15,
         ax: Axes | None = None,
     ) -> ContributionsDisplay:
-        """Draw `feature_contributions(X, standardize=True, shares=True)` of a fitted KernelPCA, the `most` largest."""
+        """Draw the `most` largest of `feature_contributions(X, standardize=True, shares=True)` of a KernelPCA."""
         shares = to_numpy(estimator.feature_contributions(X, standardize=True, shares=True))
         if max(components) >= len(shares):
             raise ValueError(

@@ -20,11 +20,11 @@ _FEW_NAMES = 6  # a legend with more entries than this does not fit inside the a
 
 
 class EmbeddingDisplay(Display):
-    """Points by two of their coordinates, coloured by label.
+    """A scatter plot of two coordinates, coloured by label.
 
     coordinates : (n, 2)
     labels : (n,) classes, or numbers on a scale (floats), or None; points without a label (None, NaN) are grey
-    names : of the two axes
+    names : the labels of the two axes
 
     If there are many classes, only the largest are named: at most 30, and only as many as leave the points visible.
     Long names are shortened, and names that would cover each other are moved apart. Many points are drawn smaller, and
@@ -93,7 +93,7 @@ class EmbeddingDisplay(Display):
     def plot(
         self, *, ax: Axes | None = None, size: float | None = None, key: str | None = "medians"
     ) -> EmbeddingDisplay:
-        """Draw; `key` says where class names stand: at the "medians" of the classes, in a "legend", or nowhere."""
+        """Draw. `key` sets where class names appear: at the "medians" of the classes, in a "legend", or nowhere."""
         if key not in ("medians", "legend", None):
             raise ValueError(f"key={key!r} must be 'medians', 'legend' or None.")
         self._own = ax is None

@@ -23,8 +23,8 @@ class NeighborsDisplay(Display):
     n_neighbors, residual_variance, components, n_shortcuts, share : (c,)
     recommended : the number to mark
 
-    Attributes after `plot`: axes_ (two), figure_, curve_, points_ (full where the graph is in one piece), texts_
-    (numbers of parts and of shortcuts), bars_, marks_ (the recommended number), legend_.
+    Attributes after `plot`: axes_ (two), figure_, curve_, points_ (full where the graph is in one piece), texts_ (the
+    numbers of parts and of shortcuts), bars_, marks_ (the recommended number), legend_.
 
     >>> display = NeighborsDisplay([4, 8], [0.01, 0.2], [1, 1], [0, 3], [0.0, 0.4], 4).plot()
     >>> len(display.axes_)
@@ -124,10 +124,10 @@ def _above(ax: Axes, text: str, x: float, y: float, *, small: bool = False) -> A
 
 
 class ShortcutsDisplay(Display):
-    """Points by two coordinates, with shortcuts as lines: the wider a line, the more distances use it.
+    """A scatter plot of two coordinates with the shortcuts as lines. A wider line carries more distances.
 
     coordinates : (n, 2)
-    i, j : (s,), ends of the shortcuts; share : (s,), of all distance
+    i, j, share : (s,), the two ends of each shortcut, and the share of all distance that runs over it
     labels : as in EmbeddingDisplay
 
     Attributes after `plot`: ax_, figure_, points_, lines_.

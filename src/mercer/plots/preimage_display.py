@@ -16,9 +16,9 @@ _INCHES = 0.72  # the longer side of an image
 
 
 class PreimageDisplay(Display):
-    """Rows of images, one below the other: as they are, with noise, and as they come back from a few components.
+    """Rows of images, one above the other: the originals, noisy copies, and pre-images from a few components.
 
-    images : (m, height, width), or (m, height, width, 3) for colours, by the name of the row
+    images : the name of each row → its images, (m, height, width), or (m, height, width, 3) for colours
 
     Attributes after `plot`: ax_, figure_, image_ (all images in one), limits_ (the values drawn as black and white).
 
@@ -51,7 +51,7 @@ class PreimageDisplay(Display):
         ax: Axes | None = None,
         cmap: str = "gray",
     ) -> PreimageDisplay:
-        """Draw rows of X, (m, d), and estimator.inverse_transform(estimator.transform(·)) of them, or of `noisy`.
+        """Draw rows of X, (m, d), and what `estimator` brings back from their scores, or from those of `noisy`.
 
         shape : (height, width) of an image, or (height, width, 3); None for a square
         """

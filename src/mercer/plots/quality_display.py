@@ -20,9 +20,9 @@ _SPREAD = 0.62  # the share of a line's height over which the marks of several m
 class QualityDisplay(Display):
     """Scores of maps, one line per score and one mark per map, with bars of 1.96 standard errors.
 
-    scores : the `Score`s of each map, by its name
+    scores : the name of each map → its `Score`s
 
-    Scores that are best at 1 stand in the first panel, those that are best at 0 in the second.
+    The first panel shows the scores that are best at 1, and the second those that are best at 0.
 
     Attributes after `plot`: axes_ (one or two), figure_, bars_ (error bars by panel and map), legend_.
 
@@ -50,7 +50,7 @@ class QualityDisplay(Display):
 
     @classmethod
     def from_reports(cls, reports: Mapping[str, QualityReport], *, ax: Any = None) -> QualityDisplay:
-        """Draw reports by the names of the maps."""
+        """Draw several reports, given by the names of their maps."""
         return cls({name: report.scores for name, report in reports.items()}).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> QualityDisplay:

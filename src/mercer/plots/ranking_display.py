@@ -12,11 +12,11 @@ from mercer.plots.style import FAINT, FEW, INK, Display, new_figure, tidy
 
 
 class RankingDisplay(Display):
-    """Scores as points, one line per kernel, the best on top and in colour, with bars of one standard error.
+    """The score of each kernel as a point with a bar of one standard error, the best on top and in colour.
 
-    names : of the kernels, the best first
+    names : the names of the kernels, the best first
     scores, errors : (n,); errors may be None
-    meaning : of the scores, for the axis
+    meaning : the label of the axis: what the scores mean
     counts : numbers of components, written beside the points if they differ, or None
 
     Attributes after `plot`: ax_, figure_, points_, bars_, texts_.

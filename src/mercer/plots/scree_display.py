@@ -17,7 +17,7 @@ class ScreeDisplay(Display):
 
     eigenvalues, errors : (k,); the true eigenvalue lies within `errors` of the one drawn
     residuals : (k,), ‖Av − γv‖, or None
-    name : of the vertical axis
+    name : the label of the vertical axis
 
     Attributes after `plot`: ax_, figure_, bars_ (the error bars); after `plot_certificate`: bounds_, residuals_.
 
@@ -68,7 +68,7 @@ class ScreeDisplay(Display):
         return self
 
     def plot_certificate(self, *, ax: Axes | None = None, colour: str = FEW[0]) -> ScreeDisplay:
-        """Draw residuals and error bounds on a log scale: how far below γ they lie is how many digits are certain."""
+        """Draw residuals and error bounds on a log scale. Their distance below γ shows how many digits are certain."""
         ax = self._on(ax)
         ax.set_yscale("log", nonpositive="mask")
         (self.bounds_,) = ax.plot(self._order(), self.errors, "_", color=colour, ms=4, mew=1.8)

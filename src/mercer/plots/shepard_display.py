@@ -22,7 +22,7 @@ _SHADES = LinearSegmentedColormap.from_list("mercer_blues", ["#EAF2F8", "#7FB3D5
 
 
 class ShepardDisplay(Display):
-    """Pairs of rows by their distance in the data and in the map, as a histogram, with the median for each distance.
+    """A histogram of pairs of rows by their distance in the data and in the map, with the median for each distance.
 
     data, points : (m,) distances of pairs in the data and in the map
     correlation, residual : the `Score`s that the title shows, or None

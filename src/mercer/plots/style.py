@@ -11,18 +11,22 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-# These colours can be told apart with every common kind of colour blindness: Okabe and Ito's for up to five classes,
-# Tol's "muted" for up to ten.
+# Both lists of colours can be told apart with every common kind of colour blindness.
+#: The colours of up to five classes, by Okabe and Ito.
 FEW = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9")
+#: The colours of up to ten classes: Tol's "muted".
 MANY = (
     "#332288", "#CC6677", "#117733", "#88CCEE", "#882255",
     "#DDCC77", "#44AA99", "#AA4499", "#999933", "#6B6B6B",
 )  # fmt: skip
-INK, FAINT = "#222222", "#8A8A8A"
+#: The colour of text and of contour lines.
+INK = "#222222"
+#: The colour of axes and of what matters less.
+FAINT = "#8A8A8A"
 
 
 def palette(count: int) -> list[str]:
-    """`count` colours from the two lists above; if they are too short, colours evenly spread over viridis.
+    """`count` colours from `FEW` or `MANY`; if both are too short, colours evenly spaced on viridis.
 
     >>> palette(2)
     ['#0072B2', '#E69F00']
@@ -48,7 +52,7 @@ def readable(name: Any, longest: int = 22) -> str:
 
 
 def new_figure(columns: int = 1, *, width: float = 4.8, height: float = 4.2) -> tuple[Figure, list[Axes]]:
-    """A figure and its axes, side by side, of `width` × `height` inches each.
+    """Make a figure with axes side by side, each `width` × `height` inches.
 
     `columns` is the number of axes.
 
@@ -62,7 +66,7 @@ def new_figure(columns: int = 1, *, width: float = 4.8, height: float = 4.2) -> 
 
 
 def tidy(ax: Axes) -> Axes:
-    """Two spines and quiet ticks, so that the data stands out.
+    """Leave two spines and thin ticks on the axes, so that the data stands out.
 
     `ax` is changed and returned.
 
@@ -79,7 +83,7 @@ def tidy(ax: Axes) -> Axes:
 
 
 class Display:
-    """What displays share (abstract).
+    """The base class of all displays (abstract).
 
     >>> from mercer.plots import ScreeDisplay
     >>> issubclass(ScreeDisplay, Display)

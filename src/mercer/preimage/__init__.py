@@ -30,6 +30,7 @@ __all__ = [
     "resolve_method",
 ]
 
+#: The names that `inverse_method=` accepts, and their classes.
 METHODS: dict[str, type[Method]] = {
     "ridge": Ridge,
     "fixed_point": FixedPoint,

@@ -48,9 +48,9 @@ class FixedPoint(Method):
     Here the step to the weighted mean is the first guess of a limited-memory BFGS method, which learns the curvature of
     ‖φ(x) − P‖² from the steps it has taken. A step that does not lower the error is halved.
 
-    A row is done when both the step of the fixed point and the step that the curvature suggests are within `tol`, or
-    when the decrease still possible is smaller than the rounding of the error itself. The second test means that a
-    row converges whatever the last bits of the data are.
+    A row is done when both the step of the fixed point and the step that the curvature suggests are within `tol`. It is
+    also done when the decrease that is still possible is smaller than the rounding of the error itself. Because of this
+    second test a row converges whatever the last bits of the data are.
 
     Parameters
     ----------
@@ -59,7 +59,8 @@ class FixedPoint(Method):
     tol : float
         The step, relative to the spread of the data, at which a row is done.
     start : {"nearest", "ridge"}
-        Where to begin: the training sample nearest in feature space, or the better of that and the answer of `Ridge`.
+        Where the search starts: at the nearest training sample in feature space, or at the better of that sample and
+        the answer of `Ridge`.
 
     Cost: a step takes n kernel entries and 2 n d flops per row (m for a fit of rank m by "rpcholesky").
     (Mika, Schölkopf, Smola, Müller, Scholz & Rätsch 1998; Liu & Nocedal 1989.)
@@ -104,7 +105,7 @@ class FixedPointAnswer:
     n_iter : (m,), steps taken
     converged : (m,), whether the last step was within the tolerance, or no step could lower the error further
     error : (m,), ‖φ(x) − P‖²
-    start_error : (m,), the same where the search began
+    start_error : (m,), the same at the start of the search
 
     >>> from mercer import KernelPCA
     >>> X = np.random.default_rng(0).standard_normal((30, 2))

@@ -24,7 +24,7 @@ PROFILED = ("sqeuclidean", "euclidean", "dot")  # values of `reads` from which g
 class InverseRequest:
     """The settings of the estimator that every method receives.
 
-    alpha : a penalty, or "loo"
+    alpha : the penalty, or "loo"
     limit : the number of bytes that may be used; a fit that needs more is refused
     low_rank : whether to work on a low-rank factor, however few samples there are
     limit_given : whether the user set the limit. A limit taken from free memory differs from run to run, so it may

@@ -21,7 +21,7 @@ from mercer.preimage.target import FittedComponents
 
 
 class SklearnRidge(Method):
-    """x̂(z) = k(z, Z) B, B = (K + αI)⁻¹X, with the kernel of the components and its parameters applied to scores.
+    """scikit-learn's regression: x̂(z) = k(z, Z) B, B = (K + αI)⁻¹X, with the kernel of the components on scores.
 
     The kernel keeps the width of the input space, although scores live on another scale. There is no intercept, so
     every pre-image is drawn towards the origin. Cost: n² numbers and n³/3 flops.

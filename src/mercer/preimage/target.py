@@ -65,7 +65,7 @@ class FittedComponents:
         return self.Z.shape[1]
 
     def truncated(self, k: int) -> FittedComponents:
-        """The same with the first k components only, as if no more had been fitted."""
+        """The same parts for the first k components only, as if no others had been fitted."""
         if k >= self.k:
             return self
         old = self.expansion
@@ -77,7 +77,7 @@ class FittedComponents:
         return replace(self, Z=self.Z[:, :k], expansion=expansion)
 
     def coefficients(self, Z: np.ndarray) -> Any:
-        """The coefficients c of P(z) = Σ c_l φ(a_l): one row for each row of Z, (m, anchors), beside the anchors."""
+        """The coefficients c of P(z) = Σ c_l φ(a_l), one row for each row of Z, (m, anchors), and the anchors a."""
         xp = namespace(self.expansion.coefs)
         coefs = xp.astype(self.expansion.coefs, xp.float64, copy=False)
         return beside(Z, coefs) @ coefs[:, : self.k].T + coefs[:, self.k]
@@ -101,12 +101,12 @@ class FittedComponents:
         return ((t - to_numpy(Z).astype(np.float64)) ** 2).sum(axis=1) + excess
 
     def like_rows(self, X: Any) -> Any:
-        """Rows that were computed on the host, beside the samples and in the precision of the scores."""
+        """Move rows that were computed on the host to the device of the samples, in the precision of the scores."""
         return beside(X, self.Z) if isinstance(X, np.ndarray) and is_foreign(self.Z) else X
 
     @property
     def tile_entries(self) -> int:
-        """Entries of the largest block computed at a time: what a cache holds, or what keeps a GPU busy."""
+        """The number of entries in the largest block: as many as a cache holds, or as keep a GPU busy."""
         return 2**26 if is_foreign(self.Z) else TILE_ENTRIES
 
 

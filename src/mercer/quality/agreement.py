@@ -20,7 +20,7 @@ from mercer.quality.score import Score
 
 
 def procrustes_disparity(A: Any, B: Any) -> Score:
-    """How far the shapes of two maps differ, once one is shifted, scaled, turned and mirrored onto the other.
+    """How far the shapes of two maps differ after one is shifted, scaled, rotated and reflected onto the other.
 
     With A₀ and B₀ the two maps, each centred and divided by its Frobenius norm,
 
@@ -33,8 +33,8 @@ def procrustes_disparity(A: Any, B: Any) -> Score:
     ----------
     A, B : (n, a) and (n, b), two maps of the same rows; the narrower one gets columns of zeros
 
-    Returns a `Score`, always exact. A map whose points all coincide has no shape: ValueError. Cost: O(n c²) time and
-    O(n c) memory, c = max(a, b).
+    Returns a `Score`, always exact. A map whose points all coincide has no shape, and raises ValueError. Cost: O(n c²)
+    time and O(n c) memory, c = max(a, b).
 
     References
     ----------
@@ -66,10 +66,11 @@ def neighborhood_overlap(
     error: float = 0.005,
     random_state: Any = None,
 ) -> Score:
-    """The mean share of a point's k nearest in one map that are also among its k nearest in the other.
+    """The mean share of a point's k nearest in one map that are also among its k nearest in another map.
 
-    Σᵢ |Uₖ(i) ∩ Vₖ(i)| / nk. It is 1 for maps that differ by a similarity, k/(n − 1) on average for unrelated maps, and
-    the same for (A, B) and (B, A). Of points at the same distance those with the smaller index count as nearer.
+    Σᵢ |Uₖ(i) ∩ Vₖ(i)| / nk. It is 1 for maps that differ by a similarity transformation, and k/(n − 1) on average for
+    unrelated maps. It is the same for (A, B) and (B, A). Of points at the same distance, those with the smaller index
+    count as nearer.
 
     Parameters
     ----------

@@ -52,19 +52,20 @@ def kl_divergence(
 ) -> Score:
     """KL(P ‖ Q) between neighbour probabilities of the data and Student similarities of the map.
 
-    KL = Σ pᵢⱼ log (pᵢⱼ/qᵢⱼ), qᵢⱼ ∝ 1/(1 + s²d²ᵢⱼ): t-SNE's loss, which a map by any method can be judged by.
+    KL = Σ pᵢⱼ log (pᵢⱼ/qᵢⱼ), qᵢⱼ ∝ 1/(1 + s²d²ᵢⱼ): t-SNE's loss. It can judge a map by any method.
 
     Parameters
     ----------
-    X, metric, random_state : as of `trustworthiness`
+    X, metric, random_state : as for `trustworthiness`
     Y : (n, c), the map, 1 ≤ c ≤ 3
-    perplexity : of P, less than n; P is over the 3 · perplexity nearest rows
+    perplexity : the perplexity of P, less than n; P covers the 3 · perplexity nearest rows
     scale : s, by which the map is multiplied: "best", the one with the least divergence, or a number; 1 takes the map
-        as it is. `note` says which was taken.
-    sample : None for all rows, a number of rows, or "auto": all up to 5,000, else 2,000. Nats have no natural
+        as it is. `note` tells which scale was used.
+    sample : None for all rows, a number of rows, or "auto": all up to 5,000, else 2,000. The score has no natural
         precision: look at `error`.
 
-    Cost: neighbours of the rows that are looked at (of one more for each in a sample), O(n) for Z, about twenty times.
+    Cost: a search for the neighbours of the rows used (of one more row for each row of a sample), and about twenty sums
+    of O(n) for Z.
 
     References
     ----------

@@ -140,23 +140,23 @@ def trustworthiness(
     error: float = 0.005,
     random_state: Any = None,
 ) -> Score:
-    """Whether the neighbours in the map are near in the data.
+    """Whether neighbours in the map are near in the data.
 
     1 − 2/(nk(2n − 3k − 1)) Σᵢ Σ_{j ∈ Uₖ(i)} max(0, r(i, j) − k): a point that is among the k nearest of i in the map
-    but not in the data counts by how far down the list of the data it is.
+    but not in the data lowers the score by its rank in the data beyond k.
 
     Parameters
     ----------
     X : (n, d), dense or CSR, or what `metric` compares
     Y : (n, c), the map, compared by Euclidean distances
     n_neighbors : k, less than n/2
-    metric : of the data, as `mercer.graph.build_index` takes it; "precomputed" for a matrix of distances
+    metric : the metric of the data, as for `mercer.graph.build_index`; "precomputed" for a matrix of distances
     sample : None for all rows, a number of rows, or "auto": all up to 5,000, else as many as `error` asks for
     error : the half-width of the 95 % interval (1.96 standard errors) that "auto" aims at
     random_state : the seed of the sample; None is the seed 0
 
-    Returns a `Score`. Cost: n distances of d coordinates per row, O(nk) memory. Agrees with scikit-learn's where no two
-    distances are equal; for ties see `mercer.quality.neighborhoods`.
+    Returns a `Score`. Cost: n distances of d coordinates per row, O(nk) memory. It agrees with scikit-learn's score if
+    no two distances are equal. For ties see `mercer.quality.neighborhoods`.
 
     References
     ----------
@@ -179,7 +179,7 @@ def continuity(
     error: float = 0.005,
     random_state: Any = None,
 ) -> Score:
-    """Whether the neighbours in the data are near in the map: trustworthiness with the two exchanged.
+    """Whether neighbours in the data are near in the map: trustworthiness with data and map exchanged.
 
     1 − 2/(nk(2n − 3k − 1)) Σᵢ Σ_{j ∈ Nₖ(i)} max(0, s(i, j) − k). Parameters and cost are those of `trustworthiness`.
 
@@ -202,9 +202,9 @@ def neighbor_recall(
     error: float = 0.005,
     random_state: Any = None,
 ) -> Score:
-    """The mean share of a row's k nearest in the data that are among its k nearest in the map.
+    """The mean share of a row's k nearest rows in the data that are also among its k nearest in the map.
 
-    Σᵢ |Nₖ(i) ∩ Uₖ(i)| / nk. This is the strictest of these scores: a neighbour in place k + 1 counts for nothing. A
+    Σᵢ |Nₖ(i) ∩ Uₖ(i)| / nk. This is the strictest of these scores: a neighbour at rank k + 1 does not count at all. A
     random map gets k/(n − 1). Parameters and cost are those of `trustworthiness`.
 
     >>> X = np.random.default_rng(0).normal(size=(50, 3))
@@ -226,7 +226,7 @@ def class_purity(
     error: float = 0.005,
     random_state: Any = None,
 ) -> Score:
-    """The mean share of a point's k nearest that have its class.
+    """The mean share of a point's k nearest points that have its class.
 
     Σᵢ |{j ∈ Uₖ(i) : cⱼ = cᵢ}| / nk. To see how pure the data itself is, pass the data in place of the map, with its
     metric. Cost: the search for the k nearest of each sampled row.
@@ -235,9 +235,9 @@ def class_purity(
     ----------
     Y : (n, c), a map, or data
     labels : (n,), classes; rows without one (None, NaN) are left out, as points and as neighbours
-    metric, n_neighbors, sample, error, random_state : as of `trustworthiness`
+    metric, n_neighbors, sample, error, random_state : as for `trustworthiness`
 
-    `note` says what a random map would get: Σ_c (n_c/n)(n_c − 1)/(n − 1).
+    `note` tells what a random map would score: Σ_c (n_c/n)(n_c − 1)/(n − 1).
 
     >>> class_purity([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]], list("aaabbb"), n_neighbors=2).value
     1.0

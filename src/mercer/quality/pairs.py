@@ -155,10 +155,10 @@ def shepard_correlation(
     Parameters
     ----------
     X, Y, metric, error, random_state : as of `trustworthiness`
-    kind : "spearman", of the ranks of distances, or "pearson", of the distances themselves
+    kind : "spearman" correlates the ranks of distances, and "pearson" the distances themselves
     sample : None for all pairs (120 bytes each), a number of pairs, or "auto": all of up to 2,000 rows, else some
 
-    The standard error is by the correlation's influence function; see `mercer.quality.correlation`.
+    The standard error comes from the influence function of the correlation; see `mercer.quality.correlation`.
 
     >>> X = np.random.default_rng(0).normal(size=(60, 3))
     >>> shepard_correlation(X, 3 * X).value
@@ -192,8 +192,8 @@ def triplet_accuracy(
 
         the mean of [ d(xᵢ, xⱼ) < d(xᵢ, xₗ)  =  ‖yᵢ − yⱼ‖ < ‖yᵢ − yₗ‖ ] over triplets
 
-    A tie in both counts as kept, and a tie in one counts as half. So a constant map gets ½, as a random map does. Cost:
-    two distances in the data and two in the map per triplet.
+    A tie in both counts as 1, and a tie in one of them as ½. So a constant map gets ½, like a random map. Cost: two
+    distances in the data and two in the map per triplet.
 
     Parameters
     ----------

@@ -39,10 +39,10 @@ class QualityReport:
     """The scores of a map.
 
     scores : in the order of the table
-    n, n_neighbors : rows, and the k of the scores by neighbours
-    notes : sentences that say what was left out or changed, and why
+    n, n_neighbors : the number of rows, and the k of the scores that count neighbours
+    notes : sentences that tell what was left out or changed, and why
 
-    str(report) is an aligned table; a notebook shows it as one.
+    str(report) is an aligned table, and a notebook shows it as a table.
 
     >>> from mercer import quality
     >>> X = np.random.default_rng(0).standard_normal((60, 3))
@@ -139,9 +139,9 @@ def report(
     X : (n, d), dense or CSR, or what `metric` compares
     Y : (n, c), the map
     labels : (n,), classes, for purity; None if there are no classes
-    n_neighbors : for the scores by neighbours; lowered, with a note, if there are too few rows
-    metric : of the data, as `mercer.graph.build_index` takes it
-    perplexity : for the divergence; lowered, with a note, if there are too few rows
+    n_neighbors : the k of the scores that count neighbours; lowered, with a note, if there are too few rows
+    metric : the metric of the data, as for `mercer.graph.build_index`
+    perplexity : the perplexity of the divergence; lowered, with a note, if there are too few rows
     sample : None for everything exact, a number of rows (pairs, triplets), or "auto": each score exact for few rows,
         else from as many as `error` asks for
     error : the half-width of the 95 % interval, 1.96 standard errors, that "auto" aims at; the divergence, in nats,

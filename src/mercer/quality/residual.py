@@ -37,13 +37,13 @@ def residual_variance(
 
     Parameters
     ----------
-    X, Y, metric, error, random_state : as of `trustworthiness`
-    n_neighbors : None for distances of the metric; a number for distances along the graph of that many neighbours, as
-        Isomap measures them
+    X, Y, metric, error, random_state : as for `trustworthiness`
+    n_neighbors : None for distances by the metric; a number for distances along the graph of that many neighbours, as
+        in Isomap
     sample : None for all pairs, a number of pairs (along a graph: of rows), or "auto": all of up to 2,000 rows, else
         random ones
 
-    Cost along a graph: the search for neighbours, and shortest paths from each row that is looked at.
+    Along a graph the cost is the search for neighbours, and shortest paths from each row used.
 
     References
     ----------

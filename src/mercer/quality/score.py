@@ -34,7 +34,7 @@ class Score:
 
     @property
     def title(self) -> str:
-        """The name for people."""
+        """The name as people write it."""
         return (
             self.name.replace("_", " ")
             .replace("shepard", "Shepard")
@@ -49,7 +49,7 @@ class Score:
 
     @property
     def spread(self) -> str:
-        """The standard error for people: "exact", or "± 0.0010", and never ± 0."""
+        """The standard error as text: "exact", or for example "± 0.0010", but never "± 0"."""
         if not self.error:
             return "exact"
         return f"± {self.error:.4f}" if self.error >= 5e-5 else f"± {self.error:.0e}"  # not ± 0.0000

@@ -26,7 +26,7 @@ def alignment(
     n_jobs: int | None = None,
     memory_limit: Any = None,
 ) -> float:
-    """Centred kernel-target alignment: the cosine between HKH and HTH, T the kernel of the target.
+    """Centred kernel-target alignment: the cosine between HKH and HTH, where T is the kernel of the target.
 
         ⟨HKH, HTH⟩ / (‖HKH‖ ‖HTH‖),    T = 1[y = y'] for classes,  ⟨y, y'⟩ for numbers
 

@@ -17,7 +17,7 @@ WIDTHS = (1 / 16, 1 / 4, 1.0, 4.0, 16.0)  # multiples of the median gamma; each 
 
 
 def default_candidates(X: Any) -> list[Kernel]:
-    """The kernels that `select_kernel` compares if none are named.
+    """The kernels that `select_kernel` compares if you name none.
 
     For vectors: Linear; Polynomial of degree 2 and 3 with gamma="scale"; RBF at 1/16, 1/4, 1, 4 and 16 times the median
     gamma; Laplacian at 1/4, 1 and 4 times its own; Matern (ν = 3/2) at 1/2, 1 and 2 median distances. For strings:

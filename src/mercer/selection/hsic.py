@@ -25,9 +25,9 @@ class HSIC:
 
         HSIC = tr(HKHL) / n²   (biased), with the kernel matrices K and L of the two samples
 
-    value : of the estimator asked for
-    p_value : the probability of a value this large if the two are independent; None if no test was asked for
-    null_mean, null_std : of the biased value over all ways to pair the two samples anew
+    value : the value of the chosen estimator
+    p_value : the probability of a value this large if the two samples are independent; None without a test
+    null_mean, null_std : the mean and the standard deviation of the biased value over all ways to pair the samples anew
     n : the number of pairs
 
     >>> from mercer.selection import hsic
@@ -67,9 +67,9 @@ def hsic(
     Parameters
     ----------
     kernel_x, X and kernel_y, Y : two kernels (names, Kernels, functions) and n samples of each
-    estimator : "unbiased", which is zero on average for independent samples, or "biased", which is never negative
+    estimator : "unbiased", whose mean is zero for independent samples, or "biased", which is never negative
     test : "gamma", a gamma distribution with the exact mean and variance of ⟨HKH, HLH⟩ over all permutations;
-        "permutation", the share of `n_permutations` random ones that reach the value; None
+        "permutation", the share of `n_permutations` random permutations that reach the value; None for no test
     rank : None for exact values; a number of columns or "auto" for values on low-rank factors
 
     Cost: n² entries of each kernel twice, in blocks of rows. "permutation" keeps both centred matrices (or factors of

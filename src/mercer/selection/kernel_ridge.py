@@ -17,10 +17,10 @@ PENALTIES = np.logspace(-8, 1, 28)  # relative to the largest eigenvalue of HKH
 
 @dataclass(frozen=True)
 class LeaveOneOut:
-    """How well a kernel predicts samples that were left out, at the best penalty.
+    """How well a kernel predicts left-out samples at the best penalty.
 
     r2 : 1 − Σ‖y − ŷ₋ᵢ‖² / Σ‖y − ȳ₋ᵢ‖²: 1 is perfect, 0 no better than the mean of the others
-    standard_error : of r2, from the spread of the squared errors over the samples
+    standard_error : the standard error of r2, from the spread of the squared errors over the samples
     error_rate : the share of samples assigned to a wrong class; None for numbers
     penalty : λ of ridge regression, absolute: HKH + λI
 

@@ -67,19 +67,19 @@ def diagnose_neighbors(
     X : (n, d), dense or CSR; distances or a sparse graph of them for metric="precomputed". The neighbours of a tensor
         are found on its device, and the graph is examined on the CPU
     n_neighbors : numbers to examine, each below n; default numbers that are too large are left out
-    n_components : of the map whose residual variance is computed
+    n_components : the dimension of the map whose residual variance is computed
     metric, p, metric_params : as for Isomap
     detour : how many times its length the ends of an edge must be apart for it to be a shortcut
     sources : number of points from which distances are computed, for the residual variance (as landmarks) and for the
         use of shortcuts. They are chosen by max–min and are the same for every k; if n is smaller, they are all rows.
         None means 200, or 64 beyond 12,800 rows
-    random_state : of the first source; None is the seed 0
+    random_state : the seed of the first source; None is the seed 0
     n_jobs : threads; None means all cores
-    verbose : say on standard error what is being done
+    verbose : whether to report progress on standard error
 
-    Cost: the neighbours once, for the largest k; a search for shortcuts, in which most edges need only a look at common
-    neighbours; and for each k `sources` shortest-path trees of O(nk), three times as many if its graph has shortcuts.
-    Memory: 4 · n · sources bytes and about 100 bytes per edge.
+    Cost: one search for neighbours, for the largest k; a search for shortcuts, in which most edges need only a look at
+    common neighbours; and `sources` shortest-path trees of O(nk) for each k, or three times as many if its graph has
+    shortcuts. Memory: 4 · n · sources bytes and about 100 bytes per edge.
 
     References
     ----------

@@ -25,7 +25,7 @@ def records(i: Any, j: Any, length: Any, detour: Any, share: Any, first: Any) ->
 
 @dataclass(frozen=True, eq=False)
 class NeighborsDiagnosis:
-    """Graphs of neighbours side by side, one entry per number of neighbours.
+    """A comparison of graphs of neighbours, with one entry per number of neighbours.
 
     n_neighbors : (c,)
     components : (c,), parts that the graph falls into; `sizes` has the rows of each, the largest first
@@ -35,9 +35,9 @@ class NeighborsDiagnosis:
         this edge
     share : (c,), of all distance along paths with any shortcut
     growth : (c,), of the mean distance without all shortcuts, relative
-    n_components : of the map
-    recall : of the neighbours, if they are approximate
-    recommended, reason : the number to take, and why
+    n_components : the dimension of the map
+    recall : the share of true neighbours found, if the search was approximate
+    recommended, reason : the recommended number of neighbours, and why
 
     >>> from mercer import diagnose_neighbors
     >>> curve = np.column_stack([np.linspace(0, 1, 60), np.linspace(0, 1, 60) ** 2])
@@ -68,7 +68,7 @@ class NeighborsDiagnosis:
         return (self.components == 1) & (self.n_shortcuts == 0)
 
     def at(self, n_neighbors: int) -> int:
-        """The place of a number of neighbours in these arrays."""
+        """The position of a number of neighbours in these arrays."""
         places = np.flatnonzero(self.n_neighbors == n_neighbors)
         if not len(places):
             raise ValueError(
@@ -79,8 +79,8 @@ class NeighborsDiagnosis:
     def without_shortcuts(self, graph: Any) -> sp.csr_array:
         """A graph of the same rows, such as `Isomap.graph_`, without its edges that look like shortcuts.
 
-        Isomap(metric="precomputed", n_neighbors=None, radius=np.inf) maps it. Edges of more neighbours than were
-        examined stay as they are.
+        Isomap(metric="precomputed", n_neighbors=None, radius=np.inf) maps it. Edges to more distant neighbours than
+        were examined stay in the graph.
         """
         graph, fitted = undirected(graph), int(self.sizes[0].sum())
         if graph.shape[0] != fitted:

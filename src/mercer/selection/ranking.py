@@ -18,8 +18,8 @@ _LONG_NUMBER = re.compile(r"-?\d+\.\d+(?:e[+-]?\d+)?")
 class ScoredKernel:
     """A kernel with all its parameters as numbers, and its score; larger is better.
 
-    standard_error : of the score, if the criterion has one
-    n_components : how many components to take, if the criterion tells
+    standard_error : the standard error of the score, if the criterion has one
+    n_components : how many components to use, if the criterion tells
     details : more figures, by name
 
     >>> from mercer.kernels import Linear
@@ -39,7 +39,7 @@ class ScoredKernel:
         return self.name_to(3)
 
     def name_to(self, digits: int) -> str:
-        """The kernel with its numbers to `digits` digits; 17 distinguish any two."""
+        """The kernel with its numbers to `digits` digits; 17 digits distinguish any two numbers."""
         return _LONG_NUMBER.sub(lambda number: f"{float(number[0]):.{digits}g}", repr(self.kernel))
 
 
@@ -47,11 +47,11 @@ class ScoredKernel:
 class KernelSelection:
     """Kernels ranked by a criterion, the best first.
 
-    criterion : its name; `meaning` says what the score is
-    ranking : of ScoredKernel
+    criterion : the name of the criterion; `meaning` tells what the score is
+    ranking : a `ScoredKernel` for each kernel, the best first
     failed : kernels that could not be used on the data, by name, with the reason
 
-    `best` goes straight into an estimator: `KernelPCA(selection.n_components, kernel=selection.best)`.
+    You can pass `best` to an estimator: `KernelPCA(selection.n_components, kernel=selection.best)`.
 
     >>> import numpy as np
     >>> from mercer.selection import select_kernel
@@ -67,7 +67,7 @@ class KernelSelection:
 
     @property
     def best(self) -> Kernel:
-        """The kernel of the highest score, every width a number."""
+        """The kernel with the highest score. Each of its widths is a number."""
         return self.ranking[0].kernel
 
     @property
@@ -92,7 +92,7 @@ class KernelSelection:
 
     @property
     def names(self) -> list[str]:
-        """The name of each kernel, the best first: to three digits, or more if needed to distinguish it."""
+        """The name of each kernel, the best first, with three digits or as many as it takes to tell them apart."""
         names = [entry.name for entry in self.ranking]
         for digits in range(4, 18):
             names = [

@@ -35,7 +35,7 @@ class Reconstruction:
 
     @property
     def best(self) -> int:
-        """The place of the fewest components whose mean error is within a standard error of the smallest."""
+        """The position of the fewest components whose mean error is within one standard error of the smallest."""
         mean, spread = self.errors.mean(axis=1), self._standard_errors()
         lowest = int(np.argmin(mean))
         return int(np.flatnonzero(mean <= mean[lowest] + spread[lowest])[0])

@@ -133,6 +133,7 @@ _CRITERIA = {
     ),
     "parallel": _Criterion(_by_parallel, "share of variance above permuted columns", False, ("vectors",), _FEW),
 }
+#: The criteria by which `select_kernel` can rank kernels.
 CRITERIA = tuple(_CRITERIA)
 
 
@@ -178,20 +179,20 @@ def select_kernel(
     n_permutations : for "parallel"
     max_rows : size of the random sample of rows that is used; None means all rows for "alignment" and "loo", and 1000
         for the others
-    random_state : None, a seed or a generator, of which one seed is drawn: every candidate sees the same sample,
+    random_state : None, a seed, or a generator, from which one seed is drawn: every candidate sees the same sample,
         folds and permutations
-    verbose : say on standard error what is being done
+    verbose : whether to report progress on standard error
 
     Returns
     -------
     KernelSelection : `best`, `n_components`, `ranking`, `table()`, `to_frame()`, `plot()`; it prints as a table. A
-        kernel that cannot be used on X is left out with a FailedCandidateWarning; DegenerateDataWarning where no
-        score exceeds zero.
+        kernel that cannot be used on X is left out with a FailedCandidateWarning. If no score exceeds zero, you get a
+        DegenerateDataWarning.
 
     Cost: that of the criterion for each candidate; see `alignment`, `leave_one_out`, `reconstruction_error` and
-    `parallel_analysis`. For "parallel" all candidates share the permutations, and the distances that they read; a
-    candidate that cannot become the best stays with its first four permutations (column `permutations`), so that its
-    score is an upper bound.
+    `parallel_analysis`. For "parallel" all candidates share the permutations and the distances that they read. A
+    candidate that cannot become the best keeps only its first four permutations (column `permutations`), so its score
+    is an upper bound.
 
     >>> from sklearn.datasets import make_circles
     >>> X, ring = make_circles(200, factor=0.4, noise=0.05, random_state=0)

@@ -26,8 +26,8 @@ _READERS: dict[str, VectorKernel] = {
 class DistanceSummary:
     """The distribution of distances between different rows.
 
-    median : over all pairs of the rows examined; over those that differ, if most rows coincide
-    standard_error : of the median, as an estimate for the population that the rows are a sample of
+    median : the median over all pairs of the rows examined; if most rows coincide, over the pairs that differ
+    standard_error : the standard error of the median, as an estimate for the population that the rows come from
     quartiles : (lower, upper)
     rows : how many rows were examined
 
@@ -58,14 +58,14 @@ def median_distance(X: Any, *, metric: str = "euclidean") -> float:
 def median_gamma(X: Any, *, kernel: str = "rbf") -> float:
     """The gamma at which k = 1/e at the median distance: 1 / the median of the distance that the kernel reads.
 
-    kernel : "rbf" (squared distances), "laplacian" (Manhattan) or "chi2"; the same as `gamma="median"` of these.
+    kernel : "rbf" (squared distances), "laplacian" (Manhattan) or "chi2"; `gamma="median"` of these kernels is the same
 
     Cost: at most 500,000 distances, whatever n is.
 
     >>> median_gamma([[0.0], [1.0], [3.0]])
     0.25
 
-    `X` has the rows, (n, d).
+    `X` holds the rows, (n, d).
     """
     if kernel not in ("rbf", "laplacian", "chi2"):
         raise ValueError(f"kernel={kernel!r} has no gamma of this kind. Choose 'rbf', 'laplacian' or 'chi2'.")
@@ -83,7 +83,7 @@ def distance_summary(X: Any, *, metric: str = "euclidean") -> DistanceSummary:
     >>> abs(summary.median - 2.18) < 3 * summary.standard_error  # √2 · the median of χ with 3 degrees of freedom
     True
 
-    `X` has the rows, and `metric` is "euclidean", "sqeuclidean", "manhattan" or "chi2".
+    `X` holds the rows, and `metric` is "euclidean", "sqeuclidean", "manhattan" or "chi2".
     """
     if metric not in _READERS:
         raise ValueError(f"Unknown metric {metric!r}. Choose one of: {', '.join(_READERS)}.")

@@ -33,12 +33,12 @@ class ParallelAnalysis:
 
         n_components = the largest k with γᵢ(HKH) > nullᵢ for all i ≤ k
 
-    eigenvalues : (k,), of the rows looked at, as far as the first that does not exceed its null at least
-    null : (k,), the quantile of the null's eigenvalues, place by place; with 20 permutations and 0.95 the largest
-    null_draws : (p, k), those of each permutation
+    eigenvalues : (k,), those of the rows used, at least up to the first that does not exceed its null
+    null : (k,), the quantile of each eigenvalue over the permutations; with 20 permutations and 0.95 it is the largest
+    null_draws : (p, k), the eigenvalues of each permutation
     n_components : how many eigenvalues in succession exceed their null; zero if not even the first does
     trace : tr HKH
-    rows : how many rows were looked at
+    rows : how many rows were used
 
     >>> from mercer.kernels import Linear
     >>> from mercer.selection import parallel_analysis
@@ -76,11 +76,11 @@ def parallel_analysis(
         q = the number of leading i with γᵢ(HKH) > the quantile of γᵢ(HK'H), K' of X with each column permuted
 
     Permuting keeps every variable's distribution and breaks all dependence between them, so what exceeds the null is
-    dependence that the kernel sees. For Linear this is Horn's parallel analysis of the covariance. The kernel keeps its
-    numbers. A variable of large variance raises the null, so scale the variables if their units differ. Beyond
-    `max_rows` rows a random sample of them is looked at: fewer rows, a wider null and so, if anything, fewer
-    components. Cost: (n_permutations + 1) matrices of max_rows² entries and their first eigenvalues; all of them where
-    more than the first sixteen exceed their null. Permutations run on all cores.
+    dependence that the kernel sees. For Linear this is Horn's parallel analysis of the covariance. The parameters of
+    the kernel stay the same. A variable of large variance raises the null, so scale the variables if their units
+    differ. Beyond `max_rows` rows a random sample of them is used. Fewer rows mean a wider null, so the number of
+    components is, if anything, too small. Cost: (n_permutations + 1) matrices of max_rows² entries and their first
+    eigenvalues; all eigenvalues if more than the first sixteen exceed their null. Permutations run on all cores.
 
     References: J. L. Horn, A rationale and test for the number of factors in factor analysis (1965); K. W. Jørgensen
     and L. K. Hansen, Model selection for Gaussian kernel PCA denoising (2012).

@@ -32,13 +32,13 @@ def run_rows(columns: int, *, on_device: bool = False) -> int:
 
 @dataclass(frozen=True)
 class ChunkWork:
-    """A pass over rows: what to compute of each chunk. It pickles, so that others can compute chunks as well.
+    """A pass over rows: what to compute from each chunk. It can be pickled, so other processes can compute chunks too.
 
     maps : one per view
     draws : rows that every chunk draws for each map with a kernel
     key : the seed and the number of the pass
-    weights : (C,), what a row of each class counts in the sums and products, one on average over all rows. The classes
-        are the last view.
+    weights : (C,), how much a row of each class counts in the sums and products; the mean over all rows is one. The
+        classes are the last view.
 
     >>> ChunkWork(maps=()).draws
     0

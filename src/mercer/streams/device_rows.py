@@ -16,7 +16,7 @@ class DeviceRows:
     rows : a source, or anything that `open_rows` opens, without sparse chunks
     device : where torch is to compute, such as "cuda"
 
-    The sums of a pass come back to the host, and so do scores: a model of these rows is one of NumPy arrays.
+    The sums of a pass and the scores come back to the host, so a model of these rows holds NumPy arrays.
 
     >>> import numpy as np
     >>> DeviceRows(np.eye(3), "cpu").chunk(0).device  # doctest: +SKIP

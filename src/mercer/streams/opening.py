@@ -57,8 +57,8 @@ def open_rows(
         - a dask array or dask frame
         - an object whose `__iter__` gives chunks anew each time; it is read once to learn their lengths
     columns : names of the columns, or their numbers if the format has no names; by default all of them.
-    chunk_rows : the most rows of a chunk. By default a chunk takes up to 64 MB. Lists, iterables and dask objects
-        come in chunks already, which stay as they are.
+    chunk_rows : the largest number of rows per chunk. By default a chunk takes up to 64 MB. Lists, iterables and dask
+        objects come in chunks already, which stay as they are.
     key : the matrix in a .h5, .h5ad or .zarr, for instance "layers/counts" or "obsm/X_pca".
 
     Returns

@@ -40,10 +40,10 @@ def placement_quality(
         score = the mean of |k nearest landmarks in the data ∩ k nearest landmarks in the map| / k over sampled rows
 
     model : fitted to the source, with landmarks
-    sample : how many rows of each kind are looked at. The scores have the standard errors of a mean over these rows.
+    sample : how many rows of each kind are used. The scores have the standard error of a mean over these rows.
 
-    A landmark's own nearest landmarks leave it out. If the two scores agree, placing a row is as good as fitting it.
-    Cost: `sample` searches among the landmarks, in the data and in the map.
+    The nearest landmarks of a landmark do not include itself. If the two scores agree, placing a row is as good as
+    fitting it. Cost: `sample` searches among the landmarks, in the data and in the map.
 
     `n_neighbors` are compared, and `random_state` draws the rows.
 

@@ -27,7 +27,7 @@ Rows = Any  # (rows, n_features): np.ndarray, scipy.sparse.csr_array or torch te
 
 @runtime_checkable
 class RowSource(Protocol):
-    """A matrix in numbered chunks of rows. Chunk i has lengths[i] rows, which may be none.
+    """A matrix in numbered chunks of rows. Chunk i has lengths[i] rows, possibly zero.
 
     If the chunks are torch tensors, the source also has `device`, where they are: passes are then computed there.
 
@@ -51,7 +51,7 @@ class RowSource(Protocol):
     def lengths(self) -> Sequence[int]: ...
 
     def chunk(self, i: int) -> Rows:
-        """Rows of chunk i, checked: (lengths[i], n_features), finite, of the source's type."""
+        """The rows of chunk i, (lengths[i], n_features), checked to be finite and of the source's type."""
         ...
 
 
@@ -256,7 +256,7 @@ def places_of(columns: Sequence[Any], names: list[str] | None, width: int, where
 
 
 class ArraySource(MatrixRows):
-    """One array, memory map or sparse matrix, cut into chunks of rows. Only what is asked for is copied.
+    """One array, memory map or sparse matrix, cut into chunks of rows. Only the chunk that you ask for is copied.
 
     >>> source = ArraySource(np.arange(10.0)[:, None], chunk_rows=4)
     >>> source.lengths, source.n_features
@@ -292,7 +292,7 @@ def stored_row_bytes(n: int, nnz: int, dtype: np.dtype) -> float:
 
 
 class ListSource:
-    """Arrays or sparse matrices with the same columns, each one chunk.
+    """A list of arrays or sparse matrices with the same columns. Each is one chunk.
 
     >>> source = ListSource([np.zeros((3, 2)), np.ones((2, 2))])
     >>> list(source.lengths), source.chunk(1).shape

@@ -23,9 +23,9 @@ from mercer.streams.sufficient_statistics import SufficientStatistics
 
 
 class ShardedRows:
-    """The shards of all processes as one source (final). Chunks are numbered by rank, then as in the shard.
+    """The shards of all processes as one source (final). Chunks are numbered by rank, and then as in the shard.
 
-    rows : this process's shard, a source; it may have no rows, but has the columns of the others
+    rows : the shard of this process, a source; it may have no rows, but must have the columns of the others
     group : a group of torch.distributed; None is all processes
 
     Cost of a pass: that of the shard, and an exchange of 8 m² bytes for m columns of the map.
@@ -53,7 +53,7 @@ class ShardedRows:
         self.first = ends[self.group.rank] - len(rows.lengths)  # the number of this shard's first chunk
 
     def chunk(self, i: int) -> Rows:
-        """Chunk i, from the process that has it. All processes must ask for it."""
+        """Chunk i, sent by the process that has it. All processes must ask for it."""
         owner, rows, error = self._owners[i], None, None
         if owner == self.group.rank:
             try:

@@ -25,15 +25,16 @@ def landmark_places(
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> np.ndarray:
-    """The numbers of m rows of a source that stand for all, in increasing order: `landmarks=` of TSNE, SNE and Isomap.
+    """Choose m rows of a source that stand for all; returns their numbers in increasing order, for `landmarks=`.
 
     "maxmin" takes as the next landmark the row x with the largest min ‖x − landmark‖ over those chosen so far.
-    "rpcholesky" draws it in proportion to the diagonal of K − FFᵀ. "random" draws all sets of m rows alike, and reads
-    no row. Cost of the other two: the chunks that hold a sample of 8 m rows, and what `landmark_rows` takes for it.
+    "rpcholesky" draws it in proportion to the diagonal of K − FFᵀ. "random" draws every set of m rows with the same
+    probability, and reads no row. Cost of the other two: the chunks that hold a sample of 8 m rows, and what
+    `landmark_rows` takes for it.
 
     method : "random": every set of m rows is as likely as any other. "maxmin" and "rpcholesky" choose, as
         `mercer.selection.landmark_rows` does, from a random sample of 8 m rows, which has to fit in memory
-    kernel, gamma : of "rpcholesky"
+    kernel, gamma : the kernel of "rpcholesky"
 
     >>> from mercer.streams import ArraySource
     >>> landmark_places(ArraySource(np.array([[0.0], [0.1], [0.2], [5.0]])), 2, "maxmin")

@@ -88,10 +88,10 @@ def draw_rows(rows: Any, left: np.ndarray, b: int, first: int, key: Sequence[int
 
 @dataclass(frozen=True)
 class SufficientStatistics:
-    """What one pass over rows sums up; arrays with an entry per map have one for each of v views.
+    """The sums of one pass over rows. Arrays with one entry per map have one for each of v views.
 
-    n : rows
-    shift : (m,), fixed before the pass
+    n : the number of rows
+    shift : (m,), the shift that was fixed before the pass
     sums, products : (m,), Σ (f − shift), and (m, m), Σ (f − shift)(f − shift)ᵀ, in float64
     trace : (v,), Σ k(x, x); zero for maps without a kernel
     left : (v,), Σ max(0, k(x, x) − ‖f(x)‖²)
@@ -118,13 +118,13 @@ class SufficientStatistics:
 
     @classmethod
     def of(cls, rows: np.ndarray, shift: np.ndarray) -> SufficientStatistics:
-        """The statistics of a few rows themselves, about a given shift."""
+        """The statistics of a few rows about a given shift."""
         F = np.asarray(rows, np.float64) - shift
         zero = np.zeros(1)
         return cls(len(F), shift, F.sum(axis=0), F.T @ F, zero, zero, zero, zero, (None,))
 
     def merge(self, other: SufficientStatistics) -> SufficientStatistics:
-        """The statistics of the rows of both. ValueError if they are about different shifts."""
+        """The statistics of the rows of both. Different shifts raise ValueError."""
         if not np.array_equal(self.shift, other.shift):
             raise ValueError("Statistics about different shifts do not add up: both passes need the same maps.")
         return SufficientStatistics(
@@ -152,7 +152,7 @@ class SufficientStatistics:
         return self.products - np.outer(self.sums, self.sums) / max(1, self.n)
 
     def to_arrays(self) -> dict[str, np.ndarray]:
-        """Plain arrays by name, from which `from_arrays` makes the same statistics: for files and networks."""
+        """Plain arrays by name, for files and networks. `from_arrays` makes the same statistics from them."""
         names = ("shift", "sums", "products", "trace", "left", "negative", "largest")
         arrays = {"n": np.array([self.n, len(self.draws)], np.int64), **{name: getattr(self, name) for name in names}}
         for v, draws in enumerate(self.draws):

@@ -95,7 +95,7 @@ class Choice:
 
     @property
     def text_format(self) -> TextFormat:
-        """What is known about a text file before it is looked at."""
+        """What is known about a text file before Mercer reads it."""
         return TextFormat(self.delimiter, self.encoding, self.header)
 
 
@@ -131,7 +131,7 @@ class Preparation:
     Attributes
     ----------
     rules : one per column that X is made of.
-    named : whether the file named its columns; otherwise they are known only by their place.
+    named : whether the file named its columns; otherwise they are known only by their position.
     layout : the names of all columns of the fitted table, in the order of the file.
     label, id, drop : the columns of the fitted table that are not in X.
     impute, encode, scale, dtype : as in `Choice`.

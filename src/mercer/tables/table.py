@@ -115,8 +115,8 @@ def read_table(
     ----------
     path : a file whose suffix says its format; a pipe, or "-" for stdin, whose content says it; a folder of images.
     choice : which columns are used for what, and how text, missing values and scales are handled.
-    preparation : that of a table read before. New rows become X exactly as its rows did; of the choice, only label, id,
-        drop and keep are then used.
+    preparation : the preparation of a table read before. New rows become X exactly as its rows did. Of the choice, only
+        label, id, drop and keep are then used.
     originals : keep a copy of the values as they are in the file, if there are no more than this many. The numbers of
         a vector are not kept.
     **options : fields of `Choice` by keyword: `read_table("flowers.csv", label="kind", scale="standard")`.
@@ -264,7 +264,7 @@ def _cut(source: Source, roles: dict[str, Role], dtype: str, choice: Choice) -> 
 def read_columns(path: str | Path, choice: Choice | None = None) -> dict[str, np.ndarray]:
     """Read a table as it is: name → (n,) integers, floats, dates or text (missing: NaN, NaT or None).
 
-    choice : its rows, delimiter, encoding, header and sheet say how to read the file; the rest of it is not used
+    choice : its rows, delimiter, encoding, header and sheet set how to read the file; its other fields are not used
 
     `path` is the file; "-" is stdin.
 

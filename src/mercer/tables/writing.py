@@ -63,9 +63,9 @@ def write_table(path: str | Path, columns: Columns, *, inert: bool = False) -> N
 def table_writer(path: str | Path, *, inert: bool = False) -> Iterator[TableWriter]:
     """Write a table some rows at a time: `with table_writer("t.csv") as table: table.add(columns)`, again and again.
 
-    The bytes are those of `write_table` with all rows, however they are cut. Every part needs the same columns, of the
-    same types; at least one part is needed, which may have no rows. If anything fails, the file stays as it was. A
-    BrokenPipeError says that no one reads stdout any more.
+    The bytes are the same as from `write_table` with all rows, however the rows are cut. Every part needs the same
+    columns, of the same types; at least one part is needed, which may have no rows. If anything fails, the file stays
+    as it was. A BrokenPipeError says that no one reads stdout any more.
 
     Cost: memory for a part and for at most 64 MB of numbers; a .npz is compressed column by column, so it needs all.
 

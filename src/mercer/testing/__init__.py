@@ -80,12 +80,12 @@ def _same_bits(what: str, actual: Any, expected: Any) -> None:
 
 
 def check_kernel(kernel: Kernel, X: Any, *, psd: bool = True, other_types: bool = True, tol: float = 1e-10) -> None:
-    """A kernel's tiles are parts of one symmetric matrix, however they are asked for, on data that it accepts.
+    """Check that all tiles of a kernel are parts of one symmetric matrix, on data that the kernel accepts.
 
     kernel : the kernel, bound or not
     X : a dozen rows or more that it accepts; float64 if they are numbers, strings for a kernel of strings, a
         symmetric matrix for one that takes indices
-    psd : whether the matrix must be positive semidefinite, as an inner product's is
+    psd : whether the matrix must be positive semidefinite, as for an inner product
     other_types : whether to try CSR rows and array-API arrays as well; the kernel may refuse with a TypeError
     tol : how far two ways to compute an entry may differ, relative to the largest entry. Entries of a row with itself
         may differ by 1e-7, since distances and angles near zero are known to half the digits only
@@ -254,7 +254,7 @@ def _other_types(X: Any) -> Iterator[tuple[str, Any]]:
 
 
 def check_operator(A: Operator, explicit: Any, *, tol: float = 1e-10) -> None:
-    """Everything that an operator gives agrees with the explicit matrix, and its counters count.
+    """Check that everything an operator returns agrees with the explicit matrix, and that its counters count.
 
     A : an operator on NumPy data with n ≥ 6, of any precision
     explicit : the n × n matrix that it stands for
@@ -320,12 +320,12 @@ def check_solver(
     which: str = "algebraic",
     repeated: bool = True,
 ) -> None:
-    """A solver finds the top k eigenpairs of matrices of every kind, and what it says about their errors is true.
+    """Check that a solver finds the top k eigenpairs of matrices of every kind, and that its error bounds are true.
 
     solver : one of `mercer.linalg.eigen.SOLVERS`, or a function (matrix, k) -> Eigenpairs
     tol : the residual that it must reach, relative to the largest eigenvalue
     which : "algebraic" for the largest values, "magnitude" for a solver that finds the largest magnitudes
-    repeated : whether it finds a repeated eigenvalue as often as it occurs; a method with one start vector may not
+    repeated : whether it finds a repeated eigenvalue as often as it occurs; a method with a single start vector may not
 
     >>> check_solver("dense", n=30, k=3)
     """
@@ -394,10 +394,10 @@ def _check_pairs(name: str, M: np.ndarray, pairs: Eigenpairs, k: int, tol: float
 
 
 def check_backend(backend: ModuleType, make: Callable[[np.ndarray], Any] = np.asarray) -> None:
-    """A backend's functions agree with the reference on small tiles and on large ones.
+    """Check that a backend's functions agree with the reference, on small tiles and on large ones.
 
     backend : a module such as `mercer.backends.cpu`
-    make : from a NumPy array to the backend's own
+    make : a function that turns a NumPy array into the backend's own array
 
     >>> from mercer.backends import cpu
     >>> check_backend(cpu)
@@ -468,7 +468,7 @@ def _fail(job: Any, slot: int) -> None:
 
 
 def check_expansion(expansion: KernelExpansion, X: Any, *, tol: float = 1e-10) -> None:
-    """f(X) = k(X, anchors) @ coefs − offset, however the rows are cut, pickled or taken column by column.
+    """Check f(X) = k(X, anchors) @ coefs − offset for rows that are cut, pickled or taken column by column.
 
     X : a few rows that the expansion's kernel accepts
 

@@ -19,11 +19,11 @@ _METHODS = ("transform", "score_samples", "decision_function")
 def check_arrays(
     estimator: Any, X: np.ndarray, make: Callable[[np.ndarray], Any], *, y: Any = None, new: Any = None, tol: float
 ) -> None:
-    """What an estimator finds for arrays of another library is what it finds for NumPy's, where these arrays live.
+    """Check that an estimator gives the same results for arrays of another library as for NumPy arrays.
 
-    make : a NumPy array ↦ an array of the library
+    make : a function that turns a NumPy array into an array of the library
     new : rows to transform; None is X
-    tol : how far results may differ, relative to the largest; columns that are coordinates may differ in sign
+    tol : how far results may differ, relative to the largest entry; columns of coordinates may differ in sign
 
     Results have the library, the device and the precision of the input. A float32 copy of X gives float32. A saved
     model can be loaded without the library, and gives the same.

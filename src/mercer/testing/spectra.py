@@ -5,9 +5,9 @@
         values = my_solver(problem.matrix, 10)
         # problem.values has all 300 eigenvalues, descending
 
-A solver that is right for all of them, at every n and k, is right for most matrices that users bring. These are
-Q diag(values) Qᵀ with Q = C S C: C the orthonormal cosine transform and S random signs. That spreads each eigenvector
-over all coordinates, as a random rotation would, and costs n² log n instead of n³.
+A solver that is right for all of them, at every n and k, is right for most matrices that users bring. The matrices are
+Q diag(values) Qᵀ with Q = C S C, where C is the orthonormal cosine transform and S has random signs. That spreads each
+eigenvector over all coordinates, as a random rotation would, and costs n² log n instead of n³.
 """
 
 from __future__ import annotations

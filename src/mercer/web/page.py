@@ -34,13 +34,13 @@ _SCORE = ("name", "value", "error", "rows", "best", "meaning", "unit", "note")
 class Map:
     """One map: a name, one point per row, and what is known about it.
 
-    name : shown above the map
-    coordinates : (n, k) or (n,), finite; with more than two columns the page lets one choose which two to draw
-    axes : names of the k columns; "axis 1", … without
+    name : the name shown above the map
+    coordinates : (n, k) or (n,), finite; with more than two columns you can choose on the page which two to draw
+    axes : names of the k columns; by default "axis 1", …
     quality : scores, dictionaries (name, value, error, rows, best, meaning, unit, note) or dataclasses of these fields,
         such as `mercer.quality.report(…).scores`
-    run : how the map was made, values of JSON, as in a `.run.json`
-    row_scores : name → (n,) scores of single rows, NaN where a row has none; `with_neighbors` computes them
+    run : how the map was made, as JSON values like those of a `.run.json`
+    row_scores : name → (n,) scores of single rows, NaN for a row without one; `with_neighbors` computes them
     snapshots : earlier states of the map, (steps, (n, k)) each, such as `TSNE.snapshots_`, for a slider
 
     >>> Map("first two", np.eye(3)[:, :2], axes=["length", "width"]).coordinates.shape
@@ -58,7 +58,7 @@ class Map:
 
 @dataclasses.dataclass(frozen=True)
 class NearRows:
-    """The nearest rows in the data: `indices` (m, k), nearest first, of the rows `rows` (m,), ascending, or of all.
+    """The nearest rows in the data: `indices` (m, k), nearest first, for the rows `rows` (m,), ascending, or for all.
 
     >>> near = NearRows(np.array([[1, 2], [0, 2], [1, 0]]))  # row 0 is nearest to row 1, then to row 2
     >>> near.indices[0].tolist(), near.rows
@@ -71,7 +71,7 @@ class NearRows:
 
 @dataclasses.dataclass(frozen=True)
 class AsFitted:
-    """What a method was given for the values of a column: (value − centre) / spread, and `fill` for missing ones.
+    """How the values of a column were prepared for a method: (value − centre) / spread, with `fill` for missing values.
 
     >>> how = AsFitted(fill=4.0, centre=5.0, spread=2.0)  # a missing value counted as 4, so the method saw −0.5
     >>> (how.fill - how.centre) / how.spread
@@ -85,15 +85,15 @@ class AsFitted:
 
 @dataclasses.dataclass(frozen=True)
 class Page:
-    """What a page shows.
+    """The contents of a page.
 
-    title : of the page
+    title : the title of the page
     maps : one or more, all of the same n rows; two can be looked at side by side
-    ids : (n,), shown first of every row, or None for row numbers
+    ids : (n,), shown first for every row; None means row numbers
     columns : name → (n,) values: text, numbers, booleans or dates; None and NaN are missing
     label : the column to colour by first
-    images : n PNG (or JPEG) files as bytes, None where a row has none
-    fitted : name → how the values of that column were filled and scaled before the fit; the page tells both
+    images : n PNG (or JPEG) files as bytes, None for a row without one
+    fitted : name → how the values of that column were filled and scaled before the fit; the page shows both values
     neighbors : the nearest rows in the data, which a click on a point shows; `with_neighbors` finds them
     id_name : what the table calls its ids
 
@@ -152,7 +152,7 @@ def page_policy(*, live: bool = False) -> str:
 def page_bytes(page: Page, *, live: Mapping[str, Any] | None = None) -> bytes:
     """The HTML file that `write_page` writes. It is ASCII throughout.
 
-    live : for a page that a server sends, the settings that it may have; see `mercer.live`
+    live : the settings of a page that a server sends; see `mercer.live`
 
     >>> page_bytes(Page("Three points", [Map("PCA", np.eye(3)[:, :2])])).startswith(b"<!doctype html>")
     True

@@ -37,17 +37,17 @@ def with_neighbors(
     sample: int | str | None = "auto",
     random_state: Any = None,
 ) -> Page:
-    """The page with the nearest rows in the data, and for each map the scores of single rows.
+    """Add the nearest rows in the data to a page, and to each map the scores of single rows.
 
-    A click on a point then shows its nearest rows in the data beside those in the map, and points can be coloured by
-    how many of them the map keeps.
+    A click on a point then shows its nearest rows in the data beside those in the map. You can also colour points by
+    how many of their neighbours the map keeps.
 
     Parameters
     ----------
     page : its maps are scored on their first two columns, which are drawn first
     X : (n, d), dense or CSR, or what `metric` compares: the rows that the maps were made of
     n_neighbors : k; lowered to what n rows allow
-    metric : of the data, as `mercer.graph.build_index` takes it; "precomputed" for a matrix of distances
+    metric : the metric of the data, as for `mercer.graph.build_index`; "precomputed" for a matrix of distances
     sample : None for all rows, a number of rows, or "auto": all up to 14,000, then as many as make 2·10⁸ pairs, but at
         least 1,000. The neighbours of a row are sought among all n rows; only the scores of other rows are missing.
     random_state : the seed of the sample; None is the seed 0
