@@ -8,9 +8,12 @@ import { shorten } from "../text";
 import { greyImage } from "./image";
 import type { Ask, LiveAbout } from "./live";
 import { type Header, packedRows } from "./message";
-import { strip } from "./strip";
+import { type Step, strip } from "./strip";
 
 const MOST_CLASSES = 3, LEAST_APART = 0.1; // classes that are named, and how much their shares must differ
+// What the rows along the direction are, by how they were found.
+const LINE = "places on the line through the means of both groups in the map.";
+const ALONG: Record<string, string> = { "pre-image": `Pre-images of ${LINE}`, inverse: `The inverse of PCA at ${LINE}`, interpolated: "This map has no inverse: each row is the mean of the compared rows nearest in the direction." };
 
 export class Groups {
   readonly element: HTMLElement;
@@ -97,7 +100,10 @@ export class Groups {
     const labels = `${names[0]} → ${names[1]}`;
     const direction = new Column(floats["scores"]!, { name: `direction from ${names[1]} to ${names[0]}`, kind: "number", at: 0, count: this.store.rows });
     const colour = h("button", { type: "button", class: "button", id: "direction-colour", onclick: () => this.colourBy(direction) }, "Colour by the direction");
-    const along = h("div", {}, h("h3", {}, `Along the direction, ${labels}`), strip(header, floats, this.about, `Rows along the direction, ${labels}`), h("div", { class: "descent" }, colour));
+    const steps = header["steps"] as Step[], reached = (header["reached"] as (number | null)[]).map((share) => share ?? 0);
+    const way = `By the discriminant they go from ${percent(reached[0]!)} to ${percent(reached.at(-1)!)} of the way.`;
+    const along = h("div", {}, h("h3", {}, `Along the direction, ${labels}`), strip(header, floats, this.about, `Rows along the direction, ${labels}`),
+      h("p", { class: "hint" }, `${ALONG[steps[0]!.how ?? ""] ?? ""} ${way}`), h("div", { class: "descent" }, colour));
     this.shown.replaceChildren(h("p", {}, verdict), ...this.classes(names), ...(images ? [images] : []), h("div", { class: "across", tabindex: "0", role: "region", "aria-label": "Variables that separate the groups" }, h("table", { class: "separating" }, h("thead", {}, head), h("tbody", {}, ...rows))), along);
   }
 }
