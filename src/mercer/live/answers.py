@@ -20,7 +20,6 @@ from mercer.live.isomap_graph import GraphQuestions, read_cut
 from mercer.live.level_sets import level_sets
 from mercer.live.live_table import LiveTable
 from mercer.live.map_stages import MapFrame
-from mercer.live.method_estimators import transform_for
 from mercer.live.settings_text import as_command, as_python
 from mercer.quality.inputs import ExactIndex, data_index
 from mercer.web.page import NearRows, Page, page_bytes
@@ -130,8 +129,7 @@ class Answers:
         if base is not None and base >= shown.table.rows:
             base = None  # an added row that is not mapped
         shape = frame.coordinates.astype(np.float64)
-        transform = transform_for(shown.settings, frame.estimator, shown.table.X)
-        found = level_sets(shown.table, transform, shape, component, across, base)
+        found = level_sets(shown.table, frame.estimator.transform, shape, component, across, base)
         stride = -(-len(found.points) // _MOST_DRAWN)
         names = ["principal axis 1", "principal axis 2"]
         if across is not None:
