@@ -36,6 +36,19 @@ def estimator_for(settings: Settings, rows: int) -> Any:
     return (TSNE if method == "tsne" else SNE)(**given)
 
 
+def rest_of(estimator: Any) -> str:
+    """What a finished map is: the exact answer, an approximation of it, or the end of a descent.
+
+    >>> rest_of(estimator_for({"method": "pca"}, 10))
+    'exact'
+    """
+    if isinstance(estimator, TSNE | SNE):
+        return "at rest"
+    if getattr(estimator, "landmarks_", None) is None:
+        return "exact"
+    return "approximate, by landmarks" if isinstance(estimator, Isomap) else "approximate, within the bound"
+
+
 def kernel_of(settings: Settings) -> Any:
     """The kernel of the settings of kernel PCA."""
     gamma = settings.get("gamma")

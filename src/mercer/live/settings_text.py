@@ -46,7 +46,8 @@ def as_python(settings: Settings, table: LiveTable, runs: Sequence[DescentRun] =
     if any("np." in line for line in lines):
         imports.append("import numpy as np")
     imports += [line for line in lines if line.startswith("from ")]
-    return "\n".join([*sorted(imports, reverse=True), "", *(line for line in lines if not line.startswith("from "))])
+    imports.sort(key=lambda line: (not line.startswith("import "), line))
+    return "\n".join([*imports, "", *(line for line in lines if not line.startswith("from "))])
 
 
 def as_command(settings: Settings, table: LiveTable, runs: Sequence[DescentRun] = ()) -> tuple[str, str]:

@@ -88,9 +88,10 @@ export class Groups {
       return;
     }
     const percent = (share: number): string => `${formatShort(100 * share, 3)} %`;
+    const round = (share: number): string => `${Math.round(100 * share).toString().replace("-", "−")} %`;
     const [n, m] = header["rows"] as [number, number];
     const names = this.kept ? ["group 1", "group 2"] : ["selected", "others"];
-    const verdict = `A kernel discriminant of ${formatCount(n)} and ${formatCount(m)} rows is wrong for ${percent(header["loo_error"] as number)} ± ${percent(header["loo_error_se"] as number)} of the rows left out; always naming the larger group, for ${percent(header["chance"] as number)}.`;
+    const verdict = `A kernel discriminant of ${formatCount(n)} and ${formatCount(m)} rows is wrong for ${percent(header["loo_error"] as number)} ± ${formatShort(100 * (header["loo_error_se"] as number), 2)} % of the rows left out; always naming the larger group, for ${percent(header["chance"] as number)}.`;
     const rows = (header["variables"] as [string, number | null, number | null, number, number][]).map(([name, share, apart, one, other]) =>
       h("tr", {}, h("th", { scope: "row", title: name }, shorten(name, 24)), h("td", {}, share === null ? "–" : percent(share)), h("td", {}, apart === null ? "∞" : formatShort(apart, 2)), h("td", {}, formatShort(one, 3)), h("td", {}, formatShort(other, 3))));
     const head = h("tr", {}, h("td"), h("th", { scope: "col", title: "The share of the direction that depends on the variable" }, "share"), h("th", { scope: "col", title: "The difference of the means, in standard deviations within the groups" }, "apart"), h("th", { scope: "col" }, names[0]!), h("th", { scope: "col" }, names[1]!));
@@ -101,7 +102,7 @@ export class Groups {
     const direction = new Column(floats["scores"]!, { name: `direction from ${names[1]} to ${names[0]}`, kind: "number", at: 0, count: this.store.rows });
     const colour = h("button", { type: "button", class: "button", id: "direction-colour", onclick: () => this.colourBy(direction) }, "Colour by the direction");
     const steps = header["steps"] as Step[], reached = (header["reached"] as (number | null)[]).map((share) => share ?? 0);
-    const way = `By the discriminant they go from ${percent(reached[0]!)} to ${percent(reached.at(-1)!)} of the way.`;
+    const way = `By the discriminant they go from ${round(reached[0]!)} to ${round(reached.at(-1)!)} of the way.`;
     const along = h("div", {}, h("h3", {}, `Along the direction, ${labels}`), strip(header, floats, this.about, `Rows along the direction, ${labels}`),
       h("p", { class: "hint" }, `${ALONG[steps[0]!.how ?? ""] ?? ""} ${way}`), h("div", { class: "descent" }, colour));
     this.shown.replaceChildren(h("p", {}, verdict), ...this.classes(names), ...(images ? [images] : []), h("div", { class: "across", tabindex: "0", role: "region", "aria-label": "Variables that separate the groups" }, h("table", { class: "separating" }, h("thead", {}, head), h("tbody", {}, ...rows))), along);
