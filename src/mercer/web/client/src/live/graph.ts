@@ -38,7 +38,7 @@ export class Graph {
     store.drawings.push((pen, panel) => this.draw(pen, panel));
   }
 
-  /** The map has settled. */
+  /** Another map is shown. */
   follow(settings: Settings): void {
     const other = settings["method"] !== "isomap";
     this.element.hidden = other;

@@ -235,9 +235,9 @@ export class Live {
     this.showDescent();
     this.quality.follow(title, newRows);
     this.pointer.follow(other, settled);
-    if (!settled) return;
     this.levels.follow(names, String(this.shown["method"]));
     this.graph.follow(this.shown);
+    if (!settled) return;
     if (!this.following) this.following = window.setTimeout(() => this.followUp(), BETWEEN_QUESTIONS);
   }
 
