@@ -28,6 +28,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections import defaultdict
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -70,12 +71,14 @@ class Browser:
         )
         self.socket = self._opened.__enter__()
         self.socket.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # as browsers do
-        self.number = 0
+        self.number = self.messages = 0
+        self.began = time.perf_counter()
 
     def close(self) -> None:
         self._opened.__exit__(None, None, None)
 
     def send(self, **message: object) -> None:
+        self.messages += 1
         self.socket.send(json.dumps(message))
 
     def settings(self, **settings: object) -> None:
@@ -269,53 +272,91 @@ def processor_of(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+class Soak:
+    """A person who tries settings and selects rows for hours: random settings, one after the other, each answered by a
+    map or by what is wrong with them; a slider that is moved on before it is answered; questions; and reloads.
+    """
+
+    _OFTEN = 100  # messages per second, which the server takes without end
+    _RELOAD = 97  # rounds between two reloads of the page
+
+    def __init__(self, server: LiveServer, rows: int) -> None:
+        self.rng, self.rows, self.server = np.random.default_rng(0), rows, server
+        self.gamma = server.controls.first()["gamma"]
+        self.browser = Browser(server)
+        self.began, self.sent, self.replaced, self.answered, self.troubles = time.perf_counter(), 0, 0, 0, 0
+        self.seconds: dict[str, list[float]] = defaultdict(list)
+
+    def settings(self) -> dict[str, object]:
+        rng = self.rng
+        method = str(rng.choice(["kpca", "pca", "isomap", "tsne"], p=[0.6, 0.2, 0.18, 0.02]))
+        if method == "tsne":
+            return {"method": method, "perplexity": float(rng.uniform(2, 50))}
+        settings: dict[str, object] = {"method": method, "n_components": int(rng.integers(2, 6))}
+        if method == "kpca":
+            kernel = str(rng.choice(["rbf", "laplacian", "matern", "cosine", "chi2"]))  # χ² fails: numbers below 0
+            settings["kernel"] = kernel
+            if kernel == "rbf":
+                settings["gamma"] = self.gamma * 10 ** self.rng.uniform(-2, 2)
+        if method == "isomap":
+            settings["n_neighbors"] = int(rng.integers(4, 30))
+        return settings
+
+    def questions(self, number: int) -> list[dict[str, object]]:
+        selected = base64.b64encode(np.packbits(self.rng.random(self.rows) < 0.3).tobytes()).decode()
+        some: dict[str, object] = {"what": "groups", "first": selected} if number % 10 == 0 else {"what": "text"}
+        asked = [some, {"what": "cursor", "place": [0.0] * 2}]
+        return [*asked, QUESTIONS[number // 10 % len(QUESTIONS)]] if number % 10 == 5 else asked
+
+    def round(self, number: int) -> None:
+        if number % self._RELOAD == self._RELOAD - 1:
+            self.browser.close()
+            self.browser = Browser(self.server)
+        for _ in range(int(self.rng.integers(0, 3)) if number % 5 == 0 else 0):  # a slider on its way
+            self.browser.settings(**self.settings())
+            self.replaced += 1
+        settings = self.settings()
+        self.sent += 1
+        began = time.perf_counter()
+        self.browser.settings(**settings)
+        try:
+            for _, header in self.browser.maps():
+                if header["stage"] == "steps":
+                    self.browser.send(type="stop")
+        except Trouble:
+            self.troubles += 1
+        self.answered += 1
+        self.seconds[str(settings["method"])].append(time.perf_counter() - began)
+        for question in self.questions(number):
+            self.sent += 1
+            self.seconds[str(question["what"])].append(self.browser.ask(**question))
+            self.answered += 1
+        early = self.browser.messages / self._OFTEN - (time.perf_counter() - self.browser.began)
+        time.sleep(max(0.0, early))
+
+
 def soak(rounds: int) -> None:
-    """Random settings, selections and questions, one after the other: memory at the end beside that after a tenth."""
+    """Memory at the end beside that after a tenth, and whether every message was answered."""
     rng = np.random.default_rng(0)
-    X = clusters(300, 6)
-    sent = answered = troubles = early = 0
-    with LiveServer(LiveTable.of(X, rng.integers(0, 3, 300))) as server:
-        browser = Browser(server)
-        gamma = server.controls.first()["gamma"]
+    rows = 300
+    with LiveServer(LiveTable.of(clusters(rows, 6), rng.integers(0, 3, rows))) as server:
+        person, resident = Soak(server, rows), []
         for number in range(rounds):
-            method = str(rng.choice(["kpca", "pca", "isomap", "tsne"], p=[0.6, 0.2, 0.18, 0.02]))
-            settings: dict[str, object] = {"method": method, "n_components": int(rng.integers(2, 6))}
-            if method == "kpca":
-                kernel = str(rng.choice(["rbf", "laplacian", "matern", "cosine", "chi2"]))  # χ² fails: numbers below 0
-                settings |= {"kernel": kernel} | (
-                    {"gamma": gamma * 10 ** rng.uniform(-2, 2)} if kernel == "rbf" else {}
-                )
-            if method == "tsne":
-                settings = {"method": method, "perplexity": float(rng.uniform(2, 50))}
-            sent += 1
-            browser.settings(**settings)
-            try:
-                for _, header in browser.maps():
-                    if header["stage"] == "steps":
-                        browser.send(type="stop")
-                answered += 1
-            except Trouble:
-                answered, troubles = answered + 1, troubles + 1
-            selected = base64.b64encode(np.packbits(rng.random(300) < 0.3).tobytes()).decode()
-            questions = [
-                {"what": "text"},
-                {"what": "groups", "first": selected},
-                {"what": "cursor", "place": [0.0] * 2},
-            ]
-            sent += 1
-            browser.ask(**questions[number % 3 if number % 10 == 0 else 2 * (number % 2)])
-            answered += 1
-            if number % 10 == 5:
-                sent += 1
-                browser.ask(**QUESTIONS[number // 10 % len(QUESTIONS)])
-                answered += 1
-            if number == rounds // 10:
-                early = _resident()
-        late = _resident()
-        browser.close()
-    growth = 100 * (late / early - 1)
-    print(f"{sent:,} messages, {answered:,} answered, {troubles:,} of them by what is wrong with the settings")
-    print(f"    {early / 1e6:,.0f} MB after a tenth, {late / 1e6:,.0f} MB at the end: {growth:+.1f} %")
+            person.round(number)
+            if (number + 1) % max(1, rounds // 10) == 0:
+                resident.append(_resident())
+                print(f"{number + 1:,} settings: {resident[-1] / 1e6:,.0f} MB {load()}", flush=True)
+        person.browser.close()
+    for what, seconds in person.seconds.items():
+        middle, most = 1e3 * np.median(seconds), 1e3 * max(seconds)
+        print(f"    {what}: {len(seconds):,}, median {middle:,.0f} ms, greatest {most:,.0f} ms")
+    print(
+        f"{person.sent:,} messages, {person.answered:,} answered, {person.troubles:,} of them by what is wrong with "
+        f"them; {person.replaced:,} settings replaced by newer ones"
+    )
+    growth = 100 * (resident[-1] / resident[0] - 1)
+    passed = time.perf_counter() - person.began
+    print(f"    from a tenth to the end memory grew by {growth:+.1f} %; {passed:,.0f} s")
 
 
 def _resident() -> int:

@@ -70,6 +70,8 @@ def parameter(kind, default=None, name="x"):
         ("float or list", "30,100", [30, 100]),
         ("float or pair of floats", "1e-3,0.5", [1e-3, 0.5]),
         ("array of C shares or None", "0.2,0.8", [0.2, 0.8]),
+        ("list of pairs of rows, or None", "3-17, 20-4", [(3, 17), (20, 4)]),
+        ("list of pairs of rows, or None", "none", None),
         ('"auto", "none"', "none", "none"),
         ("str, Kernel or callable", "rbf", "rbf"),
         ("int, str or None", "4GB", "4GB"),
@@ -83,7 +85,10 @@ def test_words_become_values(kind, text, value):
 
 @pytest.mark.parametrize(
     ("kind", "text"),
-    [("int", "7.5"), ("float", "nan"), ("float", "inf"), ("int", ""), ('"a", "b"', "c"), ("float or list", "1,x")],
+    [
+        *(("int", "7.5"), ("float", "nan"), ("float", "inf"), ("int", ""), ('"a", "b"', "c"), ("float or list", "1,x")),
+        *(("list of pairs of rows", text) for text in ("3,17", "3", "3-", "-3-4", "3-4-5", ",", "a-b")),
+    ],
 )
 def test_other_words_are_refused_with_what_is_wanted(kind, text):
     with pytest.raises(ValueError, match="--x takes"):

@@ -23,8 +23,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from mercer import Isomap, load
+from mercer import Isomap, diagnose_neighbors, load, open_rows
 from mercer.exceptions import DegenerateDataWarning, DisconnectedGraphError, DisconnectedGraphWarning, MemoryLimitError
+from mercer.graph import without_edges
 from mercer.kernels import RBF, Linear, Spectrum
 
 ROLL, ALONG = make_swiss_roll(1000, random_state=0)
@@ -52,6 +53,7 @@ def up_to_rotation(A, B):
         Isomap(n_neighbors=3, landmarks=8),
         Isomap(n_neighbors=None, radius=10.0),
         Isomap(n_neighbors=3, disconnected="largest", n_components=1),
+        Isomap(n_neighbors=3, cut_edges=[(0, 2)], n_components=1),
     ]
 )
 @pytest.mark.filterwarnings("ignore::mercer.exceptions.MercerWarning")
@@ -509,3 +511,89 @@ def test_a_map_of_a_whole_graph_is_saved_with_its_infinite_radius(tmp_path):
     links = sp.csr_array(cdist(X[:5] + 0.01, X))
     assert np.array_equal(again.embedding_, model.embedding_)
     assert np.array_equal(again.transform(links), model.transform(links))
+
+
+# --- edges that are taken out ----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def noisy():
+    """A roll whose graph of 8 neighbours has two shortcuts, and the shortcuts."""
+    X = make_swiss_roll(600, noise=0.3, random_state=0)[0]
+    found = diagnose_neighbors(X, [8]).shortcuts[0]
+    return X, np.column_stack([found.i, found.j])
+
+
+@pytest.mark.parametrize("landmarks", [None, 100])
+def test_a_graph_without_its_shortcuts_unrolls(noisy, landmarks):
+    X, cut = noisy
+    whole = Isomap(n_neighbors=8, landmarks=landmarks).fit(X)
+    mended = Isomap(n_neighbors=8, landmarks=landmarks, cut_edges=cut).fit(X)
+    missing = whole.graph_ - mended.graph_
+    missing.eliminate_zeros()
+    assert missing.nnz == 2 * len(cut) == 4 and all(missing[i, j] > 0 for i, j in cut)
+    assert mended.residual_variance_[1] < 0.1 * whole.residual_variance_[1]
+
+
+def test_the_map_is_that_of_the_graph_without_the_edges(noisy):
+    X, cut = noisy
+    graph = without_edges(Isomap(n_neighbors=8).fit(X).graph_, cut)
+    of_graph = Isomap(metric="precomputed", n_neighbors=None, radius=np.inf).fit(graph)
+    isomap = Isomap(n_neighbors=8, cut_edges=[(j, i) for i, j in cut.tolist()]).fit(X)  # in either order
+    assert np.array_equal(isomap.embedding_, of_graph.embedding_)
+
+
+@pytest.mark.parametrize("links", [{"n_neighbors": 8}, {"n_neighbors": None, "radius": 4.0}])
+def test_fitted_rows_keep_their_places_without_the_edges(noisy, links):
+    X, cut = noisy
+    if "radius" in links:
+        i, j = Isomap(**links).fit(X).graph_.nonzero()
+        cut = np.column_stack([i, j])[:1]
+    isomap = Isomap(**links, cut_edges=cut).fit(X)
+    scale = np.abs(isomap.embedding_).max()
+    assert np.allclose(isomap.transform(X), isomap.embedding_, atol=1e-9 * scale)
+    ends = cut.ravel()
+    # Places are continuous: rows nearer than any two of the table go where the row that they are beside is.
+    assert np.allclose(isomap.transform(X[ends] + 1e-9), isomap.embedding_[ends], atol=1e-6 * scale)
+
+
+def test_cut_edges_are_kept_in_a_model(noisy, tmp_path):
+    X, cut = noisy
+    for edges in (cut, [tuple(pair) for pair in cut.tolist()]):
+        isomap = Isomap(n_neighbors=8, cut_edges=edges).fit(X)
+        isomap.save(tmp_path / "isomap.mercer")
+        again = load(tmp_path / "isomap.mercer")
+        assert np.array_equal(np.asarray(again.cut_edges), cut)
+        assert np.array_equal(again.transform(X[:20] + 0.01), isomap.transform(X[:20] + 0.01))
+
+
+def test_edges_that_hold_the_graph_together_are_not_cut():
+    chain = np.arange(10.0)[:, None]
+    with pytest.raises(DisconnectedGraphError, match="4 rows would no longer be connected"):
+        Isomap(n_neighbors=1, n_components=1, cut_edges=[(3, 4)]).fit(
+            np.sqrt(1 + chain)
+        )  # each row's next is before it
+    whole, same = (Isomap(n_neighbors=2, n_components=1, cut_edges=cut).fit(chain) for cut in (None, [(0, 9)]))
+    assert np.array_equal(whole.embedding_, same.embedding_)  # there is no such edge
+
+
+@pytest.mark.filterwarnings("ignore::mercer.exceptions.DisconnectedGraphWarning")
+def test_connections_that_were_added_are_not_cut():
+    X = apart()
+    (i, j, _), *_ = Isomap(n_neighbors=4).fit(X).added_edges_
+    with pytest.raises(DisconnectedGraphError, match="nothing else holds together"):
+        Isomap(n_neighbors=4, cut_edges=[(j, i)]).fit(X)
+    assert Isomap(n_neighbors=4, cut_edges=[(j, i)], disconnected="largest").fit(X).n_connected_components_ == 3
+
+
+@pytest.mark.parametrize(
+    "cut", [[(0, 300)], [(-1, 3)], [(2, 2)], [(0.5, 1.0)], [1, 2], [(1, 2, 3)], "12", [("a", "b")]]
+)
+def test_cut_edges_that_are_none_are_refused(cut):
+    with pytest.raises(ValueError, match="cut_edges"):
+        Isomap(cut_edges=cut).fit(CURVE)
+
+
+def test_a_source_has_no_edges_to_cut():
+    with pytest.raises(ValueError, match="table in memory"):
+        Isomap(landmarks=20, cut_edges=[(0, 1)]).fit(open_rows(CURVE))

@@ -9,7 +9,6 @@ from mercer.live.controls import Controls
 from mercer.live.descent_runs import DescentWish
 from mercer.live.live_table import LiveTable
 from mercer.live.map_stages import MapStages
-from mercer.live.method_estimators import rows_for
 
 
 @pytest.fixture
@@ -33,23 +32,20 @@ def test_a_copy_of_a_row_is_interpolated_onto_its_point(table):
     assert np.allclose(AddedRows(copies).interpolated(points), points[:7], atol=1e-6)
 
 
-@pytest.mark.parametrize("method", ["kpca", "pca", "isomap"])
-def test_placed_rows_are_where_the_estimator_puts_them(table, method):
-    frame = frames(MapStages(table), method=method, added="placed")[-1]
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"method": "kpca"},
+        {"method": "pca"},
+        {"method": "isomap"},
+        {"method": "isomap", "n_neighbors": 30, "cut": "1-4"},
+    ],
+)
+def test_placed_rows_are_where_the_estimator_puts_them(table, settings):
+    frame = frames(MapStages(table), **settings, added="placed")[-1]
     signs = np.sign((frame.coordinates[:120] * np.asarray(frame.estimator.transform(table.X))).sum(axis=0))
     expected = signs * np.asarray(frame.estimator.transform(table.more))
     assert np.allclose(frame.coordinates[120:], expected, atol=1e-5 * np.abs(expected).max())
-
-
-@pytest.mark.filterwarnings("ignore::mercer.exceptions.DisconnectedGraphWarning")
-def test_rows_are_placed_in_a_graph_without_some_edges(table):
-    first = frames(MapStages(table), method="isomap", n_neighbors=8)[-1]
-    i, j = (int(ends[0]) for ends in first.estimator.graph_.nonzero())
-    cut = {"method": "isomap", "n_neighbors": 8, "cut": f"{min(i, j)}-{max(i, j)}"}
-    frame = frames(MapStages(table), **cut, added="placed")[-1]
-    assert frame.coordinates.shape == (150, 2) and np.isfinite(frame.coordinates).all()
-    graph = rows_for(cut, table.X)
-    assert graph[i, j] == 0 and graph.shape == (120, 120)
 
 
 def test_placed_rows_follow_a_descent_and_end_where_transform_puts_them(table):

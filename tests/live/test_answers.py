@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import make_swiss_roll
 
+from mercer import KernelPCA
 from mercer.live.live_table import LiveTable
 from mercer.quality import neighbor_recall, trustworthiness
 
@@ -181,3 +182,57 @@ def test_an_answer_that_newer_settings_end_is_given_for_their_map(listen):
     assert "trouble" not in header and {9, 11} & {k for k, *_ in header["graphs"]}
     page.settings(3, method="pca")
     page.settled(3)
+
+
+def packed(mask):
+    return base64.b64encode(np.packbits(mask).tobytes()).decode()
+
+
+def test_rows_along_a_direction_of_principal_components_are_on_the_line_through_the_means(listen, table):
+    page = listen(table)
+    settled(page, method="pca", n_components=5)  # all of them: the map loses nothing
+    first, second = (np.arange(240) % 3 == kind for kind in (0, 1))
+    header, _ = page.answer(what="groups", id=1, first=packed(first), second=packed(second))
+    means = [table.X[group].mean(axis=0) for group in (first, second)]
+    shares = np.linspace(-0.25, 1.25, 7)[:, None]
+    expected = (1 - shares) * means[0] + shares * means[1]
+    assert {step["how"] for step in header["steps"]} == {"inverse"}
+    changes = dict(header["changes"])
+    found = np.array([changes[f"x{j + 1}"] for j in range(5)]).T
+    assert np.allclose(found, expected, atol=1e-4)  # the map is in float32
+    assert np.all(np.diff(header["reached"]) > 0)
+
+
+@pytest.mark.parametrize("added", ["hidden", "joined"])
+def test_rows_along_a_direction_of_a_kernel_pca_are_pre_images(listen, growing, added):
+    page = listen(growing)
+    settings = {"kernel": "rbf", "gamma": 0.02, "n_components": 4}
+    settled(page, method="kpca", added=added, **settings)
+    table = growing.joined if added == "joined" else growing.first
+    kind = np.array([2] * table.rows)
+    kind[:150] = np.arange(150) % 3
+    first, second = kind == 0, kind == 1
+    masks = [packed(np.concatenate([group, np.zeros(growing.rows - table.rows, bool)])) for group in (first, second)]
+    header, _ = page.answer(what="groups", id=1, first=masks[0], second=masks[1])
+    model = KernelPCA(**settings, fit_inverse_transform=True).fit(table.X)
+    scores = model.transform(table.X)
+    shares = np.linspace(-0.25, 1.25, 7)[:, None]
+    line = (1 - shares) * scores[first].mean(axis=0) + shares * scores[second].mean(axis=0)
+    expected = model.inverse_transform(line)
+    assert {step["how"] for step in header["steps"]} == {"pre-image"}
+    changes = dict(header["changes"])
+    found = np.array([changes[f"x{j + 1}"] for j in range(table.X.shape[1])]).T
+    # The map is in float32: scores are wrong by 6e-8 of the largest, and the pre-image moves by a few rows' spread at
+    # most over the range of the scores.
+    assert np.allclose(found, expected, atol=1e-4 * np.ptp(table.X))
+    assert header["reached"][0] < 0.25 < 0.75 < header["reached"][-1]
+
+
+def test_rows_along_a_direction_of_a_map_without_an_inverse_are_interpolated(listen, table):
+    page = listen(table)
+    settled(page, method="isomap", n_neighbors=8)
+    group = np.arange(240) % 3 == 0
+    header, _ = page.answer(what="groups", id=1, first=packed(group))
+    assert {step["how"] for step in header["steps"]} == {"interpolated"}
+    for values in dict(header["changes"]).values():
+        assert max(values) <= table.X.max() and min(values) >= table.X.min()  # means of rows

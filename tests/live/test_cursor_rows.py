@@ -65,6 +65,20 @@ def test_empty_space_is_far_from_the_rows():
     assert rows(np.array([0.0, 0.0])).gap > 20
 
 
+def test_a_place_between_the_clusters_of_a_map_is_empty_though_its_row_is_like_the_others():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 2))
+    points = rng.normal(size=(100, 2)) + np.repeat([[0.0, 0.0], [100.0, 0.0]], 50, axis=0)
+    rows = CursorRows(DataGaps(LiveTable.of(X)), MapFrame(points, ["a", "b"], "steps", []))
+    distances = np.linalg.norm(points[:, None] - points, axis=2)
+    tenth = np.median(np.sort(distances, axis=1)[:, 10])
+    place = np.array([50.0, 0.0])
+    found = rows(place)
+    assert found.gap == pytest.approx(np.linalg.norm(points - place, axis=1).min() / tenth) and found.gap > 20
+    assert DataGaps(LiveTable.of(X))(found.values)[1] < 3  # the mean of rows of a cluster
+    assert rows(points[7]).gap == 0
+
+
 def test_a_path_between_two_rows_of_a_flat_map_is_a_straight_line_of_the_data(flat):
     frame = settled(flat, {"method": "pca", "n_components": 2})
     places, rows = CursorRows(DataGaps(flat), frame).path(3, 40, 5)

@@ -68,7 +68,10 @@ def test_the_direction_orders_all_rows_and_leads_from_one_group_to_the_other(row
     found = group_differences(LiveTable.of(X), np.arange(160) < 40, np.arange(160) >= 120)
     scores = found.scores
     assert scores.shape == (160,) and scores[HALF].min() > scores[~HALF].max()  # rows of neither group, too
-    assert found.places[0] > found.places[-1] and found.along.shape == (7, 4)
+    assert found.along.shape == (7, 4)
+    # Rows of the first group are at 0 of the way and those of the second at 1, on average, which is how it is defined.
+    for share, rows_of in ((0.0, X[:40]), (1.0, X[120:])):
+        assert found.reached(rows_of).mean() == pytest.approx(share, abs=1e-9)
     assert found.along[0, 2] - found.along[-1, 2] > 5  # what differs changes on the way
     unchanged = np.abs(found.along[0] - found.along[-1])[[0, 1, 3]] / X[:, [0, 1, 3]].std(axis=0)
     assert unchanged.max() < 1

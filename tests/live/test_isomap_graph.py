@@ -1,11 +1,10 @@
 """Isomap's graph: edges that are cut, and those that look like shortcuts."""
 
-import numpy as np
 import pytest
 from sklearn.datasets import make_swiss_roll
 
 from mercer import Isomap, diagnose_neighbors
-from mercer.live.isomap_graph import GraphQuestions, cut_graph, read_cut, written_cut
+from mercer.live.isomap_graph import GraphQuestions, read_cut, written_cut
 
 
 @pytest.fixture(scope="module")
@@ -39,20 +38,3 @@ def test_the_suspected_edges_are_those_of_the_diagnosis_until_they_are_cut(roll)
     assert {*expected} <= {*map(tuple, found.edges.tolist())} and found.count == len(found.edges)
     assert pairs(questions.graph(isomap, 8, [expected[0]]).suspected) == [expected[1]]
     assert questions.diagnosis([6, 8]).n_shortcuts.tolist() == [0, 2]
-
-
-def test_a_graph_without_its_shortcuts_unrolls(roll):
-    cut = pairs(diagnose_neighbors(roll, [8]).shortcuts[0])
-    whole, graph = Isomap(n_neighbors=8).fit(roll), cut_graph(roll, 8, cut)
-    missing = whole.graph_ - graph
-    missing.eliminate_zeros()
-    assert missing.nnz == 2 * len(cut) and all(missing[i, j] > 0 for i, j in cut)
-    mapped = Isomap(metric="precomputed", n_neighbors=None, radius=np.inf).fit(graph)
-    assert mapped.residual_variance_[1] < 0.1 * whole.residual_variance_[1]
-
-
-def test_edges_that_hold_the_graph_together_are_not_cut():
-    X = np.arange(10.0)[:, None]  # a chain
-    with pytest.raises(ValueError, match="4 rows are no longer connected"):
-        cut_graph(X, 1, [(3, 4)])
-    assert cut_graph(X, 1, [(0, 9)]).nnz == cut_graph(X, 1, []).nnz  # no edge

@@ -40,6 +40,7 @@ def test_columns_of_a_frame_keep_their_names():
     [
         (KernelPCA(3, kernel="rbf", gamma=0.2), {"method": "kpca", "kernel": "rbf", "gamma": 0.2, "n_components": 3}),
         (Isomap(n_neighbors=7), {"method": "isomap", "n_neighbors": 7, "n_components": 2}),
+        (Isomap(n_neighbors=9, landmarks=20, cut_edges=[(4, 3)]), {"method": "isomap", "landmarks": 20, "cut": "3-4"}),
         (TSNE(perplexity=5, max_iter=10), {"method": "tsne", "perplexity": 5, "exaggeration": 1.0}),
     ],
 )

@@ -88,10 +88,8 @@ def test_the_python_cuts_the_edges(table):
     stages.run(settings, frames.append, lambda: None)
     i, j = (int(ends[5]) for ends in frames[-1].estimator.graph_.nonzero())
     settings, shown = shown_by(stages, settings | {"cut": f"{i}-{j}"})
-    text = as_python(settings, table)
-    names = run(text, X=table.X)
-    assert same_shape(names["Z"], shown) and names["graph"][i, j] == 0
-    assert as_command(settings, table) == ("", "The command does not cut edges; the Python does.")
+    names = run(as_python(settings, table), X=table.X)
+    assert same_shape(names["Z"], shown) and names["estimator"].graph_[i, j] == 0
 
 
 @pytest.mark.filterwarnings("ignore::mercer.exceptions.DisconnectedGraphWarning")
@@ -126,6 +124,7 @@ def file(table, tmp_path):
         {"method": "kpca", "kernel": "matern"},
         {"method": "pca"},
         {"method": "isomap", "n_neighbors": 7, "landmarks": 100},
+        {"method": "isomap", "n_neighbors": 40, "cut": "0-3 3-6"},
         {"method": "tsne", "perplexity": 12.0, "dof": 0.7, "exaggeration": 2.0},
         {"method": "sne", "perplexity": 12.0},
     ],

@@ -22,7 +22,8 @@ RENAMED = {"method": "repulsion"}  # t-SNE's `method` chooses its repulsion; --m
 _TYPES = {
     "int": (r"\b(int|bytes)\b", "a whole number"),
     "float": (r"\bfloats?\b", "a number"),
-    "list": (r"\b(list|pair|array of)\b", "a list such as 30,100"),
+    "pairs": (r"\blist of pairs\b", "pairs of rows such as 3-17,20-41"),
+    "list": (r"\b(list(?! of pairs)|pair|array of)\b", "a list such as 30,100"),
     "text": (r"\b(str|text)\b", "a name"),
     "none": (r"\bNone\b", "none"),
 }
@@ -67,7 +68,7 @@ class Parameter:
             shown = ["SIZE" if "int" in types else "NAME"]  # a size is a number of bytes, or text such as 4GB
         else:
             shown = ["NUMBER"] if "float" in types else ["INT"] if "int" in types else []
-        shown += [word for name, word in (("list", "LIST"), ("none", "none")) if name in types]
+        shown += [word for name, word in (("pairs", "PAIRS"), ("list", "LIST"), ("none", "none")) if name in types]
         return "|".join([*self.choices, *shown])
 
     def parse(self, text: str) -> Any:
@@ -77,7 +78,7 @@ class Parameter:
                 return name
         if "none" in self.types and text.lower() == "none":
             return None
-        for name, convert in (("int", int), ("float", _finite), ("list", _numbers)):
+        for name, convert in (("int", int), ("float", _finite), ("pairs", _pairs), ("list", _numbers)):
             if name in self.types:
                 try:
                     return convert(text)
@@ -107,6 +108,13 @@ def _numbers(text: str) -> list[float]:
         raise ValueError(text)
     parts = [part.strip() for part in text.split(",") if part.strip()]
     return [int(part) if re.fullmatch(r"[-+]?\d+", part) else _finite(part) for part in parts]
+
+
+def _pairs(text: str) -> list[tuple[int, int]]:
+    found = [re.fullmatch(r"(\d+)-(\d+)", part.strip()) for part in text.split(",") if part.strip()]
+    if not found or not all(found):
+        raise ValueError(text)
+    return [(int(pair[1]), int(pair[2])) for pair in found if pair]
 
 
 @cache

@@ -19,10 +19,10 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.backends import backend_of, is_cupy, is_foreign, is_torch, namespace, placement, to_numpy
 from mercer.estimators.base import Estimator
 from mercer.estimators.kernel_pca import KernelPCA
-from mercer.exceptions import MemoryLimitError
+from mercer.exceptions import DisconnectedGraphError, MemoryLimitError
 from mercer.features import answer_dtype
 from mercer.fit_report import Report
-from mercer.graph.connectivity import WAYS, connect
+from mercer.graph.connectivity import WAYS, checked_edges, connect, cut_from, links_without
 from mercer.graph.geodesics import Geodesics
 from mercer.graph.nearest_neighbors import Neighbors, build_index
 from mercer.graph.tensor_geodesics import TensorGeodesics, TensorGraph, padded_links
@@ -107,6 +107,9 @@ class Isomap(Estimator):
         What to do with a graph that falls apart: add the shortest connections between its parts (the minimum spanning
         tree), with a warning that names their sizes; map the largest part and place the other rows as new points;
         or refuse.
+    cut_edges : list of pairs of rows, array (m, 2), or None
+        Edges to take out of the graph of neighbours, such as shortcuts that `mercer.diagnose_neighbors` suspects. Pairs
+        that are no edges change nothing. An edge without which rows fall apart is refused.
     random_state : int, RandomState or None
         The seed of the first landmark and of the eigensolver's start. None is the seed 0: the same data gives the same
         bits.
@@ -171,6 +174,7 @@ class Isomap(Estimator):
             **INPUT,
             "_X": samples("n", "d", infinite=True),
             "_links": tuple_of(optional(whole(1)), optional(number)),  # a radius may be infinite
+            "_cut_ends": if_set(integers("ends", below="n")),
             "fitted_rows_": integers("m", below="n", increasing=True),
             "index_": instance_of("index", n="m"),
             "recall_": number,
@@ -209,6 +213,7 @@ class Isomap(Estimator):
         "metric_params": [dict, None],
         "landmarks": [Interval(Integral, 1, None, closed="left"), "array-like", None],
         "disconnected": [StrOptions(set(WAYS))],
+        "cut_edges": ["array-like", None],
         "random_state": ["random_state"],
         "memory_limit": [Interval(Real, 0, None, closed="neither"), str, None],
         "verbose": ["boolean"],
@@ -231,6 +236,7 @@ class Isomap(Estimator):
         metric_params: dict[str, Any] | None = None,
         landmarks: Any = None,
         disconnected: str = "join",
+        cut_edges: Any = None,
         random_state: Any = None,
         memory_limit: int | float | str | None = None,
         verbose: bool = False,
@@ -249,6 +255,7 @@ class Isomap(Estimator):
         self.metric_params = metric_params
         self.landmarks = landmarks
         self.disconnected = disconnected
+        self.cut_edges = cut_edges
         self.random_state = random_state
         self.memory_limit = memory_limit
         self.verbose = verbose
@@ -267,7 +274,7 @@ class Isomap(Estimator):
         """
         self._forget("source_rows_")
         if is_row_source(X):
-            self._refuse_precomputed_source()
+            self._refuse_unsuitable_source()
             self._fit_landmarks(X)
         else:
             self._fit(X)
@@ -287,6 +294,7 @@ class Isomap(Estimator):
         self._refuse_both()
         X, restore = self._rows_of(X, reset=True)
         self._X, self._links = X, (self.n_neighbors, self.radius)
+        self._cut_ends = checked_edges(() if self.cut_edges is None else self.cut_edges, X.shape[0]).ravel()
         metric = self.metric
         if isinstance(metric, Kernel):  # replace the column names in a kernel by column numbers
             metric = metric.with_names(getattr(self, "feature_names_in_", ()))
@@ -295,11 +303,13 @@ class Isomap(Estimator):
         self.index_ = self._index(X)
         self._say(f"neighbours by {self.index_.method} ({self.index_.reason})")
         graph = self._neighborhood()
+        graph = cut_from(graph, self._cut) if len(self._cut) else graph
         measurable = not (self._is_precomputed() and sp.issparse(X))
         reach = "n_neighbors" if self.radius is None else "radius"
         connection = connect(self.index_, graph, self.disconnected, measurable=measurable, reach=reach)
         self.n_connected_components_, self.component_labels_ = connection.count, connection.labels
         self.added_edges_, self.fitted_rows_ = connection.added, connection.rows
+        self._refuse_cut_joints()
         result = self._unfolded(connection.graph)
         self._keep(result, started)
         if len(connection.rows) < X.shape[0]:
@@ -334,12 +344,14 @@ class Isomap(Estimator):
         return tensor_scaling if is_foreign(X) else scaling
 
     def _source_plan(self, source: Any, y: Any = None) -> Plan:
-        self._refuse_precomputed_source()
+        self._refuse_unsuitable_source()
         return self._landmark_plan(source)
 
-    def _refuse_precomputed_source(self) -> None:
+    def _refuse_unsuitable_source(self) -> None:
         if self._is_precomputed():
             raise ValueError("A source has rows, not distances between them. Take a metric of rows.")
+        if self.cut_edges is not None:
+            raise ValueError("cut_edges names rows of a table in memory. Of a source only landmarks are fitted.")
 
     def _draft(self, X: Any, y: Any = None) -> Plan:
         return self._drafted(X, X.shape[0], 5 * X.shape[0] if self.n_neighbors is None else None)
@@ -466,6 +478,21 @@ class Isomap(Estimator):
         self.recall_ = found.recall
         return TensorGraph.of_neighbors(found, self.index_.n) if on_device else found.graph(self.index_.n)
 
+    @property
+    def _cut(self) -> np.ndarray:
+        """(c, 2), the edges that were taken out, by rows of X."""
+        return getattr(self, "_cut_ends", np.empty(0, np.int64)).reshape(-1, 2)
+
+    def _refuse_cut_joints(self) -> None:
+        """An edge that was added to join two parts of the graph is all that holds them together."""
+        cut = {tuple(sorted(ends)) for ends in self._cut.tolist()}
+        for i, j, _ in self.added_edges_:
+            if tuple(sorted((i, j))) in cut:
+                raise DisconnectedGraphError(
+                    f"The edge of rows {i} and {j} joins parts of the graph that nothing else holds together, so it "
+                    "cannot be cut. Set disconnected='largest', or raise n_neighbors."
+                )
+
     def _local(self, rows: np.ndarray) -> np.ndarray:
         """Row numbers of X as vertices of the fitted graph."""
         return np.searchsorted(self.fitted_rows_, rows)
@@ -499,6 +526,8 @@ class Isomap(Estimator):
         return (found.indices, found.distances) if is_foreign(self._X) else found.graph(self.index_.n)
 
     def _placed(self, links: Any) -> Any:
+        cut = self._cut[np.isin(self._cut, self.fitted_rows_).all(axis=1)]
+        links = links_without(links, self._local(cut)) if len(cut) else links
         landmarks = None if self.landmarks_ is None else self._local(self.landmarks_)
         return self._way(self._X).place_links(self._geodesics, links, self.kernel_pca_.expansion_, landmarks)
 

@@ -9,7 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from mercer.backends import to_numpy
+from mercer.amounts import amount
+from mercer.backends import beside, namespace, to_numpy
 from mercer.exceptions import DisconnectedGraphError, DisconnectedGraphWarning, warn
 from mercer.graph.neighbor_index import NeighborIndex
 from mercer.graph.tensor_geodesics import TensorGraph
@@ -39,9 +40,8 @@ def connected(graph: Any) -> tuple[int, np.ndarray]:
 def without_edges(graph: Any, edges: Any) -> sp.csr_array:
     """Remove edges (i, j), given in either order, from an undirected graph of distances such as `Isomap.graph_`.
 
-    Pairs that are not edges change nothing. To map the rest, pass it to
-    `Isomap(metric="precomputed", n_neighbors=None, radius=np.inf)`. With E' the given edges, G = (V, E) becomes
-    (V, E − E'). Cost: a sort of the edges.
+    Pairs that are not edges change nothing. `Isomap(cut_edges=…)` does this to its own graph. With E' the given edges,
+    G = (V, E) becomes (V, E − E'). Cost: a sort of the edges.
 
     >>> ring = sp.csr_array(np.array([[0, 1.0, 0, 1.0], [0, 0, 1.0, 0], [0, 0, 0, 1.0], [0, 0, 0, 0]]))
     >>> without_edges(ring, [(3, 0)]).nnz
@@ -49,11 +49,75 @@ def without_edges(graph: Any, edges: Any) -> sp.csr_array:
     """
     graph = sp.coo_array(graph)
     ends = np.asarray(edges, np.int64).reshape(-1, 2)
-    rows, columns = (part.astype(np.int64) for part in graph.coords)
-    n = graph.shape[0]
-    cut = np.isin(np.minimum(rows, columns) * n + np.maximum(rows, columns), ends.min(axis=1) * n + ends.max(axis=1))
+    rows, columns = graph.coords
+    cut = _among(rows, columns, ends) if len(rows) and len(ends) else np.zeros(len(rows), bool)
     places = (rows[~cut].astype(np.int32), columns[~cut].astype(np.int32))
     return sp.coo_array((graph.data[~cut], places), shape=graph.shape).tocsr()
+
+
+def checked_edges(edges: Any, n: int) -> np.ndarray:
+    """Edges as (m, 2) numbers of two different rows below n. ValueError if they are not.
+
+    >>> checked_edges([(3, 17), (20, 4)], 30).tolist()
+    [[3, 17], [20, 4]]
+    """
+    ends = np.asarray(edges)
+    if ends.size == 0:
+        return np.empty((0, 2), np.int64)
+    if ends.ndim != 2 or ends.shape[1] != 2 or ends.dtype.kind not in "iu":
+        raise ValueError(f"cut_edges={edges!r} must be pairs of row numbers such as [(3, 17), (20, 41)].")
+    if ends.min() < 0 or ends.max() >= n or np.any(ends[:, 0] == ends[:, 1]):
+        raise ValueError(f"cut_edges={edges!r} must be pairs of two different rows from 0 to {n - 1:,}.")
+    return ends.astype(np.int64)
+
+
+def cut_from(graph: Any, edges: np.ndarray) -> Any:
+    """A graph of neighbours, one on a device too, without some edges.
+
+    DisconnectedGraphError if rows fall apart that were connected: joining them again would put an edge back.
+    """
+    if isinstance(graph, TensorGraph):
+        return TensorGraph.of_host(cut_from(graph.to_scipy(), edges), graph.weights)
+    left = without_edges(graph, edges)
+    (_, before), (_, after) = connected(graph), connected(left)
+    sizes = np.bincount(after)
+    largest = np.zeros(before.max() + 1, np.int64)  # piece of each part that there was
+    np.maximum.at(largest, before, sizes[after])
+    away = len(before) - int(largest.sum())
+    if away:
+        raise DisconnectedGraphError(
+            f"Without the cut edges {amount(away, 'row')} would no longer be connected to the others. Cut fewer edges, "
+            "or raise n_neighbors."
+        )
+    return left
+
+
+def links_without(links: Any, edges: np.ndarray) -> Any:
+    """Links of new rows to rows of a graph, without those that would put an edge back that was taken out.
+
+    links : (m, n) CSR, or (columns, lengths) of tensors, each (m, k), in which an infinite length is no link
+
+    A new row is taken for a copy of its nearest row, and has none of the links that were taken from that one. So rows
+    of the graph keep their places, and a row beside one of them does not find the way that was closed.
+    """
+    if isinstance(links, tuple):
+        columns, lengths = (to_numpy(part) for part in links)
+        nearest = np.take_along_axis(columns, lengths.argmin(axis=1)[:, None], axis=1)
+        gone = beside(_among(nearest, columns, edges), links[1])
+        return links[0], namespace(links[1]).where(gone, float("inf"), links[1])
+    m = links.shape[0]
+    rows = np.repeat(np.arange(m), np.diff(links.indptr))
+    first = np.lexsort((links.data, rows))[links.indptr[:-1]]
+    kept = ~_among(links.indices[first][rows], links.indices, edges)
+    starts = np.concatenate([[0], np.cumsum(np.bincount(rows[kept], minlength=m))]).astype(links.indptr.dtype)
+    return sp.csr_array((links.data[kept], links.indices[kept], starts), shape=links.shape)
+
+
+def _among(i: np.ndarray, j: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """Whether (i, j) is one of the edges, in either order."""
+    n = int(max(i.max(), j.max(), edges.max())) + 1
+    low, high = np.minimum(i, j).astype(np.int64), np.maximum(i, j).astype(np.int64)
+    return np.isin(low * n + high, edges.min(axis=1) * n + edges.max(axis=1))
 
 
 def join_components(index: NeighborIndex, graph: Any, labels: np.ndarray) -> tuple[sp.csr_array, list[Edge]]:

@@ -6,11 +6,12 @@ placed         `transform` of the estimator, when the map has settled
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from mercer.graph.nearest_neighbors import build_index
 from mercer.live.live_table import LiveTable
-from mercer.live.method_estimators import Transform
 
 _NEAR = 5  # rows that are interpolated between
 
@@ -35,6 +36,6 @@ class AddedRows:
         """(m, k) between the points of the nearest rows in a map (n, k) of the others."""
         return np.einsum("ij,ijk->ik", self._weights, coordinates[self._near])
 
-    def placed(self, transform: Transform) -> np.ndarray:
+    def placed(self, estimator: Any) -> np.ndarray:
         """(m, k) where a fitted estimator puts them."""
-        return transform(self._more)
+        return np.asarray(estimator.transform(self._more))

@@ -15,12 +15,11 @@ from mercer.live.controls import METHODS, Settings
 from mercer.live.cursor_rows import CursorRow, CursorRows
 from mercer.live.data_gaps import DataGaps
 from mercer.live.descent_runs import DescentRun
-from mercer.live.group_differences import group_differences
+from mercer.live.group_differences import GroupDifferences, group_differences
 from mercer.live.isomap_graph import GraphQuestions, read_cut
 from mercer.live.level_sets import level_sets
 from mercer.live.live_table import LiveTable
 from mercer.live.map_stages import MapFrame
-from mercer.live.method_estimators import transform_for
 from mercer.live.settings_text import as_command, as_python
 from mercer.quality.inputs import ExactIndex, data_index
 from mercer.web.page import NearRows, Page, page_bytes
@@ -130,8 +129,7 @@ class Answers:
         if base is not None and base >= shown.table.rows:
             base = None  # an added row that is not mapped
         shape = frame.coordinates.astype(np.float64)
-        transform = transform_for(shown.settings, frame.estimator, shown.table.X)
-        found = level_sets(shown.table, transform, shape, component, across, base)
+        found = level_sets(shown.table, frame.estimator.transform, shape, component, across, base)
         stride = -(-len(found.points) // _MOST_DRAWN)
         names = ["principal axis 1", "principal axis 2"]
         if across is not None:
@@ -156,9 +154,8 @@ class Answers:
         scores = np.full(shown.page_table.rows, np.nan)
         scores[: table.rows] = found.scores
         names = _names(table, len(found.contributions))
-        gaps = DataGaps(table) if isinstance(table.X, np.ndarray) else None
-        steps = [dict(zip(("nearest", "gap"), gaps(row), strict=True)) if gaps else {} for row in found.along]
-        strip, buffers = _strip(table, found.along, steps)
+        rows, steps = self._along(shown, table, (first, second), found)
+        strip, buffers = _strip(table, rows, steps)
         header = {
             "loo_error": _number(found.error),
             "loo_error_se": _number(found.error_se),
@@ -176,7 +173,22 @@ class Answers:
             ],
         }
         images = {"first": found.means[0], "second": found.means[1]} if table.image_shape else {}
+        strip["reached"] = [_number(share) for share in found.reached(rows)]
         return header | strip, images | buffers | {"scores": scores}
+
+    def _along(
+        self, shown: Shown, table: LiveTable, groups: tuple[np.ndarray, np.ndarray], found: GroupDifferences
+    ) -> tuple[np.ndarray, list[dict[str, Any]]]:
+        """Rows along the direction between two groups, and what is told of each of them."""
+        if not isinstance(table.X, np.ndarray):
+            return found.along, [{"how": "interpolated"} for _ in found.along]
+        inverted = self._cursor_rows(shown)
+        if inverted.how == "interpolated" or shown.everyone is None:
+            gaps = DataGaps(table)
+            return found.along, [_of_row(CursorRow(row, "interpolated", *gaps(row))) for row in found.along]
+        start, end = (shown.everyone[: table.rows][group[: table.rows]].mean(axis=0, dtype=float) for group in groups)
+        rows = [inverted(start + share * (end - start)) for share in found.shares]
+        return np.array([row.values for row in rows]), [_of_row(row) for row in rows]
 
     # --- the graph of neighbours -----------------------------------------------------------------------------
 

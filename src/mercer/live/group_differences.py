@@ -4,13 +4,19 @@ The contribution of a variable is the mean square of ∂z/∂x over rows of both
 all: how much the direction z that separates the groups depends on it. The difference of means is in standard
 deviations of the variable within the groups.
 
-Along the direction z stands, for a value of it, the mean of the compared rows weighted by a Gaussian of their distance
-from this value in z: what rows of one group become on the way to the other.
+Rows along the direction show what rows of one group become on the way to the other. The direction is w = N⁻¹(m₁ − m₂),
+with m₁, m₂ the groups' means in feature space and N the spread within them. Of all moves that change z by as much, the
+likeliest within a group is along Nw = m₁ − m₂: the line through both means. Two kinds of rows stand for it:
+
+    of a map that can be inverted    what places on the line through the means of the groups' coordinates stand for
+    of any other                     the means of the compared rows, weighted by a Gaussian of their distance in z
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -36,7 +42,9 @@ class GroupDifferences:
     means : (2, d), of the two groups
     rows : how many of each group were compared
     scores : (n,) of all rows of the table along the direction, the first group at the greater values
-    along, places : (ALONG, d) rows along the direction, and where they are on it, from the first group to the second
+    shares : (ALONG,) places on the way from the mean of the first group (0) to that of the second (1), and beyond
+    along : (ALONG, d) means of the rows around each place
+    reached : how far along this way the discriminant puts given rows (m, d), as shares (m,)
     """
 
     error: float
@@ -48,8 +56,9 @@ class GroupDifferences:
     means: np.ndarray
     rows: tuple[int, int]
     scores: np.ndarray
+    shares: np.ndarray
     along: np.ndarray
-    places: np.ndarray
+    reached: Callable[[np.ndarray], np.ndarray]
 
 
 def group_differences(table: LiveTable, first: np.ndarray, second: np.ndarray, seed: int = 0) -> GroupDifferences:
@@ -82,12 +91,11 @@ def group_differences(table: LiveTable, first: np.ndarray, second: np.ndarray, s
     centre, unit = X.mean(axis=0), np.where(spread > 0, spread, 1.0)  # units must not decide what separates
     Z = (X - centre) / unit
     model = KernelDiscriminantAnalysis().fit(Z, y)
-    scores = _scores(model, table, centre, unit)
+    scores = _scores(model, table.X, centre, unit)
     z = scores[np.concatenate(chosen)]
-    ends = [float(z[y == k].mean()) for k in (0, 1)]
-    if ends[0] < ends[1]:
-        scores, z, ends = -scores, -z, [-end for end in ends]
-    places = ends[0] + np.linspace(-_BEYOND, 1 + _BEYOND, ALONG) * (ends[1] - ends[0])
+    start, end = (float(z[y == k].mean()) for k in (0, 1))
+    way = end - start if end != start else 1.0  # groups without a difference: all rows are at its beginning
+    shares = np.linspace(-_BEYOND, 1 + _BEYOND, ALONG)
     contributions = _contributions(model, Z, y, rng)
     order = np.argsort(-np.where(np.isnan(contributions), np.abs(differences), contributions), kind="stable")
     return GroupDifferences(
@@ -99,17 +107,18 @@ def group_differences(table: LiveTable, first: np.ndarray, second: np.ndarray, s
         differences,
         means,
         (len(chosen[0]), len(chosen[1])),
-        scores,
-        _along(X, z, places),
-        places,
+        scores if start > end else -scores,
+        shares,
+        _along(X, z, start + shares * (end - start)),
+        lambda rows: (_scores(model, rows, centre, unit) - start) / way,
     )
 
 
-def _scores(model: KernelDiscriminantAnalysis, table: LiveTable, centre: np.ndarray, unit: np.ndarray) -> np.ndarray:
-    """(n,) of all rows, some at a time: a sparse table becomes dense."""
+def _scores(model: KernelDiscriminantAnalysis, X: Any, centre: np.ndarray, unit: np.ndarray) -> np.ndarray:
+    """(n,) of rows, some at a time: a sparse table becomes dense."""
     parts = []
-    for start in range(0, table.X.shape[0], _AT_ONCE):
-        rows = table.X[start : start + _AT_ONCE]
+    for start in range(0, X.shape[0], _AT_ONCE):
+        rows = X[start : start + _AT_ONCE]
         rows = rows.toarray() if hasattr(rows, "toarray") else rows
         parts.append(np.asarray(model.transform((rows - centre) / unit))[:, 0])
     return np.concatenate(parts)

@@ -12,10 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.graph.connectivity import connect, connected, without_edges
-from mercer.graph.geodesics import undirected
-from mercer.graph.nearest_neighbors import build_index
-
 if TYPE_CHECKING:
     from mercer.selection.neighbors_result import NeighborsDiagnosis
 
@@ -49,20 +45,6 @@ def written_cut(edges: list[tuple[int, int]]) -> str:
     '3-17 4-20'
     """
     return " ".join(f"{i}-{j}" for i, j in edges)
-
-
-def cut_graph(X: Any, n_neighbors: int, edges: list[tuple[int, int]]) -> sp.csr_array:
-    """Isomap's graph of the rows without some edges. ValueError if nothing else holds its parts together."""
-    index = build_index(X)
-    graph = without_edges(undirected(connect(index, index.neighbors(n_neighbors).graph(index.n), "join").graph), edges)
-    count, labels = connected(graph)
-    if count > 1:
-        away = int(len(labels) - np.bincount(labels).max())
-        raise ValueError(
-            f"Without the cut edges {away:,} rows are no longer connected to the others. Put an edge back, or raise "
-            "the number of neighbours."
-        )
-    return graph
 
 
 @dataclass(frozen=True)

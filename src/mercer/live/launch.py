@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from mercer.live.controls import Settings
+from mercer.live.isomap_graph import written_cut
 from mercer.live.live_table import LiveTable
 from mercer.live.server import IDLE, LiveServer
 
@@ -105,11 +106,13 @@ def settings_of(estimator: Any) -> Settings | None:
         return None
     given = estimator.get_params(deep=False)
     settings: Settings = {"method": methods[name]}
-    for key in ("kernel", "degree", "n_components", "n_neighbors", "perplexity", "exaggeration", "dof"):
+    for key in ("kernel", "degree", "n_components", "n_neighbors", "landmarks", "perplexity", "exaggeration", "dof"):
         if isinstance(given.get(key), int | float | str):
             settings[key] = given[key]
     if getattr(estimator, "gamma_", None) is not None:
         settings["gamma"] = float(estimator.gamma_)
+    if given.get("cut_edges") is not None:
+        settings["cut"] = written_cut([(int(i), int(j)) for i, j in given["cut_edges"]])
     if name == "KernelPCA":
         settings["n_components"] = len(estimator.eigenvalues_)
     return settings

@@ -10,14 +10,15 @@ The base is the mean row, or a row of the table.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from mercer.estimators.pca import PCA
 from mercer.live.cursor_rows import mirrored_axes
 from mercer.live.live_table import LiveTable
-from mercer.live.method_estimators import Transform
 
 SIDE = 48  # places along each side: 2,304 rows are scored
 _COMPARED = 200  # rows that tell whether the map is mirrored
@@ -35,7 +36,7 @@ class LevelSets:
 
 def level_sets(
     table: LiveTable,
-    transform: Transform,
+    transform: Callable[[Any], Any],
     shown: np.ndarray,
     component: int,
     across: tuple[int, int] | None,

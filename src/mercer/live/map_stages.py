@@ -27,7 +27,7 @@ from mercer.live.descent_runs import EARLY, STEPS, DescentFrames, DescentRun, De
 from mercer.live.landmark_scores import LandmarkScores
 from mercer.live.live_table import LiveTable
 from mercer.live.map_alignment import mirrored_onto, turn_onto
-from mercer.live.method_estimators import estimator_for, kernel_of, rows_for, transform_for
+from mercer.live.method_estimators import estimator_for, kernel_of
 from mercer.progress import listening
 
 _QUICK_KPCA, _QUICK_ISOMAP = 600, 1_500  # rows up to which it comes as soon as an approximate one
@@ -155,7 +155,7 @@ class MapStages:
         elif frame.estimator is None:
             others = self._more().interpolated(frame.coordinates)
         else:
-            others = self._more().placed(transform_for(settings, frame.estimator, self._mapped.X))
+            others = self._more().placed(frame.estimator)
         return np.concatenate([frame.coordinates, others.astype(frame.coordinates.dtype)])
 
     def _more(self) -> AddedRows:
@@ -231,16 +231,16 @@ class MapStages:
         )
 
     def _isomap(self, settings: Settings) -> Iterator[MapFrame]:
-        n, rows = self._mapped.rows, rows_for(settings, self._mapped.X)
+        n = self._mapped.rows
         if n > _QUICK_ISOMAP and not 0 < settings.get("landmarks", 0) <= _FEW_PATHS:
             few = estimator_for(settings | {"landmarks": _FEW_PATHS}, n)
             with self._uninterrupted():
-                first = self._isomap_frame(few, rows, "quick")
+                first = self._isomap_frame(few, "quick")
             yield first
-        yield self._isomap_frame(estimator_for(settings, n), rows, "settled")
+        yield self._isomap_frame(estimator_for(settings, n), "settled")
 
-    def _isomap_frame(self, estimator: Any, rows: Any, stage: str) -> MapFrame:
-        scores = np.asarray(estimator.set_output(transform="default").fit_transform(rows))
+    def _isomap_frame(self, estimator: Any, stage: str) -> MapFrame:
+        scores = np.asarray(estimator.set_output(transform="default").fit_transform(self._mapped.X))
         facts = [("unexplained", f"{_percent(float(estimator.residual_variance_[-1]))} of the variance of distances")]
         if estimator.landmarks_ is not None:
             facts.append(("paths", f"from {len(estimator.landmarks_):,} landmarks"))

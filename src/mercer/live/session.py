@@ -22,6 +22,7 @@ from mercer.live.descent_runs import MORE_STEPS, STEPS, DescentWish
 from mercer.live.live_table import LiveTable
 from mercer.live.map_stages import MapFrame, MapStages, Superseded
 from mercer.live.messages import encode, read_rows, without_paths
+from mercer.live.method_estimators import rest_of
 from mercer.live.questions import Asker
 from mercer.progress import listening
 
@@ -265,6 +266,7 @@ class Session:
             "facts": [(name, without_paths(text)) for name, text in frame.facts],
             "step": frame.step,
             "divergence": frame.divergence,
+            "rest": "" if frame.estimator is None else rest_of(frame.estimator),
         }
         buffers = {"coordinates": frame.coordinates.T}
         if frame.spectrum is not None:

@@ -14,12 +14,10 @@ import numpy as np
 
 from mercer.live.controls import Settings
 from mercer.live.descent_runs import STEPS, DescentRun, DescentWish
-from mercer.live.isomap_graph import read_cut
 from mercer.live.live_table import LiveTable
 from mercer.live.method_estimators import estimator_for
 
 MOST_RUNS, MOST_HELD = 12, 200  # of a descent, and rows held in all of them: more make no code that a person reads
-_GRAPH = {"metric", "n_neighbors", "radius"}  # parameters of Isomap that say that it is given a graph
 
 
 def as_python(settings: Settings, table: LiveTable, runs: Sequence[DescentRun] = ()) -> str:
@@ -40,18 +38,16 @@ def as_python(settings: Settings, table: LiveTable, runs: Sequence[DescentRun] =
         body.append("X = np.vstack([X, X_more])")
     if settings["method"] in ("tsne", "sne"):
         body += _descent_lines(settings, rows, runs)
-    elif settings.get("cut"):
-        imports.append("from mercer.graph import without_edges")
-        body += _cut_lines(settings, rows)
     else:
         body += [f"estimator = {_call(estimator)}", "Z = estimator.fit_transform(X)"]
     if settings.get("added") == "placed":
-        body += _placing(settings)
+        body.append("Z_more = estimator.transform(X_more)")
     lines = [*table.origin.splitlines(), *body]
     if any("np." in line for line in lines):
         imports.append("import numpy as np")
     imports += [line for line in lines if line.startswith("from ")]
-    return "\n".join([*sorted(imports, reverse=True), "", *(line for line in lines if not line.startswith("from "))])
+    imports.sort(key=lambda line: (not line.startswith("import "), line))
+    return "\n".join([*imports, "", *(line for line in lines if not line.startswith("from "))])
 
 
 def as_command(settings: Settings, table: LiveTable, runs: Sequence[DescentRun] = ()) -> tuple[str, str]:
@@ -62,10 +58,8 @@ def as_command(settings: Settings, table: LiveTable, runs: Sequence[DescentRun] 
     >>> as_command({"method": "isomap", "n_neighbors": 7, "n_components": 2}, LiveTable(np.eye(9), words=("my t.csv",)))
     ("mercer fit 'my t.csv' --method isomap --n-components 2 --n-neighbors 7 -o coords.csv", '')
     """
-    if settings.get("cut"):
-        return "", "The command does not cut edges; the Python does."
     if settings.get("added") == "joined":
-        return "", "The command reads one table. Join the two files first, or take the Python."
+        return "", "The command reads one table, and this map has two. The Python reads both."
     if _many(runs):
         return "", "The command begins at the beginning, and more was done. “Model” keeps the map as it is."
     if len(_repeated(runs)) > 1:
@@ -77,7 +71,7 @@ def as_command(settings: Settings, table: LiveTable, runs: Sequence[DescentRun] 
         given |= {"max_iter": steps, "n_iter_without_progress": steps, "min_grad_norm": 0}
     words = ["mercer", "fit", *(table.words or ("X.npy",)), "--method", settings["method"]]
     for key, value in given.items():
-        words += [f"--{key.replace('_', '-')}", str(value)]
+        words += [f"--{key.replace('_', '-')}", _word(value)]
     note = "" if table.words else "The rows are not those of a file: numpy.save('X.npy', X) makes one."
     if table.notes:
         note = " ".join([*table.notes, note]).strip()
@@ -86,6 +80,11 @@ def as_command(settings: Settings, table: LiveTable, runs: Sequence[DescentRun] 
     fit = shlex.join([*words, "-o", "coords.csv", "--save", "map.mercer"])
     place = ["mercer", "transform", "map.mercer", *(table.more_words or ("X_more.npy",)), "-o", "added.csv"]
     return f"{fit} && {shlex.join(place)}", note
+
+
+def _word(value: Any) -> str:
+    """A parameter as `mercer fit` reads it: edges are pairs of rows."""
+    return ",".join(f"{i}-{j}" for i, j in value) if isinstance(value, list) else str(value)
 
 
 # --- descents ------------------------------------------------------------------------------------------------
@@ -131,29 +130,6 @@ def _run_lines(run: DescentRun, rows: int) -> list[str]:
 
 
 # --- what estimators are given -----------------------------------------------------------------------------------
-
-
-def _cut_lines(settings: Settings, rows: int) -> list[str]:
-    edges = read_cut(settings["cut"], rows)
-    plain = estimator_for({name: value for name, value in settings.items() if name != "cut"}, rows)
-    kept = {name: value for name, value in _changed(plain).items() if name not in _GRAPH}
-    given = "".join(f"{name}={value!r}, " for name, value in kept.items())
-    return [
-        f"graph = Isomap(n_neighbors={settings['n_neighbors']}).fit(X).graph_",
-        f"graph = without_edges(graph, {edges!r})",
-        f'estimator = Isomap({given}n_neighbors=None, radius=np.inf, metric="precomputed")',
-        "Z = estimator.fit_transform(graph)",
-    ]
-
-
-def _placing(settings: Settings) -> list[str]:
-    if not settings.get("cut"):
-        return ["Z_more = estimator.transform(X_more)"]
-    k = settings["n_neighbors"]
-    return [
-        "from mercer.graph import build_index",
-        f"Z_more = estimator.transform(build_index(X).query(X_more, {k}).graph(len(X)))",
-    ]
 
 
 def _call(estimator: Any, always: Any = ()) -> str:

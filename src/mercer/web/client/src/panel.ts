@@ -17,7 +17,8 @@ import { type Box, PADDING, type Size, type View, between, fit, fromScreenX, fro
 const MOST_UNEQUAL = 6; // axes whose ranges differ by more are drawn to a scale each, unless asked otherwise
 
 const PULLED = 34, PULLING = 300; // pixels from the point that others are drawn around, and milliseconds until they are there
-const NAMES_STAY = 400; // milliseconds between two searches for the places of names while points move
+const NAMES_STAY = 80; // milliseconds, at least, between two searches for the places of names while points move
+const SEARCHING = 0.1; // share of the time that these searches may take
 
 export class Panel {
   readonly element: HTMLElement;
@@ -52,6 +53,7 @@ export class Panel {
   private animation = 0;
   private gliding = 0; // the animation of points that move to new places
   private named = 0; // when the names of a moving map were last found
+  private misnamed = false; // whether they are to be found anew when the points have come to their places
   private readonly overlay = h("canvas", { class: "overlay", "aria-hidden": "true" });
   private readonly holder = h("div", { class: "drawing" });
   private readonly empty = h("p", { class: "nothing", hidden: true }, "Every point is filtered out. Press “Show all” in the legend.");
@@ -150,11 +152,12 @@ export class Panel {
     this.home = fit(this.box, this.size);
     if (!this.moved) this.view = this.home;
     const now = performance.now();
-    const rename = settled || now - this.named > NAMES_STAY;
-    if (rename) this.named = now;
+    if (this.misnamed) this.marks.forget(); // the next map comes before the points have arrived
+    this.misnamed = settled || now - this.named > Math.max(NAMES_STAY, this.marks.searched / SEARCHING);
+    if (this.misnamed) this.named = now;
     this.stand();
     if (milliseconds < 20 || calm() || from.x.length !== to.x.length) {
-      if (rename) this.marks.forget();
+      this.arrive();
       this.renderer?.setPlaces(to.x, to.y);
       this.redraw();
       return;
@@ -166,11 +169,17 @@ export class Panel {
       this.x = share < 1 ? mixed(from.x, to.x, eased) : to.x;
       this.y = share < 1 ? mixed(from.y, to.y, eased) : to.y;
       this.grid = null;
-      if (rename && share === 1) this.marks.forget(); // names stand where the points have come to
+      if (share === 1) this.arrive();
       this.renderer?.setPlaces(this.x, this.y);
       this.redraw();
     };
     step(now);
+  }
+
+  /** Names stand where the points have come to. */
+  private arrive(): void {
+    if (this.misnamed) this.marks.forget();
+    this.misnamed = false;
   }
 
   private stand(): void {

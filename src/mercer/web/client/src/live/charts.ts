@@ -66,6 +66,6 @@ export class DivergenceChart {
     const y = (value: number): number => 4 + (HEIGHT - FOOT - 8) * (1 - (value - low) / (high - low || 1));
     const line = svg("polyline", { points: steps.map((step, k) => `${x(step).toFixed(1)},${y(values[k]!).toFixed(1)}`).join(" ") });
     this.element.replaceChildren(svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT - FOOT}`, "aria-hidden": "true", preserveAspectRatio: "none" }, line),
-      h("figcaption", {}, `divergence ${formatShort(high, 3)} → ${formatShort(values.at(-1)!, 4)} at step ${last.toLocaleString("en")}`));
+      h("figcaption", {}, `divergence ${formatShort(high, 4)} → ${formatShort(values.at(-1)!, 4)} at step ${last.toLocaleString("en")}`));
   }
 }

@@ -11,6 +11,7 @@ import type { Header, Settings } from "./message";
 
 const NEAR = 6; // pixels from an edge within which a press means it
 const LISTED = 8; // suspected edges in the list
+const FEW = 3_000; // edges; of more, each is fainter, so that the points are seen
 const MANY = 15_000; // edges that are too many to draw while the points move
 
 type Edge = [number, number];
@@ -37,7 +38,7 @@ export class Graph {
     store.drawings.push((pen, panel) => this.draw(pen, panel));
   }
 
-  /** The map has settled. */
+  /** Another map is shown. */
   follow(settings: Settings): void {
     const other = settings["method"] !== "isomap";
     this.element.hidden = other;
@@ -51,12 +52,15 @@ export class Graph {
     this.edges = new Float32Array(0);
     this.suspected = [];
     this.cut = [];
+    this.list.replaceChildren();
   }
 
   /** Asks for the graph, if it is looked at. */
   go(): void {
     this.store.emit("marks");
-    if (this.element.open && !this.element.hidden) this.asked = this.ask("graph", {});
+    if (!this.element.open || this.element.hidden) return;
+    this.asked = this.ask("graph", {});
+    if (!this.list.childElementCount) this.list.replaceChildren(h("p", { class: "hint" }, "looking for shortcuts …"));
   }
 
   private diagnose(): void {
@@ -136,7 +140,7 @@ export class Graph {
     if (!this.drawing || panel.map !== this.store.maps[0] || panel.snapshot >= 0) return;
     const { edges, store } = this;
     const count = edges.length / 2;
-    if (count && !(panel.moving && count > MANY)) this.lines(pen, panel, count, (k) => [edges[k]!, edges[count + k]!], store.ground.faint, 0.75, 0.35);
+    if (count && !(panel.moving && count > MANY)) this.lines(pen, panel, count, (k) => [edges[k]!, edges[count + k]!], store.ground.faint, 0.75, 0.35 * Math.min(1, Math.sqrt(FEW / count)));
     this.lines(pen, panel, this.suspected.length, (k) => [this.suspected[k]![0], this.suspected[k]![1]], store.ground.bad, 2.5, 1);
     pen.setLineDash([4, 4]);
     this.lines(pen, panel, this.cut.length, (k) => this.cut[k]!, store.ground.bad, 1.25, 0.8);

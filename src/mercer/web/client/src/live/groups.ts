@@ -8,9 +8,12 @@ import { shorten } from "../text";
 import { greyImage } from "./image";
 import type { Ask, LiveAbout } from "./live";
 import { type Header, packedRows } from "./message";
-import { strip } from "./strip";
+import { type Step, strip } from "./strip";
 
 const MOST_CLASSES = 3, LEAST_APART = 0.1; // classes that are named, and how much their shares must differ
+// What the rows along the direction are, by how they were found.
+const LINE = "places on the line through the means of both groups in the map.";
+const ALONG: Record<string, string> = { "pre-image": `Pre-images of ${LINE}`, inverse: `The inverse of PCA at ${LINE}`, interpolated: "This map has no inverse: each row is the mean of the compared rows nearest in the direction." };
 
 export class Groups {
   readonly element: HTMLElement;
@@ -85,9 +88,10 @@ export class Groups {
       return;
     }
     const percent = (share: number): string => `${formatShort(100 * share, 3)} %`;
+    const round = (share: number): string => `${Math.round(100 * share).toString().replace("-", "−")} %`;
     const [n, m] = header["rows"] as [number, number];
     const names = this.kept ? ["group 1", "group 2"] : ["selected", "others"];
-    const verdict = `A kernel discriminant of ${formatCount(n)} and ${formatCount(m)} rows is wrong for ${percent(header["loo_error"] as number)} ± ${percent(header["loo_error_se"] as number)} of the rows left out; always naming the larger group, for ${percent(header["chance"] as number)}.`;
+    const verdict = `A kernel discriminant of ${formatCount(n)} and ${formatCount(m)} rows is wrong for ${percent(header["loo_error"] as number)} ± ${formatShort(100 * (header["loo_error_se"] as number), 2)} % of the rows left out; always naming the larger group, for ${percent(header["chance"] as number)}.`;
     const rows = (header["variables"] as [string, number | null, number | null, number, number][]).map(([name, share, apart, one, other]) =>
       h("tr", {}, h("th", { scope: "row", title: name }, shorten(name, 24)), h("td", {}, share === null ? "–" : percent(share)), h("td", {}, apart === null ? "∞" : formatShort(apart, 2)), h("td", {}, formatShort(one, 3)), h("td", {}, formatShort(other, 3))));
     const head = h("tr", {}, h("td"), h("th", { scope: "col", title: "The share of the direction that depends on the variable" }, "share"), h("th", { scope: "col", title: "The difference of the means, in standard deviations within the groups" }, "apart"), h("th", { scope: "col" }, names[0]!), h("th", { scope: "col" }, names[1]!));
@@ -97,7 +101,10 @@ export class Groups {
     const labels = `${names[0]} → ${names[1]}`;
     const direction = new Column(floats["scores"]!, { name: `direction from ${names[1]} to ${names[0]}`, kind: "number", at: 0, count: this.store.rows });
     const colour = h("button", { type: "button", class: "button", id: "direction-colour", onclick: () => this.colourBy(direction) }, "Colour by the direction");
-    const along = h("div", {}, h("h3", {}, `Along the direction, ${labels}`), strip(header, floats, this.about, `Rows along the direction, ${labels}`), h("div", { class: "descent" }, colour));
+    const steps = header["steps"] as Step[], reached = (header["reached"] as (number | null)[]).map((share) => share ?? 0);
+    const way = `By the discriminant they go from ${round(reached[0]!)} to ${round(reached.at(-1)!)} of the way.`;
+    const along = h("div", {}, h("h3", {}, `Along the direction, ${labels}`), strip(header, floats, this.about, `Rows along the direction, ${labels}`),
+      h("p", { class: "hint" }, `${ALONG[steps[0]!.how ?? ""] ?? ""} ${way}`), h("div", { class: "descent" }, colour));
     this.shown.replaceChildren(h("p", {}, verdict), ...this.classes(names), ...(images ? [images] : []), h("div", { class: "across", tabindex: "0", role: "region", "aria-label": "Variables that separate the groups" }, h("table", { class: "separating" }, h("thead", {}, head), h("tbody", {}, ...rows))), along);
   }
 }

@@ -53,9 +53,10 @@ export class LevelSets {
     for (const change of ["colour", "states", "ground", "pin"] as const) store.on(change, () => this.draw());
   }
 
-  /** The map has settled, with these components; it is of a method. */
+  /** Another map is shown, with these components, of a method. */
   follow(axes: string[], method: string): void {
     this.element.hidden = !FUNCTIONS.includes(method);
+    if (Array.from(this.component.options, (option) => option.text).join() === axes.join()) return;
     const kept = this.component.value;
     this.component.replaceChildren(...axes.map((name, k) => h("option", { value: String(k) }, name)));
     this.component.value = Number(kept) < axes.length ? kept || "0" : "0";

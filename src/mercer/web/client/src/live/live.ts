@@ -217,7 +217,7 @@ export class Live {
     const added = this.about.methods[0]!.controls.find((control) => control.name === "added");
     store.setAbsent(added && this.shown["added"] === added.first ? n - added.high : null);
     const now = performance.now(), since = now - this.lastMap.at;
-    const renamed = names.join() !== this.lastMap.axes;
+    const renamed = names.join() !== this.lastMap.axes, other = header.number !== this.lastMap.number;
     store.replaceMap(0, title, axes, { settings: header.settings, ...Object.fromEntries(header.facts ?? []) });
     const glide = header.stage === "steps" ? Math.min(GLIDE, since) : since < GLIDE ? 90 : GLIDE;
     for (const panel of this.host.panels()) if (panel.map === store.maps[0]) panel.follow(store.rows > 100_000 && since < 200 ? 0 : glide, renamed, header.stage !== "steps");
@@ -228,15 +228,16 @@ export class Live {
     if (header.step !== null && header.step !== undefined) this.divergence.add(header.step, header.divergence!);
     else this.divergence.clear();
     const settled = header.stage === "settled";
-    this.rest = settled ? (DESCENTS.includes(String(header.settings!["method"])) ? "at rest" : "exact") : header.stage === "steps" ? "descending …" : "a first look; the exact map follows …";
+    this.rest = settled ? String(header["rest"] ?? "") : header.stage === "steps" ? "descending …" : "a first look; the exact map follows …";
     this.tell(this.rest, !settled);
     this.facts.replaceChildren(...(header.facts ?? []).flatMap(([name, text]) => [h("dt", {}, name), h("dd", { dir: "auto" }, text)]));
     if (settled) this.host.announce(`${title}: ${(header.facts ?? []).map((fact) => fact.join(" ")).join(", ")}`);
     this.showDescent();
     this.quality.follow(title, newRows);
-    if (!settled) return;
+    this.pointer.follow(other, settled);
     this.levels.follow(names, String(this.shown["method"]));
     this.graph.follow(this.shown);
+    if (!settled) return;
     if (!this.following) this.following = window.setTimeout(() => this.followUp(), BETWEEN_QUESTIONS);
   }
 

@@ -20,6 +20,7 @@ export class Path {
   private start = -1;
   private end = -1;
   private asked = 0;
+  private fresh = false; // whether the path that is asked for has not been seen yet
 
   constructor(private readonly store: Store, private readonly about: LiveAbout, private readonly ask: Ask) {
     this.element = h("details", { class: "take", id: "path" }, h("summary", {}, "A path between two points"),
@@ -48,6 +49,7 @@ export class Path {
     const { pinned } = this.store;
     if (this.start >= 0 && pinned >= 0 && pinned !== this.start) {
       this.end = pinned;
+      this.fresh = true;
       this.go();
     }
     this.refresh();
@@ -67,9 +69,11 @@ export class Path {
     const steps = header["steps"] as Step[], gaps = steps.map((step) => step.gap ?? 0);
     const farthest = gaps.indexOf(Math.max(...gaps));
     const names = [this.start, this.end].map((row) => shorten(this.store.idOf(row), 30));
-    const far = gaps[farthest]! > FAR ? `Step ${farthest + 1} is in empty space: ${formatShort(gaps[farthest]!, 2)} × as far from the nearest row as rows usually are.` : `Every step is near the data: at most ${formatShort(gaps[farthest]!, 2)} × the usual distance.`;
+    const far = gaps[farthest]! > FAR ? `Step ${farthest + 1} is in empty space: ${formatShort(gaps[farthest]!, 2)} × the usual distance from the data.` : `Every step is near the data: at most ${formatShort(gaps[farthest]!, 2)} × the usual distance.`;
     this.shown.replaceChildren(strip(header, floats, this.about, `Rows on the path from ${names[0]} to ${names[1]}`),
       h("p", { class: "hint" }, `${names[0]} → ${names[1]}, ${HOW[steps[0]!.how ?? ""] ?? ""}. ${far}`));
+    if (this.fresh) this.shown.scrollIntoView({ block: "nearest" }); // the card of the row that was clicked has moved it away
+    this.fresh = false;
     this.store.emit("marks");
   }
 

@@ -12,12 +12,16 @@ import { FAR } from "./strip";
 
 export const HOW: Record<string, string> = { "pre-image": "pre-image", inverse: "inverse of PCA", interpolated: "interpolated between the nearest points" };
 
+const SLOW = 400; // milliseconds without an answer after which the page says that it looks for one
+
 export class UnderPointer {
   readonly element: HTMLElement;
   private readonly wanted = h("input", { type: "checkbox", id: "under-pointer" });
   private readonly shown = h("div", { class: "under", hidden: true });
   private asked = 0; // the question that is not answered yet, 0 if there is none
   private next: [Panel, number, number] | null = null; // where the pointer has gone since
+  private last: [Panel, number, number] | null = null; // where it is; null if it is in no map
+  private slow = 0;
 
   constructor(private readonly store: Store, private readonly about: LiveAbout, private readonly panels: () => Panel[], private readonly ask: Ask) {
     this.wanted.checked = about.image !== null;
@@ -29,16 +33,32 @@ export class UnderPointer {
   /** The server is another one: what it was asked is not answered. */
   reset(): void {
     this.asked = 0;
+    window.clearTimeout(this.slow);
+  }
+
+  /** Another map is shown: the row was that of a place of the map before. */
+  follow(other: boolean, settled: boolean): void {
+    if (other) this.shown.hidden = true;
+    if (!settled || !this.wanted.checked || !this.last) return;
+    this.next = this.last;
+    if (!this.asked) this.go();
   }
 
   private moved(event: PointerEvent): void {
+    this.last = null;
     if (!this.wanted.checked || event.buttons || !(event.target instanceof Element)) return;
     const surface = event.target.closest(".surface");
     const panel = surface && this.panels().find((each) => each.surface === surface);
     if (!panel || panel.map !== this.store.maps[0] || panel.map.axes.some((axis) => axis.made)) return;
     const box = panel.surface.getBoundingClientRect();
-    this.next = [panel, event.clientX - box.left, event.clientY - box.top];
+    this.next = this.last = [panel, event.clientX - box.left, event.clientY - box.top];
     if (!this.asked) this.go();
+  }
+
+  /** The first row of a map may have to wait for its pre-images. */
+  private wait(): void {
+    this.shown.hidden = !this.wanted.checked;
+    this.shown.replaceChildren(h("p", { class: "hint" }, "finding the row of this place …"));
   }
 
   private go(): void {
@@ -53,11 +73,14 @@ export class UnderPointer {
     place[panel.axes[0]] = a.middle + halfX * x;
     place[panel.axes[1]] = b.middle + halfY * y;
     this.asked = this.ask("cursor", { place });
+    window.clearTimeout(this.slow);
+    this.slow = window.setTimeout(() => this.wait(), SLOW);
   }
 
   show(header: Header, floats: Record<string, Float32Array>): void {
     if (header.id !== this.asked) return;
     this.asked = 0;
+    window.clearTimeout(this.slow);
     if (this.next) this.go();
     this.shown.hidden = !this.wanted.checked;
     if (header["trouble"]) {
@@ -66,7 +89,7 @@ export class UnderPointer {
     }
     const gap = header["gap"] as number | null;
     const empty = gap !== null && gap > FAR;
-    const far = gap === null ? "" : empty ? `empty space: ${formatShort(gap, 2)} × as far from the nearest row as rows usually are` : `nearest row at ${formatShort(gap, 2)} × the usual distance`;
+    const far = gap === null ? "" : empty ? `empty space: ${formatShort(gap, 2)} × the usual distance from the data` : `${formatShort(gap, 2)} × the usual distance from the data`;
     const nearest = h("button", { type: "button", class: "link", onclick: () => this.store.pin(header["nearest"] as number, this.panels()[0]) }, `Nearest row: ${this.store.idOf(header["nearest"] as number)}`);
     const row = floats["row"];
     const seen = row && this.about.image ? greyImage(row, this.about.image, this.about.range, "The row under the pointer")
