@@ -175,3 +175,37 @@ def test_pieces_hold_every_row_once_in_order_in_chunks_that_are_short_enough(len
     assert max(sizes) <= rows
     for pieces in made:  # no chunk holds a part of one unit and a part of another
         assert len(pieces) == 1 or all(piece.stop - piece.start == lengths[piece.unit] for piece in pieces)
+
+
+def joined_parts(folder, X, suffix):
+    for k in range(10):
+        write(folder / f"part-{k}{suffix}", table(X[100 * k : 100 * (k + 1)]), 50)
+    return open_rows(folder, chunk_rows=400)
+
+
+@pytest.mark.parametrize(("suffix", "unit"), [(".parquet", "row group"), (".arrow", "record batch")])
+def test_of_several_files_in_a_chunk_the_one_with_the_gap_is_named(tmp_path, X, suffix, unit):
+    rows = X.copy()
+    rows[777, 3] = np.nan
+    source = joined_parts(tmp_path, rows, suffix)
+    assert source.lengths == [400, 400, 200]
+    with pytest.raises(
+        ValueError, match=rf"Chunk 1 \(\S*part-7\{suffix}, {unit} 1\): row 377, which is row 777 of all"
+    ):
+        source.chunk(1)
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
+def test_a_file_that_has_changed_since_it_was_opened_is_refused(tmp_path, X, suffix):
+    """Its first rows could be read as if nothing had happened."""
+    source = joined_parts(tmp_path, X, suffix)
+    write(tmp_path / f"part-3{suffix}", table(X[:300]), 50)
+    with pytest.raises(ValueError, match=rf"part-3\{suffix}.* bytes when it was opened"):
+        source.chunk(0)
+    assert len(source.chunk(1)) == 400
+
+
+def test_text_alone_has_no_column_to_choose(tmp_path):
+    parquet.write_table(pa.table({"who": ["a", "b"]}), tmp_path / "X.parquet")
+    with pytest.raises(ValueError, match=r"'who' of type string hold no numbers\. Encode them first\.$"):
+        open_rows(tmp_path / "X.parquet")

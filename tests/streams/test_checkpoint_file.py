@@ -1,6 +1,7 @@
 """A fit that is interrupted after any chunk resumes and ends with the same bits; foreign checkpoints are refused."""
 
 import os
+import pickle
 import subprocess
 import sys
 import time
@@ -100,6 +101,24 @@ def test_a_program_of_several_fits_resumes_each_of_them(tmp_path):
     with checkpoints(path, every=0):
         again = [mercer.PCA().fit(ArraySource(part, chunk_rows=40)).components_ for part in rows]
     assert np.array_equal(whole, again)
+
+
+def test_a_program_of_many_fits_writes_and_holds_one_pass(tmp_path):
+    """Passes that have ended are written once, and the resumed program reads them one by one."""
+    path, sizes = tmp_path / "fit.part", []
+    with pytest.raises(Interrupted), checkpoints(path, every=0):
+        for shift in range(4):
+            mercer.PCA().fit(ArraySource(X + shift, chunk_rows=40))
+            sizes.append((path.stat().st_size, len(pickle.dumps(open_checkpoint()))))
+        mercer.PCA().fit(Failing(X, 9, chunk_rows=40))
+    assert np.diff(sizes, axis=0).max() < 100  # a name and a count, and no state
+    assert len(list(tmp_path.glob("fit.part.pass-*"))) == 4
+    next(tmp_path.glob("fit.part.pass-*")).unlink()  # what was lost is computed again
+    with checkpoints(path, every=0):
+        for shift in range(4):
+            whole = mercer.PCA().fit(ArraySource(X + shift, chunk_rows=40)).components_
+            assert np.array_equal(whole, mercer.PCA().fit(ArraySource(X + shift, chunk_rows=40)).components_)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_checkpoint_of_other_labels_is_refused(tmp_path):

@@ -13,6 +13,7 @@ import mercer
 from mercer.linalg.gram import Gram
 from mercer.linalg.operators import Centered
 from mercer.streams import ArraySource, ListSource, checkpoints, cluster
+from mercer.streams.dask_rows import DaskRows
 from mercer.streams.local_driver import folded
 from mercer.streams.mapped_rows import MappedRows
 
@@ -110,6 +111,50 @@ def test_views_of_several_kinds_go_together(client):
 
 def summed(state, number, views):
     return (state or []) + [(number, type(view).__name__, float(view.sum(dtype=np.float64))) for view in views]
+
+
+@pytest.fixture
+def graph_stays(monkeypatch):
+    """dask arrays are neither pickled into the tasks nor brought here chunk by chunk: they are parts of the graph."""
+
+    def refuse(*_):
+        raise AssertionError("the graph went to a task, or the chunk came here")
+
+    monkeypatch.setattr(DaskRows, "__getstate__", refuse)
+    monkeypatch.setattr(DaskRows, "chunk", refuse)
+
+
+@pytest.mark.parametrize("how", ["cluster", "current client"])
+def test_a_named_target_of_a_frame_is_a_part_of_its_graph(client, graph_stays, how):
+    """The rows and the column of the target share what they are computed from."""
+    dd, pd = pytest.importorskip("dask.dataframe"), pytest.importorskip("pandas")
+    kind = (X[:, 0] > 10).astype(np.float32)
+    frame = dd.from_pandas(pd.DataFrame(np.column_stack([X, kind]), columns=list("abcde")), npartitions=5)
+    make = lambda: mercer.KernelDiscriminantAnalysis(gamma=0.02, rank=40, reg=1e-2)  # noqa: E731
+    with client.as_current():
+        lengths = frame.map_partitions(len).compute().tolist()
+    expected = make().fit(ListSource(np.split(X, np.cumsum(lengths)[:-1])), ArraySource(kind[:, None]))
+    with cluster(client) if how == "cluster" else client.as_current():
+        assert bits(make().fit(frame, "e")) == bits(expected)
+
+
+def test_labels_and_parts_of_a_list_that_dask_has_are_parts_of_its_graph(client, graph_stays):
+    kind = (X[:, 0] > 10).astype(np.float32)
+    make = lambda: mercer.KernelDiscriminantAnalysis(gamma=0.02, rank=40, reg=1e-2)  # noqa: E731
+    expected = make().fit(ListSource(np.split(X, 5)), ArraySource(kind[:, None]))
+    with cluster(client):
+        assert bits(make().fit(da.from_array(X, chunks=(500, 2)), da.from_array(kind, chunks=250))) == bits(expected)
+        parts = [da.from_array(X[:1000], chunks=(500, 4)), ArraySource(X[1000:], chunk_rows=500)]
+        assert bits(mercer.PCA(2).fit(mercer.open_rows(parts))) == bits(mercer.PCA(2).fit(ListSource(np.split(X, 5))))
+
+
+def test_rows_of_dask_that_are_cut_again_are_brought_here(client):
+    kind = (X[:, 0] > 10).astype(np.float32)[:, None]
+    make = lambda: mercer.KernelDiscriminantAnalysis(gamma=0.02, rank=40, reg=1e-2)  # noqa: E731
+    rows = ArraySource(X, chunk_rows=300)
+    with cluster(client):
+        found = make().fit(rows, mercer.open_rows(da.from_array(kind, chunks=(250, 1))))
+    assert bits(found) == bits(make().fit(rows, ArraySource(kind)))
 
 
 def test_a_gap_in_one_chunk_is_named(client):

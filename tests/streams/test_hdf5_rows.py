@@ -98,3 +98,15 @@ def test_a_file_cut_short_is_refused(tmp_path, X):
     path.write_bytes(path.read_bytes()[:-2000])
     with pytest.raises(ValueError, match=r"X\.h5 cannot be read"):
         open_rows(path)
+
+
+def test_a_key_that_is_not_there_is_answered_with_those_that_are(tmp_path):
+    with h5py.File(tmp_path / "X.h5", "w") as file:
+        file["first"], file["second"] = np.eye(3), np.eye(2)
+    with pytest.raises(ValueError, match=r"has no /third\. It has 'first', 'second' in /"):
+        open_rows(tmp_path / "X.h5", key="third")
+    size = (tmp_path / "X.h5").stat().st_size
+    with open(tmp_path / "X.h5", "r+b") as file:
+        file.truncate(size // 2)
+    with pytest.raises(ValueError, match=r"X\.h5 cannot be read as \.h5:"):
+        open_rows(tmp_path / "X.h5", key="first")

@@ -1,9 +1,11 @@
 """Samples are the rows that their numbers say, drawn alike from all chunks."""
 
 import numpy as np
+import pytest
 import scipy.sparse as sp
 from scipy.stats import chi2
 
+from mercer import PCA
 from mercer.streams import ArraySource, ListSource
 from mercer.streams.row_sample import middle_of, rows_at, sample_places
 
@@ -32,3 +34,10 @@ def test_the_middle_lies_amid_the_rows():
     assert np.all((X.min(axis=0) <= middle) & (middle <= X.max(axis=0)))
     assert middle_of(ArraySource(sp.csr_array(X))) is None
     assert np.array_equal(middle_of(ArraySource(np.full((9, 2), 0.1))), [0.1, 0.1])
+
+
+def test_a_chunk_of_values_that_are_too_large_is_named_itself():
+    """Not the first chunk, whose squares about a mean that follows the last chunk would overflow as well."""
+    parts = [X.astype(np.float32), np.full((300, X.shape[1]), 3e38, np.float32)]
+    with pytest.raises(ValueError, match="The values of chunk 2, which starts with row 600 of all, are too large"):
+        PCA(1).fit(ListSource([parts[0], *parts]))

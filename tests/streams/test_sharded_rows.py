@@ -7,8 +7,9 @@ from datetime import timedelta
 
 import numpy as np
 import pytest
+from sklearn.linear_model import SGDClassifier
 
-from mercer import PCA, KernelDiscriminantAnalysis, KernelPCA
+from mercer import PCA, TSNE, KernelDiscriminantAnalysis, Kernelized, KernelPCA
 from mercer.streams.row_source import ArraySource
 
 torch = pytest.importorskip("torch")
@@ -205,6 +206,75 @@ def test_processes_that_chose_other_landmarks_are_refused_by_all(tmp_path):
     said = run(with_a_seed_of_its_own, [X[:350], X[350:]], tmp_path)
     assert len(said) == 2
     assert all("Process 1 did not choose what process 0 chose" in text for text in said.values())
+
+
+def map_with_a_seed_of_its_own(rank, shard):
+    return TSNE(landmarks=40, max_iter=250, random_state=rank).fit(source_of(shard)).source_rows_
+
+
+def map_of_the_same_landmarks_with_a_seed_of_its_own(rank, shard):
+    return TSNE(landmarks=np.arange(0, 700, 10), max_iter=250, random_state=rank).fit(source_of(shard)).embedding_
+
+
+def with_parameters_of_its_own(rank, shard):
+    return KernelPCA(2 + rank, kernel="rbf", gamma=0.02, rank=40).fit(source_of(shard)).n_features_in_
+
+
+@pytest.mark.parametrize(
+    "task",
+    [map_with_a_seed_of_its_own, map_of_the_same_landmarks_with_a_seed_of_its_own, with_parameters_of_its_own],
+)
+def test_parameters_that_differ_between_processes_are_refused_by_all(task, tmp_path):
+    said = run(task, [X[:350], X[350:]], tmp_path)
+    assert len(said) == 2
+    assert all("Process 1 did not choose what process 0 chose" in str(text) for text in said.values())
+
+
+def other_rows_of_a_sample(rank, shard):
+    from mercer.streams.row_sample import rows_at
+
+    return rows_at(source_of(shard), np.arange(rank, 700, 100))
+
+
+def test_processes_that_ask_for_other_rows_are_refused_by_all(tmp_path):
+    said = run(other_rows_of_a_sample, [X[:350], X[350:]], tmp_path)
+    assert len(said) == 2
+    assert all("Process 1 did not choose what process 0 chose" in str(text) for text in said.values())
+
+
+def chunks_that_travel(rank, shard):
+    """How many chunks are sent whole while a model of the labels is fitted, whose column is one of the shard."""
+    from mercer.backends.process_group import ProcessGroup
+
+    sent, original = [], ProcessGroup.from_rank
+    ProcessGroup.from_rank = lambda group, value, owner: sent.append(owner) or original(group, value, owner)
+    from mercer.streams.sharded_rows import ShardedRows
+
+    table = ArraySource(shard, chunk_rows=64, feature_names=["a", "b", "c", "d", "class"])
+    model = KernelDiscriminantAnalysis(gamma=0.02, rank=60, reg=1e-2).fit(ShardedRows(table), "class")
+    return len(sent), model.transform(X[:5])
+
+
+def test_samples_travel_and_chunks_do_not(tmp_path):
+    table = np.column_stack([X, LABELS])
+    said = run(chunks_that_travel, [table[:256], table[256:]], tmp_path)
+    alone = KernelDiscriminantAnalysis(gamma=0.02, rank=60, reg=1e-2).fit(ArraySource(X, chunk_rows=64), LABELS)
+    for sent, found in said.values():
+        assert sent == 0
+        np.testing.assert_allclose(found, alone.transform(X[:5]), atol=1e-6)
+
+
+def descent_left_to_chance(rank, shard):
+    """An estimator that shuffles each chunk with a seed that nobody chose."""
+    cut = slice(0, 256) if rank == 0 else slice(256, None)
+    labels = source_of(LABELS[cut, None].astype(float))
+    model = Kernelized(SGDClassifier(), gamma=0.02, rank=20).fit(source_of(shard), labels)
+    return model.estimator_.coef_
+
+
+def test_an_estimator_left_to_chance_is_the_same_in_every_process(tmp_path):
+    said = run(descent_left_to_chance, [X[:256], X[256:]], tmp_path)
+    np.testing.assert_array_equal(said[0], said[1])
 
 
 class Counted(ArraySource):

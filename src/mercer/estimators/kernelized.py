@@ -30,7 +30,7 @@ from mercer.planning import Footprint, Plan
 from mercer.progress import counted
 from mercer.spectral.streamed_ridge import ridge_of_sums
 from mercer.streams.class_codes import ClassCodes, class_codes, with_target
-from mercer.streams.local_driver import is_row_source, read_ahead
+from mercer.streams.local_driver import is_row_source, read_ahead, shared_result
 from mercer.streams.mapped_rows import MappedRows
 from mercer.streams.opening import beside as side_by_side
 from mercer.streams.row_maps import ClassIndicators, ShiftedRows
@@ -301,6 +301,7 @@ class Kernelized(Planned, Saved, MetaEstimatorMixin, BaseEstimator):
             _fit_ridge(fitted, features, source, y)
         else:
             _fit_in_chunks(fitted, features.fit(source), source, labels if labels is not None else y)
+            fitted = shared_result(source, fitted)
         self.map_, self.estimator_ = features, fitted
         self.n_features_in_ = features.n_features_in_
         self.__dict__.pop("feature_names_in_", None)

@@ -66,6 +66,7 @@ class ArrowRows(ABC):
         lengths: list[int] = []
         names: list[str] = []
         types: dict[str, list[np.dtype]] = {}
+        self.sizes = {path: path.stat().st_size for path in paths}
         for path in paths:
             with readable(path, self.kind):
                 schema, rows = self.describe(path)
@@ -87,6 +88,11 @@ class ArrowRows(ABC):
         self.pieces = chunks_of_units(lengths, bounded_rows(self.n_features * self.dtype.itemsize, chunk_rows))
         self.lengths = [sum(piece.stop - piece.start for piece in pieces) for pieces in self.pieces]
         self._cursor = _Cursor()
+
+    @property
+    def digest(self) -> str:
+        """By which a checkpoint knows the files, also under other names: the bytes of each."""
+        return repr(list(self.sizes.values()))
 
     @abstractmethod
     def describe(self, path: Path) -> tuple[pa.Schema, list[int]]:
@@ -112,7 +118,7 @@ class ArrowRows(ABC):
                 with np.errstate(over="ignore"):
                     made[done : done + len(batch), j] = float_values(column)
             done += len(batch)
-        return checked_chunk(made, self, i, self._where(i))
+        return checked_chunk(made, self, i, lambda row: self._where(i, row))
 
     def record_batches(self, i: int) -> Iterator[pa.RecordBatch]:
         """The rows of chunk i with the columns `feature_names`, as the files have them."""
@@ -122,8 +128,20 @@ class ArrowRows(ABC):
             with self._cursor.lock, readable(unit.path, what):
                 yield from self._cursor.rows(self, piece)
 
-    def _where(self, i: int) -> str:
-        units = [self.units[piece.unit] for piece in self.pieces[i]]
+    def unchanged(self, unit: Unit) -> Iterator[pa.RecordBatch]:
+        """The batches of a unit. An error if its file has not the size any more that it had when it was opened."""
+        size, now = self.sizes[unit.path], unit.path.stat().st_size
+        if now != size:
+            raise ValueError(f"it had {size:,} bytes when it was opened, and has {now:,} now. Open the rows again.")
+        return self.batches(unit)
+
+    def _where(self, i: int, row: int | None) -> str:
+        """The files and units of a chunk, or those of one of its rows."""
+        pieces = self.pieces[i]
+        if row is not None:
+            ends = np.cumsum([piece.stop - piece.start for piece in pieces])
+            pieces = [pieces[int(np.searchsorted(ends, row, side="right"))]]
+        units = [self.units[piece.unit] for piece in pieces]
         return " to ".join(
             f"{unit.path}, {self.unit_name} {unit.number}" for unit in dict.fromkeys(units[:1] + units[-1:])
         )
@@ -143,7 +161,7 @@ class _Cursor:
     def rows(self, source: ArrowRows, piece: Piece) -> Iterator[pa.RecordBatch]:
         """The rows of a piece in batches; the caller holds the lock. An error if the unit ends before them."""
         if (self.unit, self.row) != (piece.unit, piece.start):
-            self.unit, self.row, self.left = piece.unit, 0, source.batches(source.units[piece.unit])
+            self.unit, self.row, self.left = piece.unit, 0, source.unchanged(source.units[piece.unit])
         while self.row < piece.stop:
             batch = next(self.left, None)
             if batch is None:
@@ -255,9 +273,11 @@ def chosen_columns(
     others = [name for name in asked if numbers and not _is_number(schema.field(name).type)]
     if others:
         known = [name for name in names if _is_number(schema.field(name).type)]
+        kind = schema.field(others[0]).type
         raise TableError(
-            f"{path}: {listed(others)} of type {schema.field(others[0]).type} hold no numbers. Choose with columns=, "
-            f"for instance columns=[{listed(known)}], or encode them first."
+            f"{path}: {listed(others)} of type {kind} hold no numbers. "
+            + (f"Choose with columns=, for instance columns=[{listed(known)}], or encode" if known else "Encode")
+            + " them first."
         )
     if not asked:
         raise TableError(f"{path} has no columns of numbers.")

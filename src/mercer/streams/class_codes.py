@@ -11,7 +11,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from mercer.backends import to_numpy
-from mercer.streams.local_driver import is_row_source, read_ahead
+from mercer.streams.local_driver import folded, is_row_source
 from mercer.streams.opening import beside
 from mercer.streams.row_source import ArraySource, RowSource
 from mercer.streams.source_views import without_column
@@ -45,7 +45,9 @@ class ClassCodes:
         return self.labels.lengths
 
     def chunk(self, i: int) -> np.ndarray:
-        rows = self.labels.chunk(i)
+        return self.of_chunk(i, self.labels.chunk(i))
+
+    def of_chunk(self, i: int, rows: Any) -> Any:
         if self.values is None:
             return rows
         found = _column(rows)
@@ -76,9 +78,8 @@ def class_codes(source: RowSource, y: Any) -> ClassCodes:
         raise ValueError(f"y is a source of {y.n_features} columns, but labels are one column.")
     y = beside(source, y)
     classes, counts, sha = np.empty(0), np.empty(0, np.int64), hashlib.sha256()
-    for _, (chunk,) in read_ahead([y], range(len(y.lengths))):
-        found, own = np.unique(_column(chunk), return_counts=True)
-        sha.update(_column(chunk).tobytes())
+    for found, own, digest in folded(_counted, [y], [[i] for i, length in enumerate(y.lengths) if length]):
+        sha.update(digest)
         classes, place = np.unique(np.concatenate([classes, found]), return_inverse=True)
         counts = np.bincount(place, np.concatenate([counts, own])).astype(np.int64)
         _refuse_many(len(classes))
@@ -86,6 +87,14 @@ def class_codes(source: RowSource, y: Any) -> ClassCodes:
     whole = classes.astype(np.int64)
     classes, values = whole if np.array_equal(whole, classes) else classes, classes
     return ClassCodes(y, classes, counts, values, sha.hexdigest())
+
+
+def _counted(state: None, number: int, views: list[Any]) -> tuple[np.ndarray, np.ndarray, bytes]:
+    """The classes of a chunk, the rows of each, and a hash of all labels."""
+    column = _column(views[0])
+    classes, counts = np.unique(column, return_counts=True)
+    _refuse_many(len(classes))
+    return classes, counts, hashlib.sha256(column.tobytes()).digest()
 
 
 def _column(rows: Any) -> np.ndarray:

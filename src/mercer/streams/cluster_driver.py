@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,10 +18,10 @@ from mercer.linalg.dealt_gram import DealtGram
 from mercer.linalg.gram import Gram
 from mercer.streams.dask_rows import DaskRows, RowFacts
 from mercer.streams.iterable_rows import IterableRows
-from mercer.streams.local_driver import Step, computed_by
+from mercer.streams.local_driver import VIEWED, Step, computed_by, is_row_source
 from mercer.streams.mapped_rows import MappedRows
 from mercer.streams.row_source import RowSource, checked_chunk
-from mercer.streams.source_views import JoinedRows
+from mercer.streams.source_views import JoinedRows, LastChunk
 
 # Bytes of a source that is sent to the workers as a whole. Sources of files take far less, whatever their chunks hold;
 # more than this is rows, and a worker needs few of them.
@@ -123,16 +124,33 @@ def _parted(source: RowSource) -> _Parted:
     if isinstance(source, MappedRows):
         inner = _parted(source.source)
         return _Parted(_MappedView(inner.view, source.mapped), inner.brought, inner.in_graph)
+    if isinstance(source, LastChunk):
+        return _parted(source.source)
+    if isinstance(source, JoinedRows) and any(isinstance(part, DaskRows) for part in source.parts):
+        parts, places = [_parted(part) for part in source.parts], source.places
+        brought: Callable[[int], Any] = lambda i: parts[places[i][0]].brought(places[i][1])  # noqa: E731
+        return _Parted(_JoinedView(_without(source, "parts"), [part.view for part in parts]), brought, in_graph=True)
+    name = next((name for name in VIEWED if is_row_source(getattr(source, name, None))), None)
+    if name is not None and hasattr(source, "of_chunk"):
+        inner = _parted(getattr(source, name))
+        return _Parted(_ChunkView(inner.view, _without(source, name)), inner.brought, inner.in_graph)
     if _reads_anywhere(source) and pickled_bytes(source) <= _SENT_WHOLE:
         return _Parted(_Reading(source), lambda i: None)
     return _Parted(_as_sent, source.chunk)
 
 
 def _reads_anywhere(source: RowSource) -> bool:
-    """Whether a chunk can be read without those before it."""
-    if isinstance(source, JoinedRows):
-        return all(_reads_anywhere(part) for part in source.parts)
-    return not isinstance(source, IterableRows)
+    """Whether a chunk can be read without those before it, and by a process that has no client of dask."""
+    inner = [*getattr(source, "parts", ())] if isinstance(source, JoinedRows) else []
+    inner += [found for name in VIEWED if is_row_source(found := getattr(source, name, None))]
+    return not isinstance(source, IterableRows | DaskRows) and all(map(_reads_anywhere, inner))
+
+
+def _without(source: Any, name: str) -> Any:
+    """A view for workers, which are brought what it is a view of."""
+    made = copy(source)
+    setattr(made, name, None)
+    return made
 
 
 @dataclass(frozen=True)
@@ -158,6 +176,25 @@ class _MappedView:
 
     def __call__(self, number: int, brought: Any) -> Any:
         return self.function(self.inner(number, brought))
+
+
+@dataclass(frozen=True)
+class _ChunkView:
+    inner: Callable[[int, Any], Any]
+    view: Any
+
+    def __call__(self, number: int, brought: Any) -> Any:
+        return self.view.of_chunk(number, self.inner(number, brought))
+
+
+@dataclass(frozen=True)
+class _JoinedView:
+    joined: JoinedRows
+    parts: Sequence[Callable[[int, Any], Any]]
+
+    def __call__(self, number: int, brought: Any) -> Any:
+        p, own = self.joined.places[number]
+        return self.joined.of_part(number, lambda: self.parts[p](own, brought))
 
 
 def _as_sent(number: int, rows: Any) -> Any:

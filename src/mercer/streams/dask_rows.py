@@ -14,9 +14,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from mercer.backends import cpu
-from mercer.streams.local_driver import is_row_source
+from mercer.streams.local_driver import is_row_source, sharded_source
 from mercer.streams.mapped_rows import MappedRows, RowFunction
 from mercer.streams.row_source import Rows, checked_chunk, float_type, places_of
+from mercer.streams.source_views import LastChunk
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -71,6 +72,18 @@ class DaskRows:
         self.array, self.feature_names = dask_matrix(X, columns)
         self.n_features = int(self.array.shape[1])
         self.dtype = float_type(self.array.dtype, "The dask array")
+        self._whole: tuple[LastChunk, list[int]] | None = None  # if these are some of the columns of others
+
+    def only(self, names: Sequence[str]) -> DaskRows:
+        """The columns with these names. On workers they share the graph of the others, and here they share chunks."""
+        self.lengths  # noqa: B018 -- unknown ones are counted once, for both
+        known = self.feature_names or []
+        places = [known.index(name) for name in names]
+        whole, there = self._whole or (LastChunk(self), list(range(self.n_features)))
+        made = DaskRows(self.array[:, places])
+        made.feature_names = list(names)
+        made._whole = whole, [there[place] for place in places]
+        return made
 
     @cached_property
     def lengths(self) -> list[int]:
@@ -100,6 +113,9 @@ class DaskRows:
     def chunk(self, i: int) -> Rows:
         # A graph may refer to results that a cluster holds. Only its client can compute it then.
         here = {"scheduler": "synchronous"} if self.workers() is None else {}
+        if here and self._whole is not None:
+            whole, places = self._whole
+            return np.ascontiguousarray(whole.chunk(i)[:, places])
         return checked_chunk(self.array.blocks[i].compute(**here), replace(self.facts, lengths=self.lengths), i)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -141,7 +157,8 @@ def _mapped_block(rows: Any, function: _BlockMap, block_id: Any = None) -> np.nd
 def accepts_dask(method: _F, streamed: Callable[..., Any]) -> _F:
     """A method that takes and gives sources of rows. Dask arrays become sources, and their results dask arrays.
 
-    The first dask argument is X. Others, such as labels, are cut where X is cut; a vector becomes a column.
+    The first dask argument is X. Others, such as labels, are cut where X is cut; a vector becomes a column. If the
+    processes of a group fit their shards, they first compare the parameters of their estimators.
 
     streamed : the method without scikit-learn's `set_output`, whose data frames hold all rows. Sources go to this one.
     """
@@ -152,6 +169,9 @@ def accepts_dask(method: _F, streamed: Callable[..., Any]) -> _F:
         X = next((each for each in given if is_dask(each)), None)
         if X is None:
             chosen = streamed if any(is_row_source(each) for each in given) else method
+            shards: Any = next((found for each in given if (found := sharded_source(each)) is not None), None)
+            if method.__name__.startswith("fit") and hasattr(shards, "refuse_other"):
+                shards.refuse_other(self.get_params())
             return chosen(self, *args, **named)
         rows = DaskRows(X)
         read: Callable[[Any], Any] = lambda each: (  # noqa: E731

@@ -34,7 +34,9 @@ class DeviceRows:
         return self.source.lengths
 
     def chunk(self, i: int) -> Rows:
-        rows = self.source.chunk(i)
+        return self.of_chunk(i, self.source.chunk(i))
+
+    def of_chunk(self, i: int, rows: Rows) -> Rows:
         if hasattr(rows, "indptr"):
             raise TypeError(f"Chunk {i} is sparse, and only dense rows are computed on a device.")
         return rows if is_foreign(rows) else on_device(rows, self.device)

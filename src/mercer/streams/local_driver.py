@@ -4,7 +4,8 @@ Memory holds two chunks, the sums and a run of features per thread, however many
 the numbers of the chunks, so it makes no difference to the bits who computes them. The first of these that applies
 decides where that is:
 
-- a source whose chunks live in other processes of the same program has a method `sum_chunks(work, sources)`;
+- a source whose chunks live in other processes of the same program has a method `sum_chunks(work, sources)`, and may
+  have `folded(step, sources, groups)` for passes that take other things than sums;
 - within `cluster(…)` workers compute the chunks of any source;
 - a source that names workers of its own, `workers()`, has them compute its chunks;
 - all other chunks are computed in this process.
@@ -93,9 +94,17 @@ def sharded_source(source: Any) -> Any:
     return next((found for name in VIEWED if (found := sharded_source(getattr(source, name, None))) is not None), None)
 
 
-def _own_workers(source: RowSource) -> Workers | None:
-    named = getattr(source, "workers", None)
-    return None if named is None else named()
+def shared_result(source: RowSource, value: Any) -> Any:
+    """A value that every process of a group has computed and that chance may have changed: that of the first one."""
+    shards = sharded_source(source)
+    return value if shards is None or not hasattr(shards, "group") else shards.group.from_rank(value, 0)
+
+
+def _own_workers(source: Any) -> Workers | None:
+    """The workers that a source names, or the source that it is a view of."""
+    if source is None or hasattr(source, "workers"):
+        return None if source is None else source.workers()
+    return next((found for name in VIEWED if (found := _own_workers(getattr(source, name, None))) is not None), None)
 
 
 def is_row_source(X: Any) -> bool:
@@ -162,11 +171,12 @@ class _Summing:
 
 def folded(step: Step, sources: Sequence[RowSource], groups: Sequence[Sequence[int]]) -> Iterator[Any]:
     """The state after the chunks of each group, in the order of the groups; wherever the chunks are computed."""
-    workers = workers_of(sources)
-    return _folded_here(step, sources, groups) if workers is None else workers.folded(step, sources, groups)
+    shards = next((found for source in sources if (found := sharded_source(source)) is not None), None)
+    workers = shards if hasattr(shards, "folded") else workers_of(sources)
+    return folded_here(step, sources, groups) if workers is None else workers.folded(step, sources, groups)
 
 
-def _folded_here(step: Step, sources: Sequence[RowSource], groups: Sequence[Sequence[int]]) -> Iterator[Any]:
+def folded_here(step: Step, sources: Sequence[RowSource], groups: Sequence[Sequence[int]]) -> Iterator[Any]:
     chunks = read_ahead(sources, [i for group in groups for i in group])
     for group in groups:
         state = None
@@ -179,9 +189,10 @@ def _folded_here(step: Step, sources: Sequence[RowSource], groups: Sequence[Sequ
 def chunks(source: RowSource) -> Iterator[Rows]:
     """All chunks in order, the empty ones too. What this process holds of them is a few, whoever computes them."""
     filled = [[i] for i, length in enumerate(source.lengths) if length]
-    # The tasks of a dask graph are all dealt out at once, and would leave their chunks in the workers' memory.
-    here = _own_workers(source) is not None
-    states = (_folded_here if here else folded)(_itself, [source], filled)
+    # The tasks of a dask graph are all dealt out at once, and would leave their chunks in the workers' memory. Shards
+    # are exchanged as a whole, too.
+    here = _own_workers(source) is not None or sharded_source(source) is not None
+    states = (folded_here if here else folded)(_itself, [source], filled)
     for i, length in enumerate(source.lengths):
         yield next(states) if length else source.chunk(i)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer.backends import is_foreign, to_numpy
-from mercer.streams.local_driver import Workers, chunks
+from mercer.streams.local_driver import chunks
 from mercer.streams.row_source import RowSource, row_starts
 
 
@@ -58,11 +58,6 @@ class MappedRows:
     @property
     def lengths(self) -> Sequence[int]:
         return self.source.lengths
-
-    def workers(self) -> Workers | None:
-        """Who computes the chunks, if that is not this process."""
-        named = getattr(self.source, "workers", None)
-        return None if named is None else named()
 
     def chunk(self, i: int) -> np.ndarray:
         if not self.lengths[i]:

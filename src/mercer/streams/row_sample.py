@@ -49,9 +49,10 @@ def rows_at(source: RowSource, places: np.ndarray) -> Any:
 
 
 def middle_of(source: RowSource) -> np.ndarray | None:
-    """The mean of a few rows of the first, the middle and the last chunk, (d,); None for sparse rows.
+    """The median of a few rows of the first, the middle and the last chunk, (d,); None for sparse rows.
 
-    Sums about it lose no digits to the distance of the data from the origin.
+    Sums about it lose no digits to the distance of the data from the origin. A mean would follow the values of a chunk
+    that are too large, and the sums of all other chunks would overflow before its own.
     """
     filled = [i for i, length in enumerate(source.lengths) if length]
     chosen = sorted({filled[0], filled[len(filled) // 2], filled[-1]})
@@ -59,7 +60,5 @@ def middle_of(source: RowSource) -> np.ndarray | None:
     parts = list(folded(_Picking(index), [source], [[i] for i in chosen]))
     if any(sp.issparse(part) for part in parts):
         return None
-    rows = np.concatenate(parts, dtype=np.float64)
-    with np.errstate(over="ignore", invalid="ignore"):
-        middle = rows[0] + (rows - rows[0]).mean(axis=0)
+    middle = np.median(np.concatenate(parts), axis=0)
     return np.where(np.isfinite(middle), middle, 0.0).astype(source.dtype).astype(np.float64)

@@ -99,14 +99,18 @@ def common_device(parts: Sequence[Any]) -> Any:
     return None if name is None else place
 
 
-def checked_chunk(rows: Any, source: Any, i: int, where: str = "") -> Rows:
+Where = str | Callable[[int | None], str]  # what a chunk was read from, or what its row with this number was
+
+
+def checked_chunk(rows: Any, source: Any, i: int, where: Where = "") -> Rows:
     """Rows as chunk i of the source: a C-ordered array or a sorted csr_array of its type; a copy only if it must be.
 
     ValueError or TypeError, with the number of the chunk and of the row, for other numbers of rows or columns, for
     types that the source's type cannot hold, and for values that are missing or infinite. `where` says what the chunk
-    was read from. The source may be no more than what it announces: n_features, dtype, feature_names and lengths.
+    was read from, or a row of it, if that was several things. The source may be no more than what it announces:
+    n_features, dtype, feature_names and lengths.
     """
-    place = f"Chunk {i} ({where})" if where else f"Chunk {i}"
+    place = _named(i, where)
     if getattr(rows, "ndim", None) != 2:
         raise ValueError(f"{place} has shape {getattr(rows, 'shape', None)}, but should be a matrix of rows.")
     if rows.shape[1] != source.n_features:
@@ -114,22 +118,28 @@ def checked_chunk(rows: Any, source: Any, i: int, where: str = "") -> Rows:
     if rows.shape[0] != source.lengths[i]:
         raise ValueError(f"{place} has {amount(rows.shape[0], 'row')}, but {source.lengths[i]} were announced.")
     if is_foreign(rows):
-        return _checked_tensor(rows, source, i, place)
+        return _checked_tensor(rows, source, i, where)
     refuse_not_numeric(rows, place)
     rows = sorted_columns(sparse.csr_array(rows)) if sparse.issparse(rows) else np.asarray(rows)
     if common_type([float_type(rows.dtype, place), source.dtype]) != source.dtype:
         raise ValueError(f"{place} holds {rows.dtype}, but the source holds {source.dtype}: digits would be lost.")
     rows = rows.astype(source.dtype, copy=False)
     if sparse.issparse(rows):
-        _refuse_not_finite(rows.data, source, i, place, lambda at: (_line_of(rows.indptr, at), int(rows.indices[at])))
+        _refuse_not_finite(rows.data, source, i, where, lambda at: (_line_of(rows.indptr, at), int(rows.indices[at])))
         return rows
     rows = np.ascontiguousarray(rows)
-    _refuse_not_finite(rows.ravel(), source, i, place, lambda at: divmod(at, source.n_features))
+    _refuse_not_finite(rows.ravel(), source, i, where, lambda at: divmod(at, source.n_features))
     return rows
 
 
-def _checked_tensor(rows: Any, source: Any, i: int, place: str) -> Rows:
+def _named(i: int, where: Where, row: int | None = None) -> str:
+    text = where if isinstance(where, str) else where(row)
+    return f"Chunk {i} ({text})" if text else f"Chunk {i}"
+
+
+def _checked_tensor(rows: Any, source: Any, i: int, where: Where) -> Rows:
     """Rows of a tensor in the type of the source, where they are."""
+    place = _named(i, where)
     if device_of_rows(source) is None:
         raise ValueError(f"{place} is a tensor, but those before it are arrays. Give one kind.")
     xp = namespace(rows)
@@ -138,12 +148,12 @@ def _checked_tensor(rows: Any, source: Any, i: int, place: str) -> Rows:
         raise ValueError(f"{place} holds {rows.dtype}, but the source holds {source.dtype}: digits would be lost.")
     rows = xp.astype(rows, wide, copy=False)
     if not bool(xp.all(xp.isfinite(rows))):
-        _refuse_not_finite(to_numpy(rows).ravel(), source, i, place, lambda at: divmod(at, source.n_features))
+        _refuse_not_finite(to_numpy(rows).ravel(), source, i, where, lambda at: divmod(at, source.n_features))
     return rows
 
 
 def _refuse_not_finite(
-    values: np.ndarray, source: Any, i: int, place: str, cell: Callable[[int], tuple[int, int]]
+    values: np.ndarray, source: Any, i: int, where: Where, cell: Callable[[int], tuple[int, int]]
 ) -> None:
     with np.errstate(all="ignore"):
         if np.isfinite(values.sum(dtype=np.float64)):  # one pass without a mask; a sum may still overflow
@@ -158,7 +168,8 @@ def _refuse_not_finite(
     whole = "" if first != first else f", which is row {first + row} of all,"  # lengths that dask does not know are NaN
     more = f", and {len(wrong) - 1} more values are missing or infinite" if len(wrong) > 1 else ""
     raise ValueError(
-        f"{place}: row {row}{whole} is {what} in column {name}{more}. Leave such rows out, or fill them first."
+        f"{_named(i, where, row)}: row {row}{whole} is {what} in column {name}{more}. Leave such rows out, or fill "
+        "them first."
     )
 
 

@@ -6,19 +6,21 @@ it is, and the sums are added over the processes, so all of them end with the sa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import pickle
+from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from itertools import accumulate
 from typing import Any
 
+import joblib
 import numpy as np
 
 from mercer.streams.checkpoint_file import open_checkpoint
 from mercer.streams.chunk_statistics import ChunkWork
-from mercer.streams.local_driver import VIEWED, fingerprint_of, read_ahead, sharded_source
+from mercer.streams.local_driver import VIEWED, Step, fingerprint_of, folded_here, read_ahead, sharded_source
 from mercer.streams.row_source import Rows, RowSource, row_starts
-from mercer.streams.source_views import RecutRows
+from mercer.streams.source_views import RecutRows, columns_named
 from mercer.streams.sufficient_statistics import SufficientStatistics
 
 
@@ -28,7 +30,11 @@ class ShardedRows:
     rows : the shard of this process, a source; it may have no rows, but must have the columns of the others
     group : a group of torch.distributed; None is all processes
 
-    Cost of a pass: that of the shard, and an exchange of 8 m² bytes for m columns of the map.
+    Every process has to give its estimator the same parameters. A fit compares them, and raises ValueError in all
+    processes if they differ.
+
+    Cost of a pass: that of the shard, and an exchange of 8 m² bytes for m columns of the map. The rows of samples
+    travel as well, once.
 
     >>> import torch.distributed as dist  # doctest: +SKIP
     >>> dist.init_process_group("gloo")  # doctest: +SKIP
@@ -52,8 +58,23 @@ class ShardedRows:
         self._owners = [rank for rank, (lengths, *_) in enumerate(told) for _ in lengths]
         self.first = ends[self.group.rank] - len(rows.lengths)  # the number of this shard's first chunk
 
+    def only(self, names: Sequence[str]) -> ShardedRows:
+        """The columns with these names, of which alone the chunks are exchanged."""
+        return ShardedRows(columns_named(self.shard, names), self.group.group)
+
+    def refuse_other(self, what: Any) -> None:
+        """Raise ValueError in every process if they do not all have the same, such as the rows of a sample."""
+        told = self.group.everyone(_known_by(what))
+        others = [str(rank) for rank, fingerprint in enumerate(told) if fingerprint != told[0]]
+        if others:
+            raise ValueError(
+                f"Process {' and '.join(others)} did not choose what process 0 chose, so their results do not belong "
+                "together. Give every process the same parameters, and the same whole number as random_state."
+            )
+
     def chunk(self, i: int) -> Rows:
         """Chunk i, sent by the process that has it. All processes must ask for it."""
+        self.refuse_other(i)
         owner, rows, error = self._owners[i], None, None
         if owner == self.group.rank:
             try:
@@ -65,7 +86,7 @@ class ShardedRows:
 
     def sum_chunks(self, work: ChunkWork, sources: Sequence[RowSource]) -> SufficientStatistics:
         """The statistics of all shards: each process sums its own chunks, and the sums are added."""
-        self._refuse_other_work(work)
+        self.refuse_other(fingerprint_of(work, []))
         starts, error = row_starts(self), None
         total = work.nothing(sources)
         try:
@@ -88,14 +109,25 @@ class ShardedRows:
         self.group.fail_together(error)
         return self._over_all(total)
 
-    def _refuse_other_work(self, work: ChunkWork) -> None:
-        told = self.group.everyone(fingerprint_of(work, []))
-        others = [str(rank) for rank, fingerprint in enumerate(told) if fingerprint != told[0]]
-        if others:
-            raise ValueError(
-                f"Process {' and '.join(others)} did not choose what process 0 chose, so their sums do not belong "
-                "together. Give every process the same parameters, and the same whole number as random_state."
-            )
+    def folded(self, step: Step, sources: Sequence[RowSource], groups: Sequence[Sequence[int]]) -> Iterator[Any]:
+        """The state after the chunks of each group, in every process. The process that has the chunks computes it.
+
+        The chunks of a group lie in one shard. States are exchanged, so they should be small.
+        """
+        self.refuse_other((list(groups), step))
+        found: dict[int, Any] = {}
+        error = None
+        try:
+            shards = [own_part(source, self.first, self.shard.lengths) for source in sources]
+            own = [place for place, group in enumerate(groups) if self._owners[group[0]] == self.group.rank]
+            chunks = [[i - self.first for i in groups[place]] for place in own]
+            step_here: Step = lambda state, i, views: step(state, self.first + i, views)  # noqa: E731
+            found = dict(zip(own, folded_here(step_here, shards, chunks), strict=True))
+        except Exception as trouble:
+            error = trouble
+        self.group.fail_together(error)
+        states = {place: state for part in self.group.everyone(found) for place, state in part.items()}
+        return iter([states[place] for place in range(len(groups))])
 
     def _over_all(self, mine: SufficientStatistics) -> SufficientStatistics:
         names = ("sums", "products", "trace", "left", "negative")
@@ -106,6 +138,16 @@ class ShardedRows:
                 b if a is None else a if b is None else a.merge(b) for a, b in zip(draws, theirs, strict=True)
             )
         return replace(mine, n=int(added.pop("n")[0]), largest=self.group.largest(mine.largest), draws=draws, **added)
+
+
+def _known_by(what: Any) -> str:
+    """A hash of a value. Functions without a name, which do not pickle, count as alike."""
+    if isinstance(what, dict):
+        return joblib.hash({name: _known_by(value) for name, value in what.items()})
+    try:
+        return joblib.hash(what)
+    except (pickle.PicklingError, TypeError, AttributeError):
+        return type(what).__qualname__
 
 
 class _Part:

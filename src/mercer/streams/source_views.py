@@ -1,9 +1,13 @@
-"""Sources made of other sources: several one after the other, some of the columns, other chunks."""
+"""Sources made of other sources: several one after the other, some of the columns, other chunks.
+
+If chunk i of a view follows from chunk i of its source, the view has a method `of_chunk(i, rows)`. Workers that are
+brought the chunk can then compute the view without the source.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,8 +37,13 @@ class JoinedRows:
 
     def chunk(self, i: int) -> Rows:
         p, own = self.places[i]
+        return self.of_part(i, lambda: self.parts[p].chunk(own))
+
+    def of_part(self, i: int, read: Callable[[], Rows]) -> Rows:
+        """Chunk i, which its part gives when it is read, as a chunk of the whole."""
+        p, _ = self.places[i]
         try:
-            rows = self.parts[p].chunk(own)
+            rows = read()
         except ValueError as error:
             raise type(error)(f"Chunk {i}, of {self.labels[p]}: {error}") from error
         if is_foreign(rows):
@@ -120,7 +129,10 @@ class ChosenColumns:
         return self.source.lengths
 
     def chunk(self, i: int) -> Rows:
-        rows = self.source.chunk(i)[:, self.places]
+        return self.of_chunk(i, self.source.chunk(i))
+
+    def of_chunk(self, i: int, rows: Rows) -> Rows:
+        rows = rows[:, self.places]
         return np.ascontiguousarray(rows) if isinstance(rows, np.ndarray) else rows
 
 

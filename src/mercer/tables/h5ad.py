@@ -112,7 +112,7 @@ def _read_names(path: Path) -> tuple[list[str], np.ndarray, dict[str, np.ndarray
 @contextmanager
 def opened(path: Path) -> Iterator[h5py.File]:
     """An HDF5 file for reading; every error of the library is a TableError."""
-    with readable(path, ".h5ad"), h5py.File(path, "r", locking=False) as file:
+    with readable(path, Path(path).suffix.lower() or "HDF5"), h5py.File(path, "r", locking=False) as file:
         yield file
 
 
@@ -120,7 +120,8 @@ def member(path: Path, group: h5py.Group, name: str, *, whole: bool = True) -> A
     """A group or dataset that lies in the file itself. If `whole`, it must also fit in memory."""
     link = group.get(name, getlink=True)
     if link is None:
-        raise TableError(f"{path} has no {group.name.rstrip('/')}/{name}. Is it a .h5ad file?")
+        there = f"It has {listed(list(group))}" if len(group) else "It is empty"
+        raise TableError(f"{path} has no {group.name.rstrip('/')}/{name}. {there} in {group.name}.")
     if not isinstance(link, h5py.HardLink):
         raise TableError(f"{path}: {name} is a link to another place, which is not followed.")
     found = group[name]
