@@ -1,6 +1,8 @@
 """NoveltyDetector: distances against their definition, thresholds against refits and against new data."""
 
 import pickle
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -181,13 +183,12 @@ def test_wide_data():
 
 
 @pytest.mark.parametrize("model", [PCA(2), kpca(), kpca(eigen_solver="rpcholesky", rank=60)], ids=repr)
-@pytest.mark.parametrize("limits", [Limits(whole=1, block_entries=200), Limits(exact_work=1, block_entries=200)])
-def test_large_data_is_judged_by_the_kept_pairs(model, limits):
+def test_large_data_is_judged_by_the_kept_pairs(model):
     """Without all eigenpairs the distances are estimates: most of the bias goes, and ranks stay."""
     truth = refitted(model, X)
     fitted = clone(model).fit(X)
     naive = fitted.squared_distance(X)
-    found = fitted.left_out_distances(X, limits=limits)
+    found = fitted.left_out_distances(X, limits=Limits(whole=1, block_entries=200))
     assert abs(found.mean() - truth.mean()) < 0.2 * (truth.mean() - naive.mean())
     assert np.corrcoef(found, truth)[0, 1] > 0.98
 
@@ -394,6 +395,15 @@ def test_left_out_distances_keep_the_unit_of_the_data(model, whole, scale):
 
 
 # --- the default on tables ---------------------------------------------------------------------------------
+
+
+def test_the_default_of_a_few_thousand_rows_does_not_load_numba():
+    """To load it takes longer than the fit."""
+    code = (
+        "import sys, numpy as np; from mercer import NoveltyDetector; "
+        "NoveltyDetector().fit(np.random.default_rng(0).normal(size=(4000, 12))); sys.exit('numba' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def table(n, seed=0):

@@ -142,3 +142,16 @@ def test_rows_are_judged_one_by_one(seed):
 def test_one_point_has_no_others():
     assert_array_equal(exact_distances(np.zeros(0), np.zeros((1, 0)), 0, 1), [0.0])
     assert_array_equal(lumped_distances(np.zeros(0), np.zeros((1, 0)), np.zeros(1), np.zeros(1), 1), [0.0])
+
+
+@pytest.mark.parametrize(("k", "gap"), [(40, 1e-3), (40, 1e-9), (25, 0.0)])
+def test_many_components_and_a_narrow_gap_after_the_last(k, gap):
+    """A narrow gap makes the subspace as uncertain as ε / gap, and refits have no more digits than that."""
+    rng = np.random.default_rng(0)
+    Q = rng.standard_normal((90, 60))
+    lengths = np.linspace(3.0, 1.0, 60)
+    lengths[k] = lengths[k - 1] * (1 - gap)
+    U, _, Vt = np.linalg.svd(Q - Q.mean(axis=0), full_matrices=False)
+    P = (U * lengths) @ Vt
+    found = exact_distances(*coordinates(P), k, 90)
+    assert_allclose(found, refitted(P, k), rtol=1e-9 + (1e-14 / gap if gap else 1e-9))

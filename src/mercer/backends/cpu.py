@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from importlib import import_module
 from threading import Event, Lock, local
@@ -30,9 +30,11 @@ from mercer.memory import available_bytes
 from mercer.progress import counter
 
 TILE = 1024  # rows of a tile: 8 MB in float64 per thread, and calls cost little beside the arithmetic
+_ALONE_BELOW = 1000  # rows of a matrix that one thread factors: two are hardly faster, and slower if cores are busy
 _COMPILED_ABOVE = 2**19  # entries in a tile above which numba earns the time it takes to load
 _COMPILED_ALL_ABOVE = 2**22  # entries in the matrix that a tile is cut from, above which it does in every tile
-_COMPILED_TERMS_ABOVE = 2**27  # terms of sums over coordinates, which are slow without it
+_COMPILED_TERMS_ABOVE = 2**27  # terms of sums over coordinates above which it does: without it each takes 1 to 2 ns
+_TERMS_OF_CHI2 = 8  # a quotient, and a test for 0/0, take as long as that many differences
 _NEAR_SPARSE = 4e-3  # ‖a − b‖² relative to ‖a‖² + ‖b‖² above which the identity keeps 13 of its 16 digits
 _REFINED = 2**23  # numbers of near pairs that are subtracted at a time
 _DENSE_ENTRIES = 2**22  # of CSR rows that are dense at a time, for sums over coordinates
@@ -153,6 +155,17 @@ def one_thread() -> Iterator[None]:
                 _set_blas_threads(settings)
             elif settings:
                 _open_limits[0] = settings
+
+
+def threads_for(rows: int) -> AbstractContextManager[None]:
+    """A context for factors and eigenpairs of a matrix of so many rows: BLAS uses one thread if they are few."""
+    return one_thread() if rows <= _ALONE_BELOW else nullcontext()
+
+
+def eigh(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """All eigenpairs of a symmetric matrix, ascending."""
+    with threads_for(len(A)):
+        return np.linalg.eigh(A)
 
 
 def _blas_libraries() -> list[Any]:
@@ -353,7 +366,8 @@ def coordinatewise(name: str, A: Any, B: Any, out: np.ndarray | None = None, ent
         return _coordinatewise_sparse(name, rows, rows if A is B else sp.csr_array(B), entries)
     symmetric = A is B
     out = np.empty((A.shape[0], B.shape[0]), A.dtype) if out is None else out
-    if not _earns_compiling(out.size, entries) and max(out.size, entries) * A.shape[1] < _COMPILED_TERMS_ABOVE:
+    terms = max(out.size, entries) * A.shape[1] * (_TERMS_OF_CHI2 if name == "chi2" else 1)
+    if terms < _COMPILED_TERMS_ABOVE:
         if not symmetric:
             return generic.coordinatewise(name, A, B)
         # Wide strips, because each takes many small steps, during which threads wait for each other.

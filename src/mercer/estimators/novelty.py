@@ -30,7 +30,7 @@ from mercer.streams.local_driver import is_row_source, row_count
 from mercer.streams.mapped_rows import MappedRows
 
 AUTO_CONTAMINATION = 0.05  # the share of false alarms that tests of a hypothesis are used to
-EXACT_ROWS = 2000  # up to this many rows the default subspace is exact, which takes a second or two
+EXACT_ROWS = 1000  # up to this many rows the default subspace is exact, which takes a fraction of a second
 RANK = 500  # of the default's factor for more rows; in measurements more landmarks changed no ranking of rows
 
 
@@ -48,7 +48,7 @@ class NoveltyDetector(Planned, Saved, OutlierMixin, MetaEstimatorMixin, BaseEsti
     ----------
     estimator : mercer.PCA, mercer.KernelPCA or None
         The subspace. None means KernelPCA(0.5, kernel="laplacian", gamma="columns"), with a factor of rank 500 beyond
-        2000 rows. That kernel suits tables: all columns count equally, whatever their units, and a single extreme value
+        1000 rows. That kernel suits tables: all columns count equally, whatever their units, and a single extreme value
         does not dominate the others.
     verbose : bool, default False
         Say on standard error what is being done.
@@ -70,11 +70,10 @@ class NoveltyDetector(Planned, Saved, OutlierMixin, MetaEstimatorMixin, BaseEsti
     `fit_predict` judges each training row by its distance when it is left out. So exactly the share `contamination` of
     the rows is called new. `predict` treats its rows as new rows. Training rows are nearer, so fewer are called new.
 
-    Cost of the threshold: one eigendecomposition of up to 2000 rows (for PCA, features). It is exact as long as
-    rows × eigenvalues × components stay below 10⁸. Beyond that it takes one more pass over K and is an estimate (see
-    `mercer.spectral.downdate`): in measurements single distances were off by up to 12 to 24 % of the largest, and the
-    threshold, a quantile of them all, by 2 to 3 %. With eigen_solver="rpcholesky": n · rank entries of K and
-    n · rank² operations.
+    Cost of the threshold: one eigendecomposition of up to 2000 rows (for PCA, features), and then the distances are
+    exact. Beyond that it takes one more pass over K and is an estimate (see `mercer.spectral.downdate`): in
+    measurements single distances were off by up to 12 to 24 % of the largest, and the threshold, a quantile of them
+    all, by 2 to 3 %. With eigen_solver="rpcholesky": n · rank entries of K and n · rank² operations.
 
     References: Turk & Pentland, *Face recognition using eigenfaces* (1991); Hoffmann, *Kernel PCA for novelty
     detection* (2007).

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.spatial.distance import squareform
 
 from mercer.backends import is_foreign, namespace, to_numpy
 
@@ -130,7 +131,7 @@ def median_distance(X: Any, distance: Callable[[Any], np.ndarray]) -> float:
     """
     rows = sample_rows(X)
     with np.errstate(over="ignore", invalid="ignore"):  # the median is checked below
-        D = np.asarray(distance(rows))[np.triu_indices(rows.shape[0], k=1)]
+        D = squareform(np.asarray(distance(rows)), checks=False)  # the pairs, each once
         median = float(np.median(D)) if D.size else 0.0
     if not np.isfinite(median):
         raise ValueError(

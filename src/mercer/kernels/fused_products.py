@@ -106,4 +106,4 @@ def _sampled(points: Points) -> Points:
     rows, n = _rows(points), len(points)
     xp = namespace(rows)
     index = xp.asarray(np.linspace(0, n - 1, min(n, _SAMPLE)).astype(np.int64), **placement(rows))
-    return replace(points.take(index), cut_from=0)
+    return points.take(index)

@@ -53,12 +53,12 @@ class Points:
         return self._select(lambda a: a[run, ...] if is_foreign(a) else a[run])
 
     def take(self, index: Any) -> Points:
-        """The points at the given positions."""
+        """The points at the given positions, as a set of their own: what is done with them is the whole job."""
 
         def pick(a: Any) -> Any:
             return namespace(a).take(a, index, axis=0) if is_foreign(a) else a[index]
 
-        return self._select(pick)
+        return self._select(pick)._uncut()
 
     def astype(self, dtype: Any) -> Points:
         """The points in another precision."""
@@ -84,6 +84,9 @@ class Points:
             norms=None if self.norms is None else pick(self.norms),
             parts=tuple(part._select(pick) for part in self.parts),
         )
+
+    def _uncut(self) -> Points:
+        return replace(self, cut_from=0, parts=tuple(part._uncut() for part in self.parts))
 
 
 class Kernel(ABC):

@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dtrtri
 
-from mercer.backends import backend_of, is_foreign, namespace, placement, to_numpy
+from mercer.backends import backend_of, cpu, is_foreign, namespace, placement, to_numpy
 from mercer.kernels.kernel import Kernel, Points
 from mercer.linalg.crossproducts import centred_products, runs_of, times
 from mercer.linalg.operators import Operator
@@ -155,7 +155,8 @@ def _accept(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The draws that are kept, and the Cholesky factor of the residual kernel among them."""
     known = to_numpy(A.xp.take(Ft[:r, :], _index(A, drawn), axis=1)).astype(np.float64)
-    H = _block(A, drawn) - known.T @ known
+    with cpu.threads_for(len(drawn)):
+        H = _block(A, drawn) - known.T @ known
     bound, chance = residual[drawn].copy(), rng.random(len(drawn))
     L = np.zeros_like(H)
     kept: list[int] = []
@@ -179,7 +180,8 @@ def _append(
     xp = A.xp
     strip = A.strip(_index(A, chosen))
     known = xp.asarray(xp.take(Ft[:r, :], _index(A, chosen), axis=1).T, copy=True)
-    inverse = solve_triangular(L, np.eye(len(L)), lower=True)
+    with cpu.threads_for(len(L)):
+        inverse = solve_triangular(L, np.eye(len(L)), lower=True)
     inverse = xp.asarray(inverse, dtype=Ft.dtype, **A.placement())
     squares: dict[int, Any] = {}
 
@@ -206,7 +208,8 @@ def _append(
 def inverse_transpose(L: np.ndarray) -> np.ndarray:
     """L⁻ᵀ of a lower triangular matrix: with L = F at the landmarks, k(x, landmarks) L⁻ᵀ = F(x)."""
     L = np.tril(L.astype(np.float64))
-    return dtrtri(L, lower=1)[0].T if len(L) else L
+    with cpu.threads_for(len(L)):
+        return dtrtri(L, lower=1)[0].T if len(L) else L
 
 
 def inverse_root(S: np.ndarray) -> np.ndarray:
@@ -341,7 +344,7 @@ def spectrum_of_products(
         xp = namespace(like)
         values, W = (to_numpy(part) for part in xp.linalg.eigh(xp.asarray(products, device=like.device)))
     else:
-        values, W = np.linalg.eigh(products)
+        values, W = cpu.eigh(products)
     values, W = np.maximum(values[::-1], 0.0), W[:, ::-1]
     alive = values > values.max(initial=0.0) * eps
     rotation = np.where(alive, W / np.sqrt(np.where(alive, values, 1.0)), 0.0)

@@ -11,10 +11,15 @@ the secular equation ρ Σ s²/(γ − θ) = 1, and with that equation the part 
     ρ² (sᵀw)² = 1 / Σ s²/(γ − θ)².
 
 The squared distance of point i from the subspace of the others is ρ²‖s‖² less this for the k largest roots θ:
-`exact_distances`, if all γ are known. If only k pairs are, the point is looked at in the span of v₁ … vₖ and of
-the one direction r in which it leaves it. There A is diag(γ₁, …, γₖ, c) with c = rᵀAr, and what is not kept belongs to
-the least root θ alone: `lumped_distances`, which so replaces the discarded γ, as far as point i lies along their vₗ, by
-their mean.
+`exact_distances`, if all γ are known. It searches one root alone, the k-th. The k − 1 before it lie above γₖ, and all
+after it below γₖ₊₁, so a step function across that gap tells them apart (`spectral.step_function`):
+
+    sᵀ h(diag(γ) − ρssᵀ) s    with    sᵀ(diag(γ) − ρssᵀ − z)⁻¹s = g/(1 − ρg),    g = Σ s²/(γ − z),
+
+and g of all points at all z is one product of matrices. If only k pairs are known, the point is looked at in the span
+of v₁ … vₖ and of the one direction r in which it leaves it. There A is diag(γ₁, …, γₖ, c) with c = rᵀAr, and what is
+not kept belongs to the least root θ alone: `lumped_distances`, which so replaces the discarded γ, as far as point i
+lies along their vₗ, by their mean.
 """
 
 from __future__ import annotations
@@ -23,9 +28,13 @@ from typing import Any
 
 import numpy as np
 
+from mercer.backends import cpu
+from mercer.spectral.step_function import StepFunction
+
 _ROUNDS = 100  # about five are needed; bisection, used when a step leaves the bracket, takes 52
 _EPS, _TINY = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).tiny)
 _CLOSE = 1e-13  # relative change of a root at which it is found
+_TOGETHER = 2**16  # numbers of a few points at a time: they stay in the cache while a root is searched
 _ALONE = 1e-8  # a point whose leverage is within this of one takes a direction with it when it leaves
 
 
@@ -35,7 +44,7 @@ def exact_distances(values: np.ndarray, scores: np.ndarray, k: int, n: int) -> n
     values : (p,), all positive eigenvalues γ of the scatter, descending
     scores : (m, p), the coordinates s of some of the n points
 
-    Cost: about five sweeps over m · p numbers for each of the k roots.
+    Cost: about five sweeps over m · p numbers, and a product with p × 60 (more if γₖ₊₁ is close to γₖ).
 
     Three points on a line, and no component: each is 3/2 of its deviation away from the mean of the others.
 
@@ -47,10 +56,36 @@ def exact_distances(values: np.ndarray, scores: np.ndarray, k: int, n: int) -> n
     rho, squares = n / (n - 1), scores.astype(np.float64) ** 2
     if k >= len(values):
         return _distances_from_inside(values, squares, rho)
+    k = _above_a_gap(values, k)
+    kept = np.zeros(len(squares))
+    step = max(1, _TOGETHER // len(values))
+
+    def work(start: int, slot: int) -> None:
+        kept[start : start + step] = _kept_part(values, squares[start : start + step], rho, k)
+
+    cpu.for_each(range(0, len(squares), step) if k else (), work)
+    return np.maximum(rho**2 * squares.sum(axis=1) - kept, 0.0)
+
+
+def _above_a_gap(values: np.ndarray, k: int) -> int:
+    """The largest number up to k of eigenvalues with a gap after them: a root between equal ones has no part."""
+    gaps = np.flatnonzero(values[:k] - values[1 : k + 1] > 64 * _EPS * values[0])
+    return int(gaps[-1]) + 1 if len(gaps) else 0
+
+
+def _kept_part(values: np.ndarray, squares: np.ndarray, rho: float, k: int) -> np.ndarray:
+    """What the k largest roots hold of each point: ρ² sᵀPs for the projector P onto their eigenvectors."""
     size = squares.sum(axis=1)
     weights = np.maximum(squares, 1e-30 * size[:, None] + _TINY)  # a zero would take a pole away, and its root along
-    kept = sum((_part_along_root(values, weights, rho, j) for j in range(k)), np.zeros(len(size)))
-    return np.maximum(rho**2 * size - kept, 0.0)
+    t, part = _root_below(values, weights, rho, k - 1)
+    if k == 1:
+        return part
+    step = StepFunction.across(values[k], values[k - 1], max(values[0] - values[k], values[k - 1]))
+    x = (values - step.middle)[:, None]
+    resolvents = squares @ np.hstack([x / (x**2 + step.poles**2), step.poles / (x**2 + step.poles**2)])
+    g = resolvents[:, : len(step.poles)] + 1j * resolvents[:, len(step.poles) :]
+    held = 0.5 * (size + (g / (1 - rho * g)).real @ step.weights)
+    return rho**2 * held + (1 - step(values[k - 1] - t)) * part  # the k-th root lies in the gap, where h is no step
 
 
 def lumped_distances(
@@ -86,8 +121,8 @@ def _distances_from_inside(values: np.ndarray, squares: np.ndarray, rho: float) 
     return np.where(alone, 1 / (squares / values**2).sum(axis=1, where=alone[:, None], initial=_TINY), 0.0)
 
 
-def _part_along_root(values: np.ndarray, weights: np.ndarray, rho: float, j: int) -> np.ndarray:
-    """1 / Σ s²/(γ − θ)² at the root θ between γⱼ₊₁ and γⱼ, counted from 0, for each row of weights s².
+def _root_below(values: np.ndarray, weights: np.ndarray, rho: float, j: int) -> tuple[np.ndarray, np.ndarray]:
+    """γⱼ − θ and 1 / Σ s²/(γ − θ)² at the root θ between γⱼ₊₁ and γⱼ, counted from 0, for each row of weights s².
 
     In terms of t = γⱼ − θ, so that roots near γⱼ, which is where most are, keep their digits. The poles above θ are
     replaced by one at γⱼ, those below by one at γⱼ₊₁, with the same value and slope; the root of that is the next t.
@@ -95,20 +130,20 @@ def _part_along_root(values: np.ndarray, weights: np.ndarray, rho: float, j: int
     gaps, width = values - values[j], float(values[j] - values[j + 1])
     low, high = np.zeros(len(weights)), np.full(len(weights), width)
     t = np.minimum(rho * weights[:, j], width / 2)  # one point of many moves γⱼ by its own share
-    with np.errstate(all="ignore"):  # equal eigenvalues leave no room, and no part along their roots
-        for _ in range(_ROUNDS if width > 0 else 0):
-            distance = gaps + t[:, None]
-            share = rho * weights / distance
-            slopes = share / distance
-            value = share.sum(axis=1) - 1
+    with np.errstate(all="ignore"):
+        for _ in range(_ROUNDS):
+            inverse = 1 / (gaps + t[:, None])
+            share = weights * inverse
+            value = rho * share.sum(axis=1) - 1
+            above = rho * np.einsum("ij,ij->i", share[:, : j + 1], inverse[:, : j + 1])
+            below = rho * np.einsum("ij,ij->i", share[:, j + 1 :], inverse[:, j + 1 :])
             low, high = np.where(value > 0, t, low), np.where(value > 0, high, t)
-            step = _root_of_two_poles(value, slopes[:, : j + 1].sum(axis=1), slopes[:, j + 1 :].sum(axis=1), t, width)
-            step = _within(step, low, high)
+            step = _within(_root_of_two_poles(value, above, below, t, width), low, high)
             done = np.abs(step - t) <= _CLOSE * t
             t = step
             if done.all():
                 break
-        return 1 / (weights / (gaps + t[:, None]) ** 2).sum(axis=1)
+        return t, 1 / (weights / (gaps + t[:, None]) ** 2).sum(axis=1)
 
 
 def _within(step: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:

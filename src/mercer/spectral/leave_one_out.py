@@ -17,16 +17,17 @@ stay as they were chosen for all rows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.backends import cpu, is_foreign, namespace, placement, to_numpy
+from mercer.backends import backend_of, cpu, is_foreign, namespace, placement, to_numpy
 from mercer.expansion import KernelExpansion
 from mercer.kernels import Kernel
 from mercer.linalg.covariance import moments
+from mercer.linalg.crossproducts import runs_of
 from mercer.linalg.gram import Gram
 from mercer.linalg.inner import power_of_two
 from mercer.linalg.lowrank import inverse_root
@@ -47,7 +48,6 @@ class Limits:
     """Where the exact way ends, and how much is held at a time."""
 
     whole: int = 2000  # rows or columns up to which all eigenpairs are computed
-    exact_work: float = 1e8  # rows × pairs × components up to which every root is searched: some seconds
     block_entries: int = 2**22  # entries of a matrix that stand in memory at a time
 
     def blocks(self, n: int, width: int) -> list[slice]:
@@ -63,9 +63,9 @@ def from_rows(X: Any, k: int, limits: Limits = LIMITS) -> np.ndarray:
     """The distances from the first k principal components of the rows of X, by the covariance of their columns."""
     n, d = X.shape
     mean, covariance = moments(X)
-    values, vectors = _descending(*np.linalg.eigh((n - 1) * covariance))
+    values, vectors = _descending(*cpu.eigh((n - 1) * covariance))
     parts = (_dense(X[run]) - mean for run in limits.blocks(n, d))
-    return np.concatenate([_from_all(values, part @ vectors, k, n, limits) for part in parts])
+    return np.concatenate([_from_all(values, part @ vectors, k, n) for part in parts])
 
 
 def from_gram(
@@ -85,7 +85,7 @@ def from_gram(
     if A.n <= limits.whole:
         with cpu.one_thread():  # at this size two threads are hardly faster, and on a busy machine much slower
             found, vectors = _descending(*np.linalg.eigh(to_numpy(A.to_dense())))
-        return _from_all(found, vectors * np.sqrt(found), int(np.sum(values > 0)), A.n, limits)
+        return _from_all(found, vectors * np.sqrt(found), int(np.sum(values > 0)), A.n)
     spread = _spread(A, scores * unit, unit**2, limits)
     return unit**2 * lumped_distances(values, scores, outside, spread, A.n)
 
@@ -116,33 +116,48 @@ def from_factor(
     landmarks as the diagonal of the inverse of their kernel matrix says. Its distance is at least that.
     """
     kernel, anchors, X = expansion.kernel, _doubles(expansion.anchors), _doubles(X)
-    root = inverse_root(to_numpy(kernel.tile(kernel.points(anchors))))
     xp, place = namespace(expansion.coefs), placement(expansion.coefs)
-    coefs = xp.asarray(root, dtype=xp.float64, **place)
-    F = KernelExpansion(kernel, anchors, coefs, xp.zeros(root.shape[1], dtype=xp.float64, **place), expansion.n_jobs)
-    n = X.shape[0]
-    runs = limits.blocks(n, root.shape[1])
-    mean = sum(to_numpy(F(_cut(X, run))).sum(axis=0) for run in runs) / n
-    scatter = sum(f.T @ f for f in (to_numpy(F(_cut(X, run))) - mean for run in runs))
-    values, vectors = _descending(*np.linalg.eigh(scatter))
-    k = min(k, len(values))
+    with cpu.threads_for(anchors.shape[0]):
+        root = inverse_root(to_numpy(kernel.tile(kernel.points(anchors))))
+    coefs, rank = xp.asarray(root, dtype=xp.float64, **place), root.shape[1]
+    F = KernelExpansion(kernel, anchors, coefs, xp.zeros(rank, dtype=xp.float64, **place), expansion.n_jobs)
+    n, backend = X.shape[0], backend_of(expansion.coefs)
+    slots = backend.workers(expansion.n_jobs)
+    runs = runs_of(n, max(1, limits.block_entries // max(1, rank * slots)))
+    held = to_numpy(F(X)) if n * rank <= limits.block_entries else None  # else they are computed in both passes
 
-    def distances(rows: Any) -> np.ndarray:
-        new = F.new_points(rows)
-        f = to_numpy(F.on_points(new))
-        beyond = to_numpy(kernel.diagonal(new)) - (f**2).sum(axis=1)
-        return _from_all(values, (f - mean) @ vectors, k, n, limits) + np.maximum(beyond, 0.0)
+    def features(run: slice) -> np.ndarray:
+        return to_numpy(F(_cut(X, run))) if held is None else held[run]
 
-    found = np.concatenate([distances(_cut(X, run)) for run in runs])
+    shift = features(runs[0]).mean(axis=0)  # near the mean of all rows, so that no digits are lost
+    sums, products = np.zeros((slots, rank)), np.zeros((slots, rank, rank))
+
+    def gather(run: slice, slot: int) -> None:
+        away = features(run) - shift
+        sums[slot] += away.sum(axis=0)
+        products[slot] += away.T @ away
+
+    backend.for_each(runs, gather, expansion.n_jobs)
+    total = sums.sum(axis=0)
+    values, vectors = _descending(*cpu.eigh(products.sum(axis=0) - np.outer(total, total) / n))
+    mean, k = shift + total / n, min(k, len(values))
+    found = np.empty(n)
+
+    def measure(run: slice, slot: int) -> None:
+        f = features(run)
+        beyond = to_numpy(kernel.diagonal(F.new_points(_cut(X, run)))) - (f**2).sum(axis=1)
+        found[run] = _from_all(values, (f - mean) @ vectors, k, n) + np.maximum(beyond, 0.0)
+
+    backend.for_each(runs, measure, expansion.n_jobs)
     found[landmarks] = np.maximum(found[landmarks], 1 / (root**2).sum(axis=1))
     return found
 
 
 def from_sums(sums: SufficientStatistics, rows: Any, k: int, limits: Limits = LIMITS) -> np.ndarray:
     """The distances of a few of the rows from the first k principal components, by the sums over all rows."""
-    values, vectors = _descending(*np.linalg.eigh(sums.centred_products()))
+    values, vectors = _descending(*cpu.eigh(sums.centred_products()))
     scores = (_dense(rows) - sums.mean) @ vectors
-    return _from_all(values, scores, k, sums.n, _of_sample(limits, len(scores), sums.n))
+    return _from_all(values, scores, k, sums.n)
 
 
 def from_streamed_factor(
@@ -157,12 +172,11 @@ def from_streamed_factor(
     places, rows = sample
     features = features_of(expansion.kernel, expansion.anchors, rows, expansion.n_jobs)
     sums = total_statistics(ChunkWork((features,), n_jobs=expansion.n_jobs), [source], "rows left out")
-    values, vectors = _descending(*np.linalg.eigh(sums.centred_products()))
+    values, vectors = _descending(*cpu.eigh(sums.centred_products()))
     new = features.expansion.new_points(rows)
     f = np.asarray(features.expansion.on_points(new), np.float64)
     beyond = np.maximum(np.asarray(expansion.kernel.diagonal(new), np.float64) - (f**2).sum(axis=1), 0.0)
-    within = _of_sample(limits, len(rows), sums.n)
-    found = _from_all(values, (f - sums.mean) @ vectors, min(k, len(values)), sums.n, within) + beyond
+    found = _from_all(values, (f - sums.mean) @ vectors, min(k, len(values)), sums.n) + beyond
     own = 1 / (features.expansion.coefs.astype(np.float64) ** 2).sum(axis=1)
     order = np.argsort(landmarks)
     at = np.minimum(np.searchsorted(landmarks[order], places), len(landmarks) - 1)
@@ -171,19 +185,10 @@ def from_streamed_factor(
     return found
 
 
-def _of_sample(limits: Limits, rows: int, n: int) -> Limits:
-    """The limits for `rows` of n rows: the work is that of these alone."""
-    return replace(limits, exact_work=limits.exact_work * n / max(1, rows))
-
-
-def _from_all(values: np.ndarray, scores: np.ndarray, k: int, n: int, limits: Limits) -> np.ndarray:
-    """Exact if the work allows it; else from the first k pairs and what the others amount to."""
+def _from_all(values: np.ndarray, scores: np.ndarray, k: int, n: int) -> np.ndarray:
+    """The distances from all eigenvalues and scores, in a unit whose squares neither overflow nor vanish."""
     unit = _unit(values)
-    values, scores = values / unit**2, scores / unit
-    if len(scores) * len(values) * k <= limits.exact_work * len(scores) / n:
-        return unit**2 * exact_distances(values, scores, k, n)
-    rest = scores[:, k:] ** 2
-    return unit**2 * lumped_distances(values[:k], scores[:, :k], rest.sum(axis=1), rest @ values[k:], n)
+    return unit**2 * exact_distances(values / unit**2, scores / unit, k, n)
 
 
 def _descending(values: np.ndarray, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
