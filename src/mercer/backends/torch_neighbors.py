@@ -294,12 +294,17 @@ def count_nearer(
         low = torch.addmm(columns.norms[tile], coarse.rows, columns.rows[tile].T, alpha=-2)
         _leave_out(low, own, tile, None)
         high = low + width * (coarse.norms[:, None] + columns.norms[tile])
+        open_pairs = torch.zeros(low.shape, dtype=torch.bool, device=low.device)
         for s in range(limits.shape[1]):
             sure = high < surely[:, s : s + 1]
             counts[:, s] += sure.sum(dim=1)
-            i, j = torch.nonzero((low <= maybe[:, s : s + 1]) & ~sure, as_tuple=True)
-            nearer = pair_squares(left, right, i, j + tile.start, inverse) < limits[i, s]
-            counts[:, s] += torch.bincount(i[nearer], minlength=m)
+            open_pairs |= (low <= maybe[:, s : s + 1]) & ~sure
+        i, j = torch.nonzero(open_pairs, as_tuple=True)  # once per tile, because the host waits for it
+        for run in slices(len(i), max(1, entries_on(left.rows) // (8 * limits.shape[1]))):
+            row, column = i[run], j[run]
+            squares = pair_squares(left, right, row, column + tile.start, inverse)
+            undecided = (low[row, column, None] <= maybe[row]) & ~(high[row, column, None] < surely[row])
+            counts.index_add_(0, row, (undecided & (squares[:, None] < limits[row])).to(counts.dtype))
     return counts
 
 
