@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from mercer.amounts import amount
-from mercer.backends import beside, namespace, to_numpy
+from mercer.backends import namespace, to_numpy
 from mercer.exceptions import DisconnectedGraphError, DisconnectedGraphWarning, warn
 from mercer.graph.neighbor_index import NeighborIndex
 from mercer.graph.tensor_geodesics import TensorGraph
@@ -103,8 +103,9 @@ def links_without(links: Any, edges: np.ndarray) -> Any:
     if isinstance(links, tuple):
         columns, lengths = (to_numpy(part) for part in links)
         nearest = np.take_along_axis(columns, lengths.argmin(axis=1)[:, None], axis=1)
-        gone = beside(_among(nearest, columns, edges), links[1])
-        return links[0], namespace(links[1]).where(gone, float("inf"), links[1])
+        xp = namespace(links[1])
+        gone = xp.asarray(_among(nearest, columns, edges), device=links[1].device)
+        return links[0], xp.where(gone, xp.full_like(links[1], float("inf")), links[1])
     m = links.shape[0]
     rows = np.repeat(np.arange(m), np.diff(links.indptr))
     first = np.lexsort((links.data, rows))[links.indptr[:-1]]
