@@ -71,14 +71,17 @@ def checked_edges(edges: Any, n: int) -> np.ndarray:
     return ends.astype(np.int64)
 
 
-def cut_from(graph: Any, edges: np.ndarray) -> Any:
-    """A graph of neighbours, one on a device too, without some edges.
+def cut_from(graph: Any, edges: np.ndarray, how: str) -> Any:
+    """A graph of neighbours, one on a device too, without some edges, before `connect` looks at its parts.
 
-    DisconnectedGraphError if rows fall apart that were connected: joining them again would put an edge back.
+    how : as for `connect`. If it is "join" and rows fall apart that were connected, DisconnectedGraphError: joining
+        them again would put an edge back.
     """
     if isinstance(graph, TensorGraph):
-        return TensorGraph.of_host(cut_from(graph.to_scipy(), edges), graph.weights)
+        return TensorGraph.of_host(cut_from(graph.to_scipy(), edges, how), graph.weights)
     left = without_edges(graph, edges)
+    if how != "join":
+        return left
     (_, before), (_, after) = connected(graph), connected(left)
     sizes = np.bincount(after)
     largest = np.zeros(before.max() + 1, np.int64)  # piece of each part that there was
@@ -87,7 +90,7 @@ def cut_from(graph: Any, edges: np.ndarray) -> Any:
     if away:
         raise DisconnectedGraphError(
             f"Without the cut edges {amount(away, 'row')} would no longer be connected to the others. Cut fewer edges, "
-            "or raise n_neighbors."
+            "raise n_neighbors, or set disconnected='largest'."
         )
     return left
 
