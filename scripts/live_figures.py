@@ -5,6 +5,7 @@
     pointer   the row under the pointer, once the pre-images of a map have been prepared; paths, level sets, qualities
               and neighbours, when what can be kept has been found
     many      maps of 200,000 points per second, each taken before the next is asked for
+    drawn     maps of 200,000 points that Chromium draws per second while a slider moves, without a graphics card
     descent   maps of t-SNE per second of its descent, and the time of a step with a page beside that without
     cold      `mercer explore digits` in a new process, to the settled map
 
@@ -24,6 +25,7 @@ import base64
 import gc
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -190,6 +192,61 @@ def many(rows: int, maps: int) -> None:
             flush=True,
         )
         browser.close()
+
+
+DRAWN = """async (seconds) => {
+    const times = [], end = performance.now() + 1000 * seconds;
+    let last = mercer.live.map().count;
+    while (performance.now() < end) {
+        await new Promise(requestAnimationFrame);
+        if (mercer.live.map().count === last) continue;
+        last = mercer.live.map().count;
+        await mercer.drawn();
+        times.push(performance.now());
+    }
+    return times;
+}"""
+SETTLED = "mercer.live?.map().stage === 'settled' && mercer.live.map().number === mercer.live.number()"
+QUIET = ["--no-sandbox", "--no-first-run", "--disable-background-networking"]
+BY_WEBGL = ["--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist"]
+BY_CANVAS = ["--disable-gpu", "--disable-3d-apis"]
+
+
+def drawn(rows: int, seconds: float = 8.0) -> None:
+    """A slider that is moved on and on in Chromium, and the maps that are on the screen, each to its last point."""
+    from playwright.sync_api import sync_playwright
+
+    path = os.environ.get("MERCER_CHROMIUM") or shutil.which("chromium")
+    if path is None:
+        print("no Chromium: set MERCER_CHROMIUM to its path")
+        return
+    X = clusters(rows, 5).astype(np.float32)
+    for kind, flags in (("WebGL in software", BY_WEBGL), ("Canvas", BY_CANVAS)):
+        table, first = LiveTable.of(X), {"method": "pca", "n_components": 2}
+        with LiveServer(table, first=first) as server, sync_playwright() as play:
+            browser = play.chromium.launch(executable_path=path, headless=True, args=[*QUIET, *flags])
+            tab = browser.new_page(viewport={"width": 1280, "height": 800})
+            tab.goto(server.address)
+            while not tab.evaluate(SETTLED):
+                time.sleep(0.05)
+            tab.evaluate(MOVE)
+            times = np.array(tab.evaluate(DRAWN, seconds))
+            browser.close()
+        between = np.diff(times)
+        print(
+            f"{rows:,} points by {kind}: {1e3 * len(between) / (times[-1] - times[0]):.1f} maps drawn per second, "
+            f"{np.median(between):.0f} ms from one to the next (95 %: {np.quantile(between, 0.95):.0f} ms) {load()}",
+            flush=True,
+        )
+
+
+MOVE = """() => {
+    const slider = document.querySelector("input[data-control=n_components]");
+    setInterval(() => {
+        slider.value = slider.value === "2" ? "3" : "2";
+        slider.dispatchEvent(new Event("input", {bubbles: true}));
+    }, 33);
+}"""  # as often as a page sends what a hand does
 
 
 class Stopwatch:
@@ -379,7 +436,7 @@ def components(X: np.ndarray, k: int) -> np.ndarray:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    known = ["cold", "digits", "20000", "pointer", "many", "descent"]
+    known = ["cold", "digits", "20000", "pointer", "many", "drawn", "descent"]
     parser.add_argument("--only", nargs="+", choices=known, default=known)
     parser.add_argument("--data", type=Path, default=Path(__file__).resolve().parents[1] / "data")
     parser.add_argument("--steps", type=int, default=60, help="of a descent, per repeat")
@@ -403,6 +460,8 @@ def main() -> None:
         )
     if "many" in given.only:
         many(200_000, 60)
+    if "drawn" in given.only:
+        drawn(200_000)
     if "descent" in given.only:
         if images is not None:
             descent("t-SNE of 70,000 digits", components(images, 50), given.steps)

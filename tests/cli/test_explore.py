@@ -5,6 +5,7 @@ import shlex
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 
 from mercer import KernelPCA
 from mercer.live import launch
+from mercer.live.answers import Answers, Shown
 from mercer.live.controls import Controls
 from mercer.live.map_stages import MapStages
 from mercer.live.settings_text import as_command, as_python
@@ -93,6 +95,35 @@ def test_what_the_page_gives_as_text_reads_the_tables_in_the_same_way(shell, ser
     shown = found[-1].coordinates
     for map_ in (Z, np.vstack([names["Z"], names["Z_more"]])):
         assert np.allclose(map_ * np.sign((map_ * shown).sum(axis=0)), shown, atol=1e-5 * np.abs(shown).max())
+
+
+@pytest.mark.parametrize("opened", ["table", "table and model", "model"])
+def test_a_model_that_the_page_gives_prepares_new_rows_as_the_page_did(shell, served, opened):
+    options = ("--label", "species", "--id", "name", "--scale", "standard", "--drop", "m3")
+    if opened != "table":
+        shell("fit", "flowers.csv", *options, "--method", "kpca", "--save", "k.mercer", "-o", "c.csv")
+    words = {
+        "table": ("flowers.csv", *options),
+        "table and model": ("flowers.csv", "--model", "k.mercer"),
+        "model": ("k.mercer",),
+    }
+    shell("explore", *words[opened], "--no-browser")
+    table, found = served[0].table, []
+    settings = Controls(table).checked({"method": "kpca", "kernel": "laplacian"})
+    MapStages(table).run(settings, found.append, lambda: None)
+    _, buffers = Answers().model(Shown(table, table.first, settings, found[-1]))
+    Path("page.mercer").write_bytes(buffers["file"].tobytes())
+    shell("transform", "page.mercer", "flowers.csv", "-o", "again.csv")
+    Z, shown = shell.coordinates("again.csv"), found[-1].coordinates
+    assert np.allclose(Z * np.sign((Z * shown).sum(axis=0)), shown, atol=1e-5 * np.abs(shown).max())
+
+
+def test_kept_columns_of_added_rows_are_shown(shell, served):
+    columns = shell.columns("flowers.csv")
+    write_table("first.csv", {name: values[:70] for name, values in columns.items()})
+    write_table("new.csv", {name: values[70:] for name, values in columns.items()})
+    shell("explore", "first.csv", "--drop", "name,species", "--keep", "m3", "--add", "new.csv", "--no-browser")
+    assert np.allclose(served[0].table.columns["m3"].astype(float), columns["m3"])
 
 
 def test_only_tables_of_files_take_rows(shell, served):

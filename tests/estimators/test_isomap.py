@@ -573,6 +573,9 @@ def test_edges_that_hold_the_graph_together_are_not_cut():
         Isomap(n_neighbors=1, n_components=1, cut_edges=[(3, 4)]).fit(
             np.sqrt(1 + chain)
         )  # each row's next is before it
+    with pytest.warns(DisconnectedGraphWarning):
+        largest = Isomap(n_neighbors=1, n_components=1, cut_edges=[(3, 4)], disconnected="largest").fit(chain**2)
+    assert largest.fitted_rows_.tolist() == [4, 5, 6, 7, 8, 9]
     whole, same = (Isomap(n_neighbors=2, n_components=1, cut_edges=cut).fit(chain) for cut in (None, [(0, 9)]))
     assert np.array_equal(whole.embedding_, same.embedding_)  # there is no such edge
 

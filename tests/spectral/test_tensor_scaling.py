@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
+from mercer import Isomap  # noqa: E402
 from mercer.graph.nearest_neighbors import build_index  # noqa: E402
 from mercer.graph.tensor_geodesics import TensorGeodesics, TensorGraph  # noqa: E402
 from mercer.spectral import scaling, tensor_scaling  # noqa: E402
@@ -74,3 +75,16 @@ def test_a_plan_counts_one_matrix_and_refuses_what_does_not_fit():
     small, large = (tensor_scaling.plan_unfolding(n, 2, free=100 * 10**9, edges=10 * n) for n in (20_000, 200_000))
     assert small.fits and 4 * 20_000**2 < small.needed_bytes < 3 * 4 * 20_000**2
     assert not large.fits and tensor_scaling.plan_unfolding(200_000, 2, free=100 * 10**9, landmarks=500).fits
+
+
+@pytest.mark.parametrize("links", [{"n_neighbors": 8}, {"n_neighbors": None, "radius": 0.4}])
+def test_edges_that_are_cut_are_cut_on_tensors_too(links):
+    i, j = Isomap(**links).fit(X).graph_.nonzero()
+    cut = np.column_stack([i, j])[[0, 200]]
+    there = Isomap(**links, cut_edges=cut).fit(torch.as_tensor(X, device=DEVICE))
+    here = Isomap(**links, cut_edges=cut).fit(X)
+    assert all(there.graph_[a, b] == 0 for a, b in cut.tolist()) and there.graph_.nnz == here.graph_.nnz
+    Y, Z = there.embedding_.cpu().numpy(), here.embedding_
+    assert_allclose(Y * np.sign((Y * Z).sum(axis=0)), Z, atol=1e-7 * abs(Z).max())
+    again = there.transform(torch.as_tensor(X, device=DEVICE)).cpu().numpy()
+    assert_allclose(again, Y, atol=1e-7 * abs(Y).max())  # fitted rows keep their places

@@ -360,6 +360,51 @@ def test_the_row_under_the_pointer_is_shown_with_its_distance(visited, serving):
     assert under.locator("canvas.faded").count() == 1
 
 
+def test_the_row_under_the_pointer_is_that_of_the_map_that_is_shown(visited, serving, table):
+    seen = visited(serving(table).address)
+    seen.until(SETTLED)
+    seen.page.locator("#under-pointer").check()
+    seen.page.mouse.move(*seen.place(3))
+    under = seen.page.locator(".under")
+    under.get_by_text("pre-image").wait_for()
+    choose(seen, "isomap")  # the pointer stays where it is
+    under.get_by_text("interpolated between the nearest points").wait_for()
+    seen.page.mouse.move(5, 5)
+    choose(seen, "pca")
+    seen.until(SETTLED)
+    assert under.is_hidden()  # the pointer is in no map
+
+
+def test_an_approximate_answer_does_not_call_itself_exact(visited, serving, table):
+    seen = visited(serving(table).address)
+    choose(seen, "isomap")
+    seen.until(SETTLED)
+    name = seen.page.locator(".stage-name")
+    assert name.inner_text() == "exact"
+    slide(seen, "landmarks", ["PageUp"])
+    seen.until(f"mercer.live.settings().landmarks > 0 && {SETTLED}")
+    assert name.inner_text() == "approximate, by landmarks"
+    choose(seen, "sne")
+    seen.page.locator("#stop").click()
+    seen.until(SETTLED)
+    assert name.inner_text() == "at rest"
+
+
+def test_names_go_with_the_points_of_a_descent(visited, serving, table):
+    seen = visited(serving(table).address, reduced_motion="no-preference")
+    choose(seen, "tsne")
+    seen.until("mercer.live.map().stage == 'steps' && mercer.live.map().count > 5")
+    seen.page.locator("#stop").click()
+    seen.until(SETTLED)
+    seen.page.wait_for_timeout(600)  # the points have arrived
+    names = {name["text"]: (name["x"], name["y"]) for name in seen.state("names(0)")}
+    assert names
+    kind = np.array(["red", "green", "blue", "grey"])[np.arange(400) % 4]
+    places = np.array(seen.page.evaluate("Array.from({length: 400}, (_, row) => mercer.screen(0, row))"))
+    for text, place in names.items():  # a name is among the points of its class
+        assert np.linalg.norm(places[kind == text] - place, axis=1).min() < 40
+
+
 def pin(seen, row):
     """A click on the point of a row, which must not be hidden by another."""
     seen.page.mouse.click(*seen.place(row))
@@ -630,6 +675,7 @@ def test_two_selections_are_compared(visited, serving, table):
         and result.locator(".separating").first.locator("tbody tr").count() == 5
     )
     assert "Along the direction" in result.inner_text() and "distance" in result.inner_text()
+    assert "has no inverse" in result.inner_text() and "of the way" in result.inner_text()
     seen.page.locator("#direction-colour").click()
     assert seen.page.locator("#colour option:checked").inner_text() == "direction from others to selected"
     seen.page.locator("#group-first").click()  # the selection becomes the first group
@@ -638,6 +684,10 @@ def test_two_selections_are_compared(visited, serving, table):
     assert len(seen.state("selected()")) == right.sum()
     compare.click()
     result.get_by_text("200 and 100 rows").wait_for()
+    choose(seen, "kpca")
+    seen.until(SETTLED)
+    compare.click()
+    result.get_by_text("Pre-images of places on the line").wait_for()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -142,7 +142,7 @@ def _rows_of_model(path: str) -> tuple[LiveTable, Any]:
     from mercer.live.launch import settings_of
     from mercer.live.live_table import LiveTable
 
-    estimator, _ = open_model(path)
+    estimator, notes = open_model(path)
     rows = getattr(estimator, "X_fit_", None)
     if rows is None or getattr(rows, "ndim", 1) != 2 or getattr(estimator, "kernel", None) == "precomputed":
         raise unsuitable(
@@ -150,7 +150,13 @@ def _rows_of_model(path: str) -> tuple[LiveTable, Any]:
             f"mercer explore TABLE --model {path}"
         )
     features = [str(name) for name in getattr(estimator, "feature_names_in_", ())]
-    return LiveTable.of(rows, title=Path(path).name, features=features), settings_of(estimator)
+    found = LiveTable.of(rows, title=Path(path).name, features=features)
+    return replace(found, model_notes=_prepared(notes)), settings_of(estimator)
+
+
+def _prepared(notes: dict[str, Any]) -> dict[str, Any]:
+    """What the notes of a model say of how its rows were read and prepared."""
+    return {name: notes[name] for name in ("choice", "preparation") if name in notes}
 
 
 def _rows_of_table(
@@ -159,12 +165,14 @@ def _rows_of_table(
     import numpy as np
 
     from mercer.cli.pages import MOST_VALUES, columns_shown, label_name, title_of
+    from mercer.cli.record import json_value
     from mercer.cli.table_input import as_choice, read, refuse_no_rows
     from mercer.cli.transform import open_model, preparation_in
     from mercer.live.launch import settings_of
     from mercer.live.live_table import LiveTable
 
     settings = preparation = None
+    notes: dict[str, Any] = {"choice": json_value(choice)}
     if model is not None:
         estimator, notes = open_model(model)
         settings, preparation = settings_of(estimator), preparation_in(notes, "preparation")
@@ -175,7 +183,8 @@ def _rows_of_table(
     shape = getattr(table.preparation, "image", None)
     columns, ids, images, more = columns_shown(table, label), table.ids, table.images, None
     if add is not None:
-        others = read(add, as_choice({}), console, preparation=table.preparation, originals=MOST_VALUES)
+        kept = {"keep": choice["keep"]} if "keep" in choice else {}
+        others = read(add, as_choice(kept), console, preparation=table.preparation, originals=MOST_VALUES)
         more = others.X
         columns = _stacked(columns, columns_shown(others, label), others.X.shape[0])
         ids = ids if ids is None or others.ids is None else np.concatenate([ids, others.ids])
@@ -191,6 +200,7 @@ def _rows_of_table(
         image_shape=(shape[1], shape[0]) if shape and shape[2] == 1 else None,
         more=more,
     )
+    found = replace(found, model_notes=_prepared(notes | {"preparation": table.preparation.to_dict()}))
     # A page tells no paths: what it gives is to be run in the folder of the table.
     name, other = title_of(path), title_of(add) if add is not None else None
     if model is None and path != "-":

@@ -109,7 +109,8 @@ class Isomap(Estimator):
         or refuse.
     cut_edges : list of pairs of rows, array (m, 2), or None
         Edges to take out of the graph of neighbours, such as shortcuts that `mercer.diagnose_neighbors` suspects. Pairs
-        that are no edges change nothing. An edge without which rows fall apart is refused.
+        that are no edges change nothing. If rows fall apart without an edge, "join" would put it back, so it is
+        refused. A new row takes none of the edges that were taken from its nearest row.
     random_state : int, RandomState or None
         The seed of the first landmark and of the eigensolver's start. None is the seed 0: the same data gives the same
         bits.
@@ -303,7 +304,7 @@ class Isomap(Estimator):
         self.index_ = self._index(X)
         self._say(f"neighbours by {self.index_.method} ({self.index_.reason})")
         graph = self._neighborhood()
-        graph = cut_from(graph, self._cut) if len(self._cut) else graph
+        graph = cut_from(graph, self._cut, self.disconnected) if len(self._cut) else graph
         measurable = not (self._is_precomputed() and sp.issparse(X))
         reach = "n_neighbors" if self.radius is None else "radius"
         connection = connect(self.index_, graph, self.disconnected, measurable=measurable, reach=reach)

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from mercer.amounts import amount
-from mercer.backends import beside, namespace, to_numpy
+from mercer.backends import namespace, to_numpy
 from mercer.exceptions import DisconnectedGraphError, DisconnectedGraphWarning, warn
 from mercer.graph.neighbor_index import NeighborIndex
 from mercer.graph.tensor_geodesics import TensorGraph
@@ -71,14 +71,17 @@ def checked_edges(edges: Any, n: int) -> np.ndarray:
     return ends.astype(np.int64)
 
 
-def cut_from(graph: Any, edges: np.ndarray) -> Any:
-    """A graph of neighbours, one on a device too, without some edges.
+def cut_from(graph: Any, edges: np.ndarray, how: str) -> Any:
+    """A graph of neighbours, one on a device too, without some edges, before `connect` looks at its parts.
 
-    DisconnectedGraphError if rows fall apart that were connected: joining them again would put an edge back.
+    how : as for `connect`. If it is "join" and rows fall apart that were connected, DisconnectedGraphError: joining
+        them again would put an edge back.
     """
     if isinstance(graph, TensorGraph):
-        return TensorGraph.of_host(cut_from(graph.to_scipy(), edges), graph.weights)
+        return TensorGraph.of_host(cut_from(graph.to_scipy(), edges, how), graph.weights)
     left = without_edges(graph, edges)
+    if how != "join":
+        return left
     (_, before), (_, after) = connected(graph), connected(left)
     sizes = np.bincount(after)
     largest = np.zeros(before.max() + 1, np.int64)  # piece of each part that there was
@@ -87,7 +90,7 @@ def cut_from(graph: Any, edges: np.ndarray) -> Any:
     if away:
         raise DisconnectedGraphError(
             f"Without the cut edges {amount(away, 'row')} would no longer be connected to the others. Cut fewer edges, "
-            "or raise n_neighbors."
+            "raise n_neighbors, or set disconnected='largest'."
         )
     return left
 
@@ -103,8 +106,9 @@ def links_without(links: Any, edges: np.ndarray) -> Any:
     if isinstance(links, tuple):
         columns, lengths = (to_numpy(part) for part in links)
         nearest = np.take_along_axis(columns, lengths.argmin(axis=1)[:, None], axis=1)
-        gone = beside(_among(nearest, columns, edges), links[1])
-        return links[0], namespace(links[1]).where(gone, float("inf"), links[1])
+        xp = namespace(links[1])
+        gone = xp.asarray(_among(nearest, columns, edges), device=links[1].device)
+        return links[0], xp.where(gone, xp.full_like(links[1], float("inf")), links[1])
     m = links.shape[0]
     rows = np.repeat(np.arange(m), np.diff(links.indptr))
     first = np.lexsort((links.data, rows))[links.indptr[:-1]]

@@ -21,6 +21,7 @@ from mercer.live.level_sets import level_sets
 from mercer.live.live_table import LiveTable
 from mercer.live.map_stages import MapFrame
 from mercer.live.settings_text import as_command, as_python
+from mercer.models.model_file import save_model
 from mercer.quality.inputs import ExactIndex, data_index
 from mercer.web.page import NearRows, Page, page_bytes
 from mercer.web.row_quality import RowQuality
@@ -76,7 +77,7 @@ class Answers:
         frame = _settled(shown)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "model.mercer"
-            frame.estimator.save(path)
+            save_model(frame.estimator, path, {"method": shown.settings["method"], **shown.page_table.model_notes})
             return _file(path.read_bytes())
 
     def page(self, shown: Shown) -> Answer:

@@ -32,6 +32,7 @@ class LiveTable:
     origin : lines of Python that give X, and `more` as X_more
     words : the words after `mercer fit` that name the table and how to read it; empty if the table is not a file
     more_words : those after `mercer transform MODEL`
+    model_notes : what a saved model keeps beside itself, such as how the rows were prepared
 
     >>> table = LiveTable(np.eye(3), columns={"kind": np.array(["a", "b", "a"])}, label="kind")
     >>> table.X.shape, table.title
@@ -51,6 +52,7 @@ class LiveTable:
     origin: str = ""
     words: Sequence[str] = ()
     more_words: Sequence[str] = ()
+    model_notes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     @classmethod
     def of(

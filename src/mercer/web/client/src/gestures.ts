@@ -56,6 +56,7 @@ export class Gestures {
     panel.trace = this.drawing === "lasso" || this.drawing === "box" ? [...at] : null;
     if (this.drawing === "drag") {
       this.dragged = panel.grab(...at);
+      panel.store.hover(-1, panel); // its card would stay where the point was
       if (!this.dragged) this.drawing = "pan"; // beside the points, the map moves
     }
   }

@@ -221,9 +221,12 @@ export class Live {
     store.replaceMap(0, title, axes, { settings: header.settings, ...Object.fromEntries(header.facts ?? []) });
     const glide = header.stage === "steps" ? Math.min(GLIDE, since) : since < GLIDE ? 90 : GLIDE;
     for (const panel of this.host.panels()) if (panel.map === store.maps[0]) panel.follow(store.rows > 100_000 && since < 200 ? 0 : glide, renamed, header.stage !== "steps");
+    const shown = this.host.panels().find((panel) => panel.map === store.maps[0]);
+    if (header.stage !== "steps") store.hover(-1, shown); // its card would stay where the point was
+    else if (store.hovered >= 0 && this.host.panels().length === 1) store.emit("hover", shown);
     this.lastMap = { number: header.number!, stage: header.stage!, axes: names.join(), at: now, count: this.lastMap.count + 1 };
     if (header.number === this.number) this.trouble.hidden = true;
-    const drawn = this.host.panels().find((panel) => panel.map === store.maps[0])?.axes ?? [0, 1];
+    const drawn = shown?.axes ?? [0, 1];
     this.spectrum.show(floats["spectrum"] ?? null, floats["errors"] ?? null, drawn);
     if (header.step !== null && header.step !== undefined) this.divergence.add(header.step, header.divergence!);
     else this.divergence.clear();
