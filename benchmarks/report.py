@@ -21,95 +21,106 @@ Figures = dict[str, Any]
 _INTRODUCTION = f"""\
 # Benchmarks
 
-`python -m benchmarks` writes this page from `benchmarks/figures.json`; do not edit it by hand. The last section says
-how to run it again.
+How fast is Mercer, how much memory does it take, and how right are its answers, beside those of other libraries? Each
+section below has one task. Unless it says otherwise, four things hold:
 
-The data is MNIST. Images are divided by 255, centred, and, where d < 784, projected on their first d principal axes.
-Beyond 60,000 rows, images are drawn with replacement and get a little noise. The kernel is Gaussian. Every competitor
-gets the same gamma: one over the median squared distance.
-
-Each measurement runs in a fresh process, which loads the data, solves a small problem to warm up, and then times the
-fit alone. Competitors take turns, so that a slow spell of the machine hits all of them. Times are medians, with the
-least and the greatest in brackets. Peak memory is the resident memory of the whole process, interpreter and data
-included. The same few lines of NumPy (`benchmarks/judge.py`) recompute the residual ‖HKHv − γv‖/γ₁ of every answer in
-float64 and compare the eigenvalues of all competitors, so that nobody wins by missing one. "The best of scikit-learn"
-is its fastest solver whose answer reaches the tolerance within a factor of {SLACK}. A time ratio above 1 means that
-Mercer is faster; a memory ratio below 1 means that it takes less.
+- **The data is MNIST.** Images are divided by 255 and centred. If d is below 784, they are projected on their first d
+  principal axes. Beyond 60,000 rows, images are drawn with replacement and get a little noise. The kernel is Gaussian,
+  and all libraries get the same gamma, one over the median squared distance.
+- **Every measurement runs in a fresh process.** It loads the data, solves a small problem to warm up, and then times
+  the fit alone. The libraries take turns, so a slow spell of the machine hits all of them. Times are medians, with the
+  least and the greatest in brackets. Peak memory is the resident memory of the whole process, including interpreter
+  and data.
+- **One judge checks all answers.** A few lines of NumPy (`benchmarks/judge.py`) recompute the residual ‖HKHv − γv‖/γ₁
+  of every answer in float64. They also compare the eigenvalues, so no library wins by missing one.
+- **Mercer is compared with the best of scikit-learn**, its fastest solver whose residual is within a factor of
+  {SLACK} of the tolerance. A time ratio above 1 means that Mercer is faster. A memory ratio below 1 means that it takes
+  less.
 """
 
 _NOTES = {
-    "kpca-20k": "The randomized solver has no tolerance. Its number of power iterations was raised (4, 7, which is its"
-    " default, 10, 15, 20) until its residual met the tolerance.",
-    "kpca-10k": "tol = 1e-6; the randomized solver as above.",
-    "kpca-small": 'At "default" each library runs with its own tol=0: scikit-learn iterates to rounding error, Mercer '
-    "to 1e-10. These fits take milliseconds, so all competitors take turns in one process, for 25 rounds or 15 s. A "
-    'turn is a pause of 0.1 s, a first fit and a second fit. The time is that of the second fit; "cold" is that of '
-    "the first, compared with the solver of scikit-learn that is fastest cold. Residuals and memory (most of it the "
-    "interpreter's) come from a separate process per competitor.",
-    "kpca-1m": "Mercer computes only n · rank entries of the kernel matrix. The certificate bounds the error of every "
-    "eigenvalue by tr(K − FFᵀ), relative to γ₁. The residual is estimated from 4,000 rows of the kernel matrix.",
-    "transform": "The residual is the largest error of a score on 1,000 rows, relative to the largest score. Another "
-    "process fits the model.",
-    "kda-mnist": "The pixels are divided by 255, with no other preparation. The test images are the 10,000 that come "
-    "with the data.",
-    "kda-direct": "The direct eigenproblem forms the n × n matrices N and M, as kfda does, with the same penalty on "
-    "‖w‖². Instead of a residual, the table gives the sine of the largest angle between two spans: that of the scores"
-    " of 1,000 new rows, and that of a least-squares solution.",
-    "kcca": "The two views of an image are its left and right halves. Each Gaussian kernel has its own gamma, one over"
-    " the median squared distance. Instead of a residual, the table gives the mean correlation of the ten pairs of "
-    "scores on 10,000 images that no fit has seen.",
+    "kpca-20k": "scikit-learn's randomized solver has no tolerance. We raised its number of power iterations (4, "
+    "then 7, its default, then 10, 15 and 20) until its residual met the tolerance.",
+    "kpca-10k": "The tolerance is 1e-6. The randomized solver is treated as above.",
+    "kpca-small": 'At "default" each library uses its own tol=0: scikit-learn iterates to rounding error, and '
+    "Mercer to 1e-10. These fits take milliseconds, so all libraries take turns in one process, for 25 rounds or "
+    "15 s. A turn is a pause of 0.1 s, a first fit and a second fit. The time given is that of the second fit. "
+    'The time given as "cold" is that of the first fit, and is compared with the solver of scikit-learn that is '
+    "fastest cold. Residuals and memory come from a separate process for each library. Most of that memory "
+    "belongs to the interpreter.",
+    "kpca-1m": "Mercer computes only n · rank entries of the kernel matrix. The certificate bounds the error of "
+    "every eigenvalue by tr(K − FFᵀ), relative to γ₁. The residual is estimated from 4,000 rows of the kernel "
+    "matrix.",
+    "transform": "The residual is the largest error of a score on 1,000 rows, relative to the largest score. The "
+    "model was fitted by another process.",
+    "kda-mnist": "The pixels are divided by 255 and not prepared in any other way. The test images are the 10,000 "
+    "that come with the data.",
+    "kda-direct": "The direct eigenproblem forms the n × n matrices N and M, as kfda does, with the same penalty "
+    "on ‖w‖². In place of a residual, the table gives the sine of the largest angle between two spans: the span "
+    "of the scores of 1,000 new rows, and that of a least-squares solution.",
+    "kcca": "The two views of an image are its left and right halves. Each Gaussian kernel has its own gamma, one "
+    "over the median squared distance. In place of a residual, the table gives the mean correlation of the ten "
+    "pairs of scores on 10,000 images that no fit has seen.",
     "pca": "The residual is ‖Sv − λv‖/λ₁, where S is the covariance.",
-    "isomap": "All competitors find the same exact neighbours. Instead of a residual, the table gives ‖A − B‖/‖B‖ "
-    "after the best shift, rotation and scaling, where B is the map by SciPy's shortest paths and ARPACK; the same "
-    "distance to the true sheet before it was rolled up; and the residual variance that Mercer reports.",
-    "solvers": "All solvers except the streamed one get the centred kernel matrix in float64. A pass is one visit to "
-    "the matrix; a product is one vector multiplied by it.",
-    "neighbors": "All 70,000 images on 50 principal axes, in float32. Each of the million rows lies between an image "
-    "and one of its ten nearest neighbours, plus noise. The time covers building an index and finding the k nearest "
-    "neighbours of every row, excluding the row itself. The recall is the share of true neighbours found, on 1,000 "
-    "rows. Recalls differ, so read each time together with its recall. Mercer chooses by itself how far to search, "
-    "and measures its own recall within the time.",
-    "embedding": "The rows are those of the neighbour search; perplexity 30; the time runs from rows to map. Each "
-    "library uses its own neighbour search and defaults, apart from the number of steps where the table names it. All"
-    " maps of a case are judged with one P, from exact neighbours, and with Q over all pairs in float64; for a "
-    "million rows the divergence is not recomputed. Ten neighbours kept: the share of a row's ten nearest rows that "
-    "are among the ten nearest points of the map, on 1,000 rows. The first call's extra time goes to imports and to "
-    "code that is compiled or read from a cache.",
-    "panel": "Public data of nine kinds, each in its natural form; perplexity 30; the time runs from rows to map. Both "
-    "libraries use their defaults, openTSNE with its grid on two threads. Maps are judged as in the table above.",
-    "quality": "The rows are those of the neighbour search, with their digits as classes. The map is t-SNE's up to "
-    "70,000 rows; for a million rows it is the first two principal axes, which make ranks slowest. 15 neighbours. The"
-    " report holds every score: trustworthiness, continuity, neighbour recall, class purity in the map and in the "
-    "data, triplets, Shepard correlation, residual variance, and the divergence at the best scale of the map. The "
-    "widest interval is that of all scores except the divergence. Instead of a residual, the table gives the "
-    "difference between the exact trustworthiness and the same computed by a few lines of NumPy.",
-    "faces": "The face space is fitted to faces only. The measure is the area under the ROC curve of the distance from"
-    " it, on held-out faces and patches; for portraits, it is the share whose nearest neighbour in face space is the "
-    "same person. Five folds, repeated with other splits. Components, kernel and width are chosen by cross-validation"
-    " inside the training part (`examples/eigenfaces.py`). Without components, the distance from the mean face "
-    "decides, or the distance between pictures.",
-    "tables": "From the file to one array of floats, as estimators take it. Instead of a residual, the table gives the"
-    " largest difference from the numbers that were written. Peak memory, interpreter and libraries included, is also"
-    " given as a multiple of the bytes of the numbers. Mercer's time includes the file's SHA-256 and the statistics "
-    "of its columns.",
-    "page": "From the moment headless Chromium gets the file's address until it has drawn the points, with names and "
-    "lines of density. The time of the lasso, around the middle, runs from letting go until the selection is drawn. "
-    "Memory and processor time are those of all processes of the browser together. The scores of the map and of single "
-    "rows are those of `mercer.quality` on samples, as the command writes them.",
-    "memory": "Each fit is the first in a fresh process. Planned is `plan(X).peak_bytes`. Taken is the peak of "
-    "resident memory during `plan` and `fit`, less what interpreter, imports and data held before. The least limit is "
-    "the smallest memory_limit that the plan accepts; another process fits under it. Rows are drawn around ten "
-    "centres, with a decaying spectrum; sparse rows have 60 of 65,536 columns. The machine did other work meanwhile: "
-    "times are by the clock and no measure of speed, and memory does not depend on it.",
-    "gpu": "Clusters with a decaying spectrum; the memory is that of the GPU. The residual is recomputed in float64 on"
-    " the GPU. At 20,000 samples in float64 the eigenvalues are compared with those that the CPU finds. For a single"
-    " product the residual is the error beside the length of the rows of K, in each arithmetic."
-    " The recall of a search for neighbours is what the search measured itself. A map's time runs from rows to map. The"
-    " maps of MNIST are judged with one P, from exact neighbours, and with Q over all pairs in float64.",
+    "isomap": "All libraries find the same exact neighbours. In place of a residual, the table gives three "
+    "numbers: ‖A − B‖/‖B‖ after the best shift, rotation and scaling, where B is the map by SciPy's shortest "
+    "paths and ARPACK; the same distance to the true sheet before it was rolled up; and the residual variance "
+    "that Mercer reports.",
+    "solvers": "All solvers except the streamed one get the centred kernel matrix in float64. A pass visits the "
+    "matrix once. A product multiplies it by one vector.",
+    "neighbors": "The rows are all 70,000 images on 50 principal axes, in float32. In the case of a million rows, "
+    "each row lies between an image and one of its ten nearest neighbours, plus noise. The time covers building "
+    "an index and finding the k nearest neighbours of every row, not counting the row itself. The recall is the "
+    "share of true neighbours found, on 1,000 rows. Recalls differ, so read each time together with its recall. "
+    "Mercer decides by itself how far to search, and its time includes measuring its own recall.",
+    "embedding": "The rows are those of the neighbour search, and the perplexity is 30. The time runs from rows "
+    "to map. Each library uses its own neighbour search and its own defaults, apart from the number of steps if "
+    "the table names it. All maps of a case are judged by one P, from exact neighbours, and by Q over all pairs "
+    'in float64. For a million rows the divergence is not recomputed. "Ten neighbours kept" is the share of a '
+    "row's ten nearest rows that are among the ten nearest points of the map, on 1,000 rows. The first call takes "
+    "longer, because it imports modules and compiles code or reads it from a cache.",
+    "panel": "These are public data sets of nine kinds, each in its natural form. The perplexity is 30, and the "
+    "time runs from rows to map. Both libraries use their defaults, openTSNE with its grid on two threads. The "
+    "maps are judged as in the table above.",
+    "quality": "The rows are those of the neighbour search, with their digits as classes. Up to 70,000 rows the "
+    "map is that of t-SNE. For a million rows it consists of the first two principal axes, which make ranks "
+    "slowest. Scores by neighbours use 15 of them. The report holds every score: trustworthiness, continuity, "
+    "neighbour recall, class purity in the map and in the data, triplets, Shepard correlation, residual variance, "
+    "and the divergence at the best scale of the map. The widest interval is the widest of all scores except the "
+    "divergence. In place of a residual, the table gives the difference between the exact trustworthiness and the "
+    "same score from a few lines of NumPy.",
+    "faces": "The face space is fitted to faces only. The measure is the area under the ROC curve of the distance "
+    "from face space, on held-out faces and patches. For portraits it is the share whose nearest neighbour in "
+    "face space is the same person. There are five folds, repeated with other splits. Cross-validation inside the "
+    "training part chooses components, kernel and width (`examples/eigenfaces.py`). Without components, the "
+    "distance from the mean face decides, or the distance between pictures.",
+    "tables": "The time runs from the file to one array of floats, as estimators take it. In place of a residual, "
+    "the table gives the largest difference from the numbers that were written. Peak memory, including "
+    "interpreter and libraries, is also given as a multiple of the bytes of the numbers. Mercer's time includes "
+    "the file's SHA-256 and the statistics of its columns.",
+    "page": "The time begins when headless Chromium gets the file's address, and ends when it has drawn the "
+    "points, with names and lines of density. The lasso is drawn around the middle. Its time runs from letting go "
+    "until the selection is drawn. Memory and processor time are those of all processes of the browser together. "
+    "`mercer.quality` computes the scores of the map and of single rows on samples, as the command writes them.",
+    "memory": 'Each fit is the first in a fresh process. "Planned" is `plan(X).peak_bytes`. "Taken" is the peak '
+    'of resident memory during `plan` and `fit`, less what interpreter, imports and data held before. "The least '
+    'limit" is the smallest memory_limit that the plan accepts, and another process fits under it. Rows are drawn '
+    "around ten centres, with a decaying spectrum. Sparse rows have 60 of 65,536 columns. The machine did other "
+    "work at the same time. The times are by the clock, so they do not measure speed. Memory does not depend on "
+    "the load.",
+    "gpu": "The rows form clusters with a decaying spectrum, and the memory is that of the GPU. The residual is "
+    "recomputed in float64 on the GPU. At 20,000 samples in float64 the eigenvalues are compared with those that "
+    "the CPU finds. For a single product, the residual is the error in each arithmetic, relative to the length of "
+    "the rows of K. The recall of a search for neighbours is the one that the search itself measured. The time of "
+    "a map runs from rows to map. The maps of MNIST are judged by one P, from exact neighbours, and by Q over all "
+    "pairs in float64.",
 }
 
 _HOW = """\
 ## Running it again
+
+`python -m benchmarks` writes this page and the table of the README from `benchmarks/figures.json`. Do not edit them by
+hand.
 
     make bench                                  everything: some hours on two cores
     python -m benchmarks --only kpca-20k pca    only these groups or cases; the others keep their figures
@@ -152,8 +163,8 @@ def render(figures: Figures) -> str:
     """The page in Markdown."""
     cases = figures["cases"]
     machines = _machines(cases)
-    parts = [_INTRODUCTION, "## Asked and reached\n"]
-    header = ["case", "asked", "reached", "met"]
+    parts = [_INTRODUCTION, "## Goals and results\n"]
+    header = ["case", "goal", "result", "met"]
     if figures.get("quick"):
         parts.append("A quick run: the sizes are tiny, and its times say nothing.\n")
     else:

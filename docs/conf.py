@@ -105,8 +105,8 @@ html_sidebars = {page: [] for page in ALONE}
 html_theme_options = {
     "logo": {"text": "Mercer"},
     "header_links_before_dropdown": 6,
-    "navbar_persistent": [],
-    "navbar_end": ["search-button", "theme-switcher"],
+    "navbar_persistent": ["search-button"],  # on a phone it stays beside the menu
+    "navbar_end": ["theme-switcher"],
     "show_prev_next": True,
     "show_toc_level": 2,
     "footer_start": ["copyright"],

@@ -4,9 +4,10 @@
     python scripts/release.py python3.12          these, those of them that are found
     python scripts/release.py --part              a part of the tests, for a first look
 
-The steps: rattler-build renders the recipe; a source distribution is built, and a wheel from it and not from this
-folder. Each Python gets a new environment with that wheel. The tests, the documents and the examples lie beside it, but
-no sources. All tests but those of the sources themselves run there, then the code and the commands of the README.
+The steps: a source distribution is built, a wheel from it and not from this folder, and the package of the recipe for
+conda-forge. Each Python gets a new environment with that wheel. The tests, the documents and the examples lie beside
+it, but no sources. All tests but those of the sources themselves run there, then the code and the commands of the
+README.
 """
 
 import argparse
@@ -57,8 +58,6 @@ def build(folder: Path, dist: Path) -> tuple[Path, Path]:
     """The unpacked source distribution, and the wheel that was built from it."""
     programs = environment(sys.executable, folder / "builder")
     run(programs / "pip", "install", "--quiet", "hatchling>=1.25", "py-rattler-build>=0.73")
-    code = "import rattler_build, sys; rattler_build.Stage0Recipe.from_file(sys.argv[1]).render()"
-    run(programs / "python", "-c", code, ROOT / "recipe" / "recipe.yaml")
     shutil.rmtree(dist, ignore_errors=True)
     run(programs / "python", "-m", "hatchling", "build", "--target", "sdist", "--directory", dist)
     (archive,) = dist.glob("*.tar.gz")
@@ -67,6 +66,7 @@ def build(folder: Path, dist: Path) -> tuple[Path, Path]:
     unpacked = folder / archive.name.removesuffix(".tar.gz")
     run(programs / "python", "-m", "hatchling", "build", "--target", "wheel", "--directory", dist, folder=unpacked)
     (wheel,) = dist.glob("*.whl")
+    print(run(programs / "python", ROOT / "scripts" / "build_recipe.py", folder / "recipe").strip().splitlines()[-1])
     return unpacked, wheel
 
 

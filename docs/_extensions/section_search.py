@@ -15,6 +15,7 @@ from sphinx import addnodes
 
 SCRIPT = "search_sections.js"
 LEFT_OUT = {"search", "genindex", "py-modindex"}
+CODE = (nodes.literal_block, nodes.doctest_block)
 # Headings and signatures are kept beside the text, and formulas are no words.
 NOT_READ = (
     nodes.title,
@@ -28,19 +29,21 @@ NOT_READ = (
 
 
 def sections_of(document: nodes.document) -> list[list[str]]:
-    """The sections of a document in their order: anchor, heading and text. The first one is the page itself."""
-    found = [["", "", ""]]
+    """The sections of a document in their order: anchor, heading, text and code. The first one is the page itself."""
+    found = [["", "", "", ""]]
 
     def read(node: nodes.Node, section: list[str]) -> None:
         if isinstance(node, nodes.Text):
             section[2] += node.astext() + " "
+        elif isinstance(node, CODE):
+            section[3] += node.astext() + " "
         elif not isinstance(node, NOT_READ):
             section = _opened(node, found) or section
             for child in node.children:
                 read(child, section)
 
     read(document, found[0])
-    return [[anchor, heading, " ".join(text.split())] for anchor, heading, text in found]
+    return [[anchor, heading, " ".join(text.split()), " ".join(code.split())] for anchor, heading, text, code in found]
 
 
 def _opened(node: nodes.Node, found: list[list[str]]) -> list[str] | None:
@@ -58,7 +61,7 @@ def _opened(node: nodes.Node, found: list[list[str]]) -> list[str] | None:
 
 
 def _added(found: list[list[str]], anchor: str, heading: str) -> list[str]:
-    found.append([anchor, heading, ""])
+    found.append([anchor, heading, "", ""])
     return found[-1]
 
 

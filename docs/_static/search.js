@@ -1,5 +1,5 @@
 // The search of the site. `search_sections.js`, which the build writes, has the text of every section as
-// SECTIONS: page → [anchor, heading, text] …, the page itself first. This script ranks them and lists the results. It takes the
+// SECTIONS: page → [anchor, heading, text, code] …, the page itself first. This script ranks them and lists the results. It takes the
 // place of Sphinx's search, which shows only pages that have all the words that were typed.
 //
 // A page scores by BM25 over its words, once for the page as a whole and once for the best of its sections; title and headings
@@ -180,10 +180,10 @@
         const page = { name, title, counts: new Map(), length: 0, sections: [] };
         const titleWords = wordsOf(title);
         add(page.counts, titleWords, FIELDS.title);
-        for (const [anchor, heading, text] of found) {
+        for (const [anchor, heading, text, code] of found) {
           const own = anchor === "" ? [] : wordsOf(heading);
-          const words = wordsOf(text);
-          const section = { page, anchor, heading, text, counts: new Map(), length: words.length };
+          const words = wordsOf(`${text} ${code}`);
+          const section = { page, anchor, heading, text: text || code, counts: new Map(), length: words.length };
           section.about = new Set(own);
           if (anchor === "") add(section.counts, titleWords, FIELDS.title);
           add(section.counts, own, FIELDS.title);

@@ -132,7 +132,7 @@ def test_results_name_a_section_show_its_words_and_can_be_read_by_all(browser, s
     search(visitor, "PCA sign flip")
     first = visitor.page.locator("#search-results li").first
     assert "#" in first.locator("a").get_attribute("href")
-    assert {"signs", "flipped", "sign"} & {word.lower() for word in first.locator("mark").all_text_contents()}
+    assert any("sign" in word.lower() for word in first.locator("mark").all_text_contents())
     assert not visitor.left and not visitor.complaints  # axe itself asks for style sheets
     visitor.page.evaluate(AXE.read_text(encoding="utf-8"))
     assert not visitor.page.evaluate(FOUND)

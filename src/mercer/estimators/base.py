@@ -42,9 +42,9 @@ class Saved:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write this estimator, fitted or not, to a file that `mercer.load` reads. The file holds data, never code.
 
-        The loaded estimator gives the same bits. A model fitted on tensors is saved as one of NumPy arrays. An old
-        file is replaced once the new one is complete. ModelFileError is raised if a kernel, a metric or a callback is a
-        function, or if a part is of a class that model files cannot hold.
+        The loaded estimator gives the same bits. A model fitted on tensors is saved with NumPy arrays. An existing file
+        is replaced only when the new one is complete. You get a ModelFileError if a kernel, a metric or a callback is a
+        function, or if model files cannot hold the class of a part.
         """
         from mercer.models.model_file import save_model  # loaded late: most programs never save
 

@@ -284,7 +284,7 @@ class KernelPCA(KernelEstimator):
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Find the components of X and return its scores e√γ, (n, k), without another pass.
 
-        The scores of a source of rows are a source too, whose chunks are computed when they are asked for.
+        The scores of a source of rows are a source too. Its chunks are computed when you ask for them.
         """
         if is_row_source(X):
             return self._fit_source(X).transform(X)

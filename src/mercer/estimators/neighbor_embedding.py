@@ -203,7 +203,7 @@ class NeighborEmbedding(Estimator):
     def fit(self, X: Any = None, y: Any = None) -> NeighborEmbedding:
         """Find the map of X: rows (n, d), dense or CSR; strings for string kernels; distances or affinities (n, n).
 
-        A torch tensor or a CuPy array is computed with on its device, and the map is an array of its kind there.
+        For a torch tensor or a CuPy array the fit runs on its device, and the map is an array of the same kind there.
 
         X may be left out if the parameter `affinities` holds those of another fit.
 
@@ -220,7 +220,7 @@ class NeighborEmbedding(Estimator):
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """Find the map of X and return it, (n, n_components), float32; of a source of rows it is a source."""
+        """Find the map of X and return it, (n, n_components), float32. For a source of rows it is a source too."""
         if is_row_source(X):
             return self.fit(X).transform(X)
         self._forget("source_rows_")
@@ -239,7 +239,8 @@ class NeighborEmbedding(Estimator):
     ) -> NeighborEmbedding:
         """Continue the descent for `n_iter` steps: `fit` and then `optimize` is one longer `fit`.
 
-        exaggeration, learning_rate, callbacks, callback_every : for these steps; None uses the estimator's own
+        exaggeration, learning_rate, callbacks, callback_every : the values for these steps; None takes the estimator's
+            own
         momentum : the share of the last step that is added to the next, from 0 to 1; None is 0.8, and 0.9 for 5,000
             points or more from 100 steps after the early exaggeration on
         """
@@ -613,15 +614,15 @@ class NeighborEmbedding(Estimator):
     ) -> Any:
         """The positions of new rows in the map, (m, n_components). Each row is placed on its own; the map stays.
 
-        perplexity : of the new rows: a number, a list or a `Weighting`; None is that of the fit
-        init : where they begin: the weighted "median" or "mean" of their neighbours' positions, or an array
-            (m, n_components). "lowest" takes the median or one of the ten nearest neighbours' positions, wherever the
-            row's divergence is least.
-        n_iter, learning_rate, exaggeration : of the descent; n_iter=0 leaves the rows where they begin
+        perplexity : the perplexity of the new rows: a number, a list or a `Weighting`; None is that of the fit
+        init : where they start: the weighted "median" or "mean" of their neighbours' positions, or an array (m,
+            n_components). "lowest" takes the median or one of the ten nearest neighbours' positions, wherever the row's
+            divergence is least.
+        n_iter, learning_rate, exaggeration : the settings of the descent; n_iter=0 leaves the rows at their start
 
         A fitted row gets the position that it has. Cost: a search for neighbours, then n_iter steps of one gradient.
 
-        The positions of a source of rows are a source too, whose chunks are placed when they are asked for.
+        The positions of a source of rows are a source too. Its chunks are placed when you ask for them.
         """
         check_is_fitted(self)
         if is_row_source(X):

@@ -119,7 +119,7 @@ class Kernel(ABC):
     # --- what a kernel defines -------------------------------------------------------------------------
 
     def bind(self, X: Any) -> Kernel:
-        """This kernel with every parameter that depends on the data turned into a number."""
+        """This kernel, with a number in place of every parameter that depends on the data."""
         return self
 
     def centered_form(self, X: Any) -> Kernel:
