@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
-from mercer.graph.tile_rows import RowScaling, exact_rows, products, rounded_rows
+from mercer.graph.tile_rows import Operand, RowScaling, exact_rows, products, rounded_rows, work_per_pair
 
 
 @pytest.mark.parametrize("scale", [1e-150, 1.0, 1e150])
@@ -40,6 +40,26 @@ def test_products_of_sparse_rows_are_those_of_dense_ones(density, full, dtype):
     found = products(sp.csr_array(A), sp.csr_array(B), np.full(20 * 31, np.nan, dtype))
     rounding = 300 * np.finfo(dtype).eps * np.abs(A) @ np.abs(B).T
     assert np.all(np.abs(found - A.astype(np.float64) @ B.T) <= rounding)
+
+
+@pytest.mark.parametrize("full", [0, 30, 300])
+def test_an_operand_serves_tiles_of_its_last_rows(full):
+    rng = np.random.default_rng(0)
+    A, B = (sp.random_array((m, 300), density=0.05, rng=rng).tolil() for m in (20, 31))
+    B[:, :full] = A[0, 0] = 1.0  # columns that every row fills are multiplied as dense ones
+    A, B = A.tocsr(), B.tocsr()
+    operand = Operand(B)
+    assert operand.dense.shape[1] >= full and operand.rare.nnz + np.count_nonzero(operand.dense) == B.nnz
+    for start in (0, 7, 30):
+        found = products(A, operand.after(start), np.full(20 * 31, np.nan))
+        np.testing.assert_allclose(found, (A @ B.T).toarray()[:, start:], atol=300 * np.finfo(float).eps * 30)
+
+
+def test_a_product_of_sparse_rows_costs_no_more_than_one_of_dense_rows():
+    full, empty = np.ones((50, 4)), np.zeros((50, 6))
+    assert work_per_pair(sp.csr_array(np.hstack([full, empty]))) == 4
+    assert work_per_pair(np.hstack([full, empty])) == 10
+    assert 0 < work_per_pair(sp.random_array((200, 1000), density=0.01, format="csr", rng=0)) < 100
 
 
 def test_rows_very_far_out_get_a_unit_of_their_own():

@@ -169,15 +169,25 @@ def _sparse_columns(A, rows):
 
 
 @compiled()
-def sparse_products(starts, columns, values, heads, places, weights, out):
-    """⟨a, b⟩ for CSR rows a, and rows b sorted by column (CSC), (m, n): for each entry of a, its column of all b."""
+def add_sparse_products(starts, columns, values, heads, places, weights, first, out):
+    """Add ⟨a, b⟩ of CSR rows a, and of the rows b from `first` on, sorted by column (CSC), to a tile (m, n)."""
     for i in range(out.shape[0]):
         row = out[i]
-        row[:] = 0
         for p in range(starts[i], starts[i + 1]):
             value, column = values[p], columns[p]
             for q in range(heads[column], heads[column + 1]):
-                row[places[q]] += value * weights[q]
+                if places[q] >= first:
+                    row[places[q] - first] += value * weights[q]
+
+
+@compiled()
+def spread_columns(starts, columns, values, place, out):
+    """Write the numbers of CSR rows to a dense array in which column c is at place[c], if that is not negative."""
+    for i in range(out.shape[0]):
+        for p in range(starts[i], starts[i + 1]):
+            at = place[columns[p]]
+            if at >= 0:
+                out[i, at] = values[p]
 
 
 @compiled()

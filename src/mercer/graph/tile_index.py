@@ -20,7 +20,16 @@ from mercer.footprints import MIRRORED_FROM, MIRRORED_ROOM, mirrored_search
 from mercer.graph.block_index import BlockIndex
 from mercer.graph.neighbor_index import Neighbors, closest_of_each, graph_of_pairs, refuse_too_many_pairs
 from mercer.graph.row_checks import check_rows
-from mercer.graph.tile_rows import ExactRows, RoundedRows, RowScaling, exact_rows, products, rounded_rows
+from mercer.graph.tile_rows import (
+    ExactRows,
+    Operand,
+    RoundedRows,
+    RowScaling,
+    exact_rows,
+    products,
+    rounded_rows,
+    work_per_pair,
+)
 from mercer.models.fields import THREADS, SavedRecord, either, floats, one_of, sparse, text
 from mercer.progress import phase
 
@@ -29,7 +38,6 @@ _COARSE = 0.01  # relative error of a tile: float32 dot products of this many te
 _PROBE = 64  # rows on which the precision of the tiles is tried
 _RANK_ROWS, _RANK_COLUMNS = 128, 1024  # of a tile that ranks are counted in: it stays in the cache of a core
 _PAIRS = 4096  # pairs whose rows are copied at once
-_SPARSE_PRODUCT = 20  # columns of dense rows that take the time of one product of numbers in sparse rows
 
 
 class TileIndex(BlockIndex):
@@ -160,7 +168,7 @@ class TileIndex(BlockIndex):
         """Whether each tile should be used for its rows and for its columns: half of the products are then enough."""
         if len(rows) < self.n or self.n <= self.tile[1] or not mirrored_search(self.n, k):
             return False
-        return _work_per_pair(self.X) >= self.mirrored_from and bool((rows == np.arange(self.n)).all())
+        return work_per_pair(self.X) >= self.mirrored_from and bool((rows == np.arange(self.n)).all())
 
     def _precision(
         self, left: ExactRows, scaling: RowScaling, rows: np.ndarray, own: np.ndarray, groups: np.ndarray, k: int
@@ -220,7 +228,10 @@ class TileIndex(BlockIndex):
         blocks = [np.arange(run.start, run.stop) for run in parts]
         states = [new_state(len(block), k, np.zeros(len(block), np.int64), MIRRORED_ROOM + k) for block in blocks]
         locks = [Lock() for _ in parts]
-        together = self.tile[1] // self.tile[0]
+        spans = list(slices(self.n, self.tile[1] // self.tile[0] * self.tile[0]))
+        # Tiles with the same columns follow one another, so that a thread prepares these rows once.
+        jobs = [(job, span) for span in spans for job, run in enumerate(parts) if run.start < span.stop]
+        prepared: dict[int, tuple[slice, Operand]] = {}
 
         def take(job: int, dots: np.ndarray, others: slice) -> None:
             """The tile of a block of rows with others."""
@@ -230,17 +241,17 @@ class TileIndex(BlockIndex):
             with locks[job]:
                 compiled.scan(dots, *norms, which, part, columns[others], own[run], groups, k, states[job], *pairs)
 
-        def work(job: int, slot: int) -> None:
+        def work(place: tuple[int, slice], slot: int) -> None:
+            job, span = place
             room = np.empty(self.tile[0] * self.tile[1], dtype)
-            rows = coarse.rows[parts[job]]
-            for first in range(job, len(parts), together):
-                last = min(first + together, len(parts))
-                others = slice(parts[first].start, parts[last - 1].stop)
-                dots = products(rows, coarse.rows[others], room)
-                take(job, dots, others)
-                for other in range(max(first, job + 1), last):
-                    start, stop = parts[other].start - others.start, parts[other].stop - others.start
-                    take(other, np.ascontiguousarray(dots[:, start:stop].T), parts[job])
+            if prepared.get(slot, (None,))[0] != span:
+                prepared[slot] = span, Operand(coarse.rows[span])
+            others = slice(max(parts[job].start, span.start), span.stop)
+            dots = products(coarse.rows[parts[job]], prepared[slot][1].after(others.start - span.start), room)
+            take(job, dots, others)
+            for other in range(max(others.start // self.tile[0], job + 1), -(-span.stop // self.tile[0])):
+                start, stop = parts[other].start - others.start, parts[other].stop - others.start
+                take(other, np.ascontiguousarray(dots[:, start:stop].T), parts[job])
 
         def close(job: int, slot: int) -> None:
             run = parts[job]
@@ -249,7 +260,7 @@ class TileIndex(BlockIndex):
 
         backend = backend_of(squares)
         with phase("neighbours"):
-            backend.for_each(range(len(parts)), work, self.n_jobs)
+            backend.for_each(jobs, work, self.n_jobs)
         backend.for_each(range(len(parts)), close, self.n_jobs)
         return places, squares
 
@@ -362,15 +373,6 @@ class TileIndex(BlockIndex):
 
         backend_of(ranks).for_each(slices(len(rows), _RANK_ROWS), work, self.n_jobs)
         return ranks, int(computed.sum())
-
-
-def _work_per_pair(X: Any) -> float:
-    """What a dot product of two rows costs, in columns of dense rows."""
-    n, d = X.shape
-    if not sp.issparse(X):
-        return d
-    counts = np.bincount(X.indices, minlength=1).astype(np.float64)
-    return min(d, _SPARSE_PRODUCT * float(counts @ counts) / n**2)
 
 
 def new_state(m: int, k: int, computed: np.ndarray, room: int = 0) -> tuple[np.ndarray, ...]:

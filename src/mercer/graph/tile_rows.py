@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
@@ -13,7 +14,7 @@ from mercer.linalg.inner import power_of_two
 
 _SAMPLE = 1000  # rows whose median is the centre: enough for a rough one
 _FAR = 2.0**20  # units beyond which new rows get a unit of their own: float32 squares would overflow
-_DENSE_ABOVE = 0.02  # share of the products aⱼbⱼ that are not zero, above which BLAS on dense tiles takes less time
+_DENSE_ABOVE = 0.02  # share of a column's products aⱼbⱼ that are not zero, above which BLAS on it takes less time
 _DENSE_MOST = 2**24  # entries of a run of rows that may be made dense for that: 64 MB of float32
 
 
@@ -130,21 +131,73 @@ def _centred(X: np.ndarray, scaling: RowScaling, dtype: Any) -> np.ndarray:
     return out
 
 
+class Operand:
+    """The rows b of a tile, ready for products: dense ones, or CSR ones of which the full columns are dense."""
+
+    def __init__(self, rows: Any) -> None:
+        self.shape, self.first = rows.shape, 0
+        self.dense, self.place, self.rare = rows, None, None
+        if sp.issparse(rows):
+            self.place, width = _full_columns(rows)
+            self.dense = _spread_columns(rows, self.place, width)
+            self.rare = _without(rows, self.place).tocsc() if width else rows.tocsc()
+
+    def after(self, start: int) -> Operand:
+        """The rows from `start` on."""
+        if not start:
+            return self
+        rest = copy(self)
+        rest.shape, rest.first = (self.shape[0] - start, self.shape[1]), self.first + start
+        rest.dense = self.dense[start:]
+        return rest
+
+
 def products(A: Any, B: Any, out: np.ndarray) -> np.ndarray:
-    """The tile ⟨a, b⟩ of two sets of rows, dense or CSR, written to `out`."""
-    tile = out[: A.shape[0] * B.shape[0]].reshape(A.shape[0], B.shape[0])
-    if not sp.issparse(A):
-        return np.matmul(A, B.T, out=tile)
-    d = A.shape[1]
-    may_be_dense = B.shape[0] * d <= _DENSE_MOST
-    if may_be_dense and A.nnz * B.nnz > _DENSE_ABOVE * tile.size * d * d:  # as if all columns were equally full
-        return np.matmul(A.toarray(), B.toarray().T, out=tile)
-    by_column = B.tocsc()
-    stored = np.dot(np.bincount(A.indices, minlength=d), np.diff(by_column.indptr))
-    if may_be_dense and stored > _DENSE_ABOVE * tile.size * d:
-        return np.matmul(A.toarray(), B.toarray().T, out=tile)
-    _compiled().sparse_products(A.indptr, A.indices, A.data, by_column.indptr, by_column.indices, by_column.data, tile)
+    """The tile ⟨a, b⟩ of two sets of rows, dense or CSR, written to `out`. B may be an `Operand`."""
+    right = B if isinstance(B, Operand) else Operand(B)
+    tile = out[: A.shape[0] * right.shape[0]].reshape(A.shape[0], right.shape[0])
+    if right.rare is None:
+        return np.matmul(A, right.dense.T, out=tile)
+    if right.dense.shape[1]:
+        np.matmul(_spread_columns(A, right.place, right.dense.shape[1]), right.dense.T, out=tile)
+    else:
+        tile[...] = 0
+    b = right.rare
+    _compiled().add_sparse_products(A.indptr, A.indices, A.data, b.indptr, b.indices, b.data, right.first, tile)
     return tile
+
+
+def work_per_pair(X: Any) -> float:
+    """What a product of two rows costs, in columns of dense rows."""
+    if not sp.issparse(X):
+        return X.shape[1]
+    full = np.square(np.bincount(X.indices, minlength=1) / X.shape[0])
+    return float(np.minimum(full / _DENSE_ABOVE, 1).sum())
+
+
+def _full_columns(rows: sp.csr_array) -> tuple[np.ndarray, int]:
+    """The place of each column among the full ones, (d,), −1 for the others; and their number."""
+    n, d = rows.shape
+    counts = np.bincount(rows.indices, minlength=d)
+    full = np.flatnonzero(counts > np.sqrt(_DENSE_ABOVE) * n)
+    full = full[np.argsort(-counts[full], kind="stable")[: _DENSE_MOST // max(1, n)]]
+    place = np.full(d, -1, np.int32)
+    place[full] = np.arange(len(full), dtype=np.int32)
+    return place, len(full)
+
+
+def _spread_columns(rows: sp.csr_array, place: np.ndarray, width: int) -> np.ndarray:
+    """The columns that have a place, as a dense array."""
+    out = np.zeros((rows.shape[0], width), rows.dtype)
+    _compiled().spread_columns(rows.indptr, rows.indices, rows.data, place, out)
+    return out
+
+
+def _without(rows: sp.csr_array, place: np.ndarray) -> sp.csr_array:
+    """The rows without the columns that have a place."""
+    keep = place[rows.indices] < 0
+    starts = np.concatenate([[0], np.cumsum(keep)])[rows.indptr].astype(rows.indptr.dtype)
+    return sp.csr_array((rows.data[keep], rows.indices[keep], starts), shape=rows.shape)
 
 
 def _compiled() -> Any:
