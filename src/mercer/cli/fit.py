@@ -232,7 +232,7 @@ def run(request: FitRequest, console: Console, *, as_document: bool = False, dry
     """Do what is asked. Returns the exit status."""
     started = time.perf_counter()
     named = [path for path in request.files.values() if path != STDOUT]
-    refuse_bad_outputs(named, request.inputs)
+    refuse_bad_outputs(named, request.inputs)  # a folder such as "." has no record beside it
     record_at = record_path(named[0]) if named else None
     written = [*named, *([str(record_at)] if record_at else [])]
     refuse_bad_outputs(written, request.inputs)

@@ -15,6 +15,7 @@ import numpy as np
 
 from mercer.amounts import amount
 from mercer.cli.errors import unsuitable
+from mercer.cli.table_input import source_name
 from mercer.memory import format_bytes
 from mercer.quality import report
 from mercer.tables.source import listed
@@ -46,7 +47,7 @@ def class_labels(table: Table) -> np.ndarray | None:
 
 
 def title_of(path: str) -> str:
-    return "stdin" if path == "-" else Path(path).name
+    return Path(source_name(path)).name
 
 
 def run_shown(record: dict[str, Any] | None, whole: bool = False) -> dict[str, Any] | None:

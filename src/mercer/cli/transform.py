@@ -82,7 +82,7 @@ def command(
     if table.endswith(".mercer") and not model.endswith(".mercer"):
         raise click.UsageError(f"The model comes before the table: mercer transform {table} {model}.")
     inputs = [model, table, *([second] if second else [])]
-    refuse_bad_outputs([output], inputs)
+    refuse_bad_outputs([output], inputs)  # a folder such as "." has no record beside it
     at = record_path(output)
     refuse_bad_outputs([] if output == STDOUT else [output, str(at)], inputs)
     refuse_unwritable_table(output)

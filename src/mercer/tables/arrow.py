@@ -6,9 +6,10 @@ is allocated. IPC batches are validated before their values are used, since offs
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -191,20 +192,14 @@ class ArrowSource(Source):
             if stop > rows and self.stop is None:
                 break
             batch, stop = batch.slice(0, rows - done), min(stop, rows)
-            for name, values in zip(wanted, batch.columns, strict=True):
-                if name in self.vectors:
-                    block = list_block(values, len(self.vectors[name]), f"{self.path}: column {name!r}", done)
-                    parts = {entry: block[:, i] for i, entry in enumerate(self.vectors[name])}
-                else:
-                    parts = {name: values}
-                for entry in [each for each in parts if each in column]:
+            for name, values in self._named(batch, wanted, done):
+                in_list = isinstance(values, np.ndarray)
+                if name in column:
                     with np.errstate(over="ignore"):  # a value too large for float32 becomes infinite: refused later
-                        found = parts[entry] if name in self.vectors else float_values(parts[entry])
-                        matrix[done:stop, column[entry]] = found
-                for entry in [each for each in parts if each in chunks]:
-                    given = pa.array(parts[entry]) if name in self.vectors else parts[entry]
-                    part, added = _sharing(given, chunks[entry])
-                    chunks[entry].append(part)
+                        matrix[done:stop, column[name]] = values if in_list else float_values(values)
+                if name in chunks:
+                    part, added = _sharing(pa.array(values) if in_list else values, chunks[name])
+                    chunks[name].append(part)
                     size += added
             check_text(self.path, size)
             done = stop
@@ -213,6 +208,15 @@ class ArrowSource(Source):
         if done != rows:
             raise TableError(f"{self.path} is damaged: it claims {self.rows} rows, but holds {done}.")
         return chunks
+
+    def _named(self, batch: pa.RecordBatch, wanted: list[str], row: int) -> Iterator[tuple[str, Any]]:
+        """The columns of a batch: as Arrow has them, or the numbers in lists place by place, as NumPy has them."""
+        for name, values in zip(wanted, batch.columns, strict=True):
+            if name in self.vectors:
+                block = list_block(values, len(self.vectors[name]), f"{self.path}: column {name!r}", row)
+                yield from zip(self.vectors[name], block.T, strict=True)
+            else:
+                yield name, values
 
 
 def _sharing(column: pa.Array, before: list[pa.Array]) -> tuple[pa.Array, int]:
