@@ -614,8 +614,9 @@ def test_the_kept_map_has_its_certificate_and_a_way_back(visited, serving, table
     ]
 
 
-def test_a_reload_in_the_middle_of_a_run_begins_again(visited, serving, table):
-    seen = visited(serving(table).address)
+def test_a_reload_in_the_middle_of_a_run_begins_again(visited, serving):
+    rows = np.random.default_rng(0).standard_normal((2_500, 5))  # so many that a run takes much longer than a reload
+    seen = visited(serving(LiveTable.of(rows)).address)
     choose(seen, "sne")
     seen.until("mercer.live.map().stage == 'steps' && location.hash.includes('live.method=sne')")
     seen.page.reload()

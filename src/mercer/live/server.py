@@ -22,7 +22,8 @@ from mercer.web.page import page_bytes, page_policy
 
 MOST_PAGES = 8  # browsers or tabs at once
 IDLE = 30 * 60.0  # seconds without a page after which the server ends
-_MESSAGES_PER_SECOND, _BURST = 120, 400  # a slider that moves sends one message per frame of the screen
+# 30 settings per second of a slider that moves, two maps taken for each of them, and 60 places of a pointer make 150.
+_MESSAGES_PER_SECOND, _BURST = 200, 400
 _MOST_MISTAKES = 20  # messages that mean nothing, after which a page is closed
 _POLICY_VIOLATION, _TRY_LATER = 1008, 1013  # codes of the websocket protocol
 

@@ -28,7 +28,7 @@ export interface LiveHost {
 }
 
 const GLIDE = 260; // milliseconds that points take to a new place
-const BETWEEN_SETTINGS = 33, BETWEEN_QUESTIONS = 250; // milliseconds, at least: the server takes 120 messages per second in the long run
+const BETWEEN_SETTINGS = 33, BETWEEN_QUESTIONS = 250; // milliseconds, at least: the server takes 200 messages per second in the long run
 const DESCENTS = ["tsne", "sne"];
 
 export class Live {
@@ -237,7 +237,7 @@ export class Live {
     if (settled) this.host.announce(`${title}: ${(header.facts ?? []).map((fact) => fact.join(" ")).join(", ")}`);
     this.showDescent();
     this.quality.follow(title, newRows);
-    this.pointer.follow(other, settled);
+    if (other) this.pointer.hide();
     this.levels.follow(names, String(this.shown["method"]));
     this.graph.follow(this.shown);
     if (!settled) return;
@@ -248,7 +248,7 @@ export class Live {
   private followUp(): void {
     this.following = 0;
     if (this.lastMap.stage !== "settled") return; // another map comes, and they with it
-    for (const part of [this.path, this.levels, this.graph, this.quality]) part.go();
+    for (const part of [this.pointer, this.path, this.levels, this.graph, this.quality]) part.go();
   }
 
   private showWork(header: Message["header"]): void {

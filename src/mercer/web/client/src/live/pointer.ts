@@ -37,11 +37,15 @@ export class UnderPointer {
   }
 
   /** Another map is shown: the row was that of a place of the map before. */
-  follow(other: boolean, settled: boolean): void {
-    if (other) this.shown.hidden = true;
-    if (!settled || !this.wanted.checked || !this.last) return;
+  hide(): void {
+    this.shown.hidden = true;
+  }
+
+  /** Asks for the row where the pointer is. */
+  go(): void {
+    if (!this.wanted.checked || !this.last) return;
     this.next = this.last;
-    if (!this.asked) this.go();
+    if (!this.asked) this.askNext();
   }
 
   private moved(event: PointerEvent): void {
@@ -52,7 +56,7 @@ export class UnderPointer {
     if (!panel || panel.map !== this.store.maps[0] || panel.map.axes.some((axis) => axis.made)) return;
     const box = panel.surface.getBoundingClientRect();
     this.next = this.last = [panel, event.clientX - box.left, event.clientY - box.top];
-    if (!this.asked) this.go();
+    if (!this.asked) this.askNext();
   }
 
   /** The first row of a map may have to wait for its pre-images. */
@@ -61,7 +65,7 @@ export class UnderPointer {
     this.shown.replaceChildren(h("p", { class: "hint" }, "finding the row of this place …"));
   }
 
-  private go(): void {
+  private askNext(): void {
     if (!this.next) return;
     const [panel, px, py] = this.next;
     this.next = null;
@@ -81,7 +85,7 @@ export class UnderPointer {
     if (header.id !== this.asked) return;
     this.asked = 0;
     window.clearTimeout(this.slow);
-    if (this.next) this.go();
+    if (this.next) this.askNext();
     this.shown.hidden = !this.wanted.checked;
     if (header["trouble"]) {
       this.shown.replaceChildren(h("p", { class: "hint" }, String(header["trouble"])));
