@@ -103,6 +103,18 @@ def test_no_page_is_wider_than_its_window(browser, site, width):
     assert not wide
 
 
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_search_is_in_reach_at_every_width(browser, site, width):
+    visitor = Visitor(browser, site, viewport={"width": width, "height": 900})
+    visitor.open("index")
+    visitor.page.locator("button.search-button:visible").first.click()
+    visitor.page.locator("input[name=q]:visible").first.fill("isomap")
+    visitor.page.keyboard.press("Enter")
+    visitor.page.wait_for_selector("#search-results li a")
+    assert not visitor.complaints
+
+
 def search(visitor, words):
     visitor.page.goto(f"{(visitor.site / 'search.html').as_uri()}?q={quote_plus(words)}")
     visitor.page.wait_for_selector("#search-results > p")
