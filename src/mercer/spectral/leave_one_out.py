@@ -161,7 +161,7 @@ def from_streamed_factor(
     new = features.expansion.new_points(rows)
     f = np.asarray(features.expansion.on_points(new), np.float64)
     beyond = np.maximum(np.asarray(expansion.kernel.diagonal(new), np.float64) - (f**2).sum(axis=1), 0.0)
-    within = _of_sample(limits, len(rows), sums.n)
+    within = _of_sample(limits, rows.shape[0], sums.n)
     found = _from_all(values, (f - sums.mean) @ vectors, min(k, len(values)), sums.n, within) + beyond
     own = 1 / (features.expansion.coefs.astype(np.float64) ** 2).sum(axis=1)
     order = np.argsort(landmarks)
