@@ -1,5 +1,8 @@
 """Workers compute jobs in order, share what is sent once, drop what is no longer wanted, and say what went wrong."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -75,6 +78,23 @@ def test_an_error_of_a_task_comes_through_and_ends_the_others(workers):
     assert list(workers.each(power, workers.share(3), [(2,)])) == [9]
 
 
+def test_a_scheduler_that_dies_is_named(tmp_path):
+    """Whatever the client asks it first: for a result, for the number of threads, or to take a task."""
+    file = tmp_path / "scheduler.json"
+    command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0", "--no-dashboard"]
+    scheduler = subprocess.Popen([*command, "--scheduler-file", file], stderr=subprocess.DEVNULL)
+    try:
+        with distributed.Client(scheduler_file=file, set_as_default=False) as client:
+            found = DaskWorkers(client)
+            results = found.each(power, found.share(2), ((k,) for k in range(40)))
+            scheduler.kill()
+            scheduler.wait()
+            with pytest.raises(RuntimeError, match=r"The scheduler at .* has gone.*resumes from them"):
+                list(results)
+    finally:
+        scheduler.kill()
+
+
 def test_the_current_client_is_found(workers):
     assert current_workers().name == workers.name
     assert workers.name.startswith("2 workers of ")
@@ -115,3 +135,14 @@ def test_a_scheduler_that_does_not_answer_is_named():
         workers_at("tcp://127.0.0.1:9"),
     ):
         pass
+
+
+def test_a_local_cluster_takes_no_profiles_and_leaves_the_settings_alone():
+    """Nobody looks at them: the cluster has no dashboard."""
+    import dask
+
+    name = "distributed.worker.profile.enabled"
+    before = dask.config.get(name)
+    with workers_at("local:1") as workers:
+        assert list(workers.client.run(lambda: dask.config.get(name)).values()) == [False]
+        assert dask.config.get(name) is before

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.cluster import MiniBatchKMeans
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier, SGDClassifier, SGDRegressor
 
@@ -160,6 +161,15 @@ def test_the_threshold_of_a_source_is_that_of_the_array(subspace):
     assert np.array_equal(streamed.decision_function(SOURCE).to_array(), streamed.decision_function(X))
     with pytest.raises(TypeError, match=r"fit\(X\).predict\(X\)"):
         NoveltyDetector(subspace).fit_predict(SOURCE)
+
+
+@pytest.mark.parametrize("subspace", [mercer.PCA(2), KernelPCA(3, kernel="rbf", rank=40)], ids=["PCA", "KernelPCA"])
+def test_the_threshold_of_sparse_rows_is_that_of_the_dense_ones(subspace):
+    rows = np.where(np.abs(X) > 1, X, 0)
+    dense, sparse = (ArraySource(each, chunk_rows=90) for each in (rows, sp.csr_array(rows)))
+    ours, theirs = NoveltyDetector(subspace).fit(sparse), NoveltyDetector(subspace).fit(dense)
+    assert ours.threshold_ == pytest.approx(theirs.threshold_, rel=ROOM)
+    assert np.abs(ours.score_samples(sparse).to_array() - theirs.score_samples(rows)).max() <= ROOM * ours.threshold_
 
 
 def test_the_default_subspace_takes_a_source():

@@ -16,11 +16,19 @@ from contextlib import contextmanager
 from typing import Any
 
 import cloudpickle
-from dask import delayed
+from dask import config, delayed
 
 from mercer.backends import cpu
 
 _PIECE = 2**22  # bytes: dask warns of tasks that bring more than 10 MB, since the scheduler has to hold them
+# How often processes look at themselves, mostly for a dashboard, which a cluster of this machine does not have. As dask
+# has it, a scheduler with two workers takes 6 % of a core to do nothing, and with these settings 1 %.
+_SELDOM = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.worker.memory.monitor-interval": "500ms",
+    "distributed.admin.tick.interval": "500ms",
+    "distributed.admin.system-monitor.interval": "5s",
+}
 _AHEAD = 4  # tasks per thread that are dealt out before the first of them is collected: none waits for this process
 
 
@@ -37,7 +45,8 @@ class DaskWorkers:
 
     @property
     def threads(self) -> int:
-        return max(1, sum(self.client.nthreads().values()))  # while no worker has come yet, work is dealt for one
+        with self._reached():
+            return max(1, sum(self.client.nthreads().values()))  # while no worker has come yet, work is dealt for one
 
     def share(self, value: Any) -> Any:
         """A value as the result of a task, for tasks to share. It is pickled, with the classes of a script."""
@@ -80,7 +89,8 @@ class DaskWorkers:
                 name = f"{shared.key}-{number:08d}-{place:04d}"
                 state = task(function, shared, state, *job, dask_key_name=name)
             ends.append(state)
-        waiting = deque(self.client.compute(ends))
+        with self._reached():
+            waiting = deque(self.client.compute(ends))
         try:
             while waiting:
                 yield self._result(waiting.popleft())
@@ -88,7 +98,23 @@ class DaskWorkers:
             self._cancel(waiting)
 
     def _submit(self, function: Callable[..., Any], *args: Any) -> Any:
-        return self.client.submit(function, *args, pure=False)
+        with self._reached():
+            return self.client.submit(function, *args, pure=False)
+
+    @contextmanager
+    def _reached(self) -> Iterator[None]:
+        """A context in which the scheduler is asked something. RuntimeError if it does not answer any more."""
+        try:
+            yield
+        except OSError as error:
+            raise self._gone() from error
+
+    def _gone(self) -> RuntimeError:
+        address = getattr(self.client.scheduler, "address", "an unknown address")
+        return RuntimeError(
+            f"The scheduler at {address} has gone, or has dropped a task. If checkpoints are kept, the same fit on "
+            "another cluster, or without one, resumes from them."
+        )
 
     def _result(self, future: Any) -> Any:
         from distributed.scheduler import KilledWorker
@@ -101,10 +127,7 @@ class DaskWorkers:
                 f"thread needs room for a chunk of rows, its features and their products. {error}"
             ) from error
         except CancelledError as error:
-            raise RuntimeError(
-                f"The scheduler at {self.client.scheduler.address} has gone, or has dropped a task. If checkpoints are "
-                "kept, the same fit on another cluster resumes from them."
-            ) from error
+            raise self._gone() from error
 
     def _cancel(self, futures: Iterable[Any]) -> None:
         left = [future for future in futures if self.client.status == "running"]
@@ -188,4 +211,5 @@ def _local(place: str) -> Any:
     if place != "local" and not (count.isdecimal() and int(count) > 0):
         raise ValueError(f"cluster({place!r}): 'local:4' starts four processes; 'local' starts one per core.")
     workers = int(count) if count else cpu.usable_cores()
-    return LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None)
+    with config.set(_SELDOM):
+        return LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None)

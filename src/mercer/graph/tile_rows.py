@@ -156,7 +156,7 @@ def products(A: Any, B: Any, out: np.ndarray) -> np.ndarray:
     """The tile ⟨a, b⟩ of two sets of rows, dense or CSR, written to `out`. B may be an `Operand`."""
     right = B if isinstance(B, Operand) else Operand(B)
     tile = out[: A.shape[0] * right.shape[0]].reshape(A.shape[0], right.shape[0])
-    if right.rare is None:
+    if right.rare is None or right.place is None:
         return np.matmul(A, right.dense.T, out=tile)
     if right.dense.shape[1]:
         np.matmul(_spread_columns(A, right.place, right.dense.shape[1]), right.dense.T, out=tile)
