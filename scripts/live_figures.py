@@ -194,6 +194,8 @@ def many(rows: int, maps: int) -> None:
         browser.close()
 
 
+# Chromium asks for the next frame only when those before are nearly on the screen, so frames with a new map count. The
+# last of them is waited for.
 DRAWN = """async (seconds) => {
     const times = [], end = performance.now() + 1000 * seconds;
     let last = mercer.live.map().count;
@@ -201,10 +203,10 @@ DRAWN = """async (seconds) => {
         await new Promise(requestAnimationFrame);
         if (mercer.live.map().count === last) continue;
         last = mercer.live.map().count;
-        await mercer.drawn();
         times.push(performance.now());
     }
-    return times;
+    await mercer.drawn();
+    return [...times, performance.now()];
 }"""
 SETTLED = "mercer.live?.map().stage === 'settled' && mercer.live.map().number === mercer.live.number()"
 QUIET = ["--no-sandbox", "--no-first-run", "--disable-background-networking"]
@@ -213,7 +215,7 @@ BY_CANVAS = ["--disable-gpu", "--disable-3d-apis"]
 
 
 def drawn(rows: int, seconds: float = 8.0) -> None:
-    """A slider that is moved on and on in Chromium, and the maps that are on the screen, each to its last point."""
+    """A slider that is moved on and on in Chromium, and the maps that it draws."""
     from playwright.sync_api import sync_playwright
 
     path = os.environ.get("MERCER_CHROMIUM") or shutil.which("chromium")
@@ -234,7 +236,7 @@ def drawn(rows: int, seconds: float = 8.0) -> None:
             browser.close()
         between = np.diff(times)
         print(
-            f"{rows:,} points by {kind}: {1e3 * len(between) / (times[-1] - times[0]):.1f} maps drawn per second, "
+            f"{rows:,} points by {kind}: {1e3 * (len(times) - 2) / (times[-1] - times[0]):.1f} maps drawn per second, "
             f"{np.median(between):.0f} ms from one to the next (95 %: {np.quantile(between, 0.95):.0f} ms) {load()}",
             flush=True,
         )

@@ -390,21 +390,6 @@ def test_an_approximate_answer_does_not_call_itself_exact(visited, serving, tabl
     assert name.inner_text() == "at rest"
 
 
-def test_names_go_with_the_points_of_a_descent(visited, serving, table):
-    seen = visited(serving(table).address, reduced_motion="no-preference")
-    choose(seen, "tsne")
-    seen.until("mercer.live.map().stage == 'steps' && mercer.live.map().count > 5")
-    seen.page.locator("#stop").click()
-    seen.until(SETTLED)
-    seen.page.wait_for_timeout(600)  # the points have arrived
-    names = {name["text"]: (name["x"], name["y"]) for name in seen.state("names(0)")}
-    assert names
-    kind = np.array(["red", "green", "blue", "grey"])[np.arange(400) % 4]
-    places = np.array(seen.page.evaluate("Array.from({length: 400}, (_, row) => mercer.screen(0, row))"))
-    for text, place in names.items():  # a name is among the points of its class
-        assert np.linalg.norm(places[kind == text] - place, axis=1).min() < 40
-
-
 def pin(seen, row):
     """A click on the point of a row, which must not be hidden by another."""
     seen.page.mouse.click(*seen.place(row))
