@@ -27,6 +27,7 @@ from mercer.models.fields import SavedRecord, floats, optional
 from mercer.progress import phase
 
 _LOOKED_AT = 8  # rows of K − FFᵀ that are computed in the end: those with most left on the diagonal, and as many others
+_FEW_TELL = 4  # how many times larger K − FFᵀ may be than these rows tell
 _NEGATIVE = -64.0  # a residual below −64 times its rounding noise is truly negative, not noise
 
 
@@ -125,12 +126,12 @@ def rpcholesky(
     rounding = 4 * eps * total * np.sqrt(max(m, 1)) + noise.sum()
     error = float(residual.sum()) + unseen + rounding
     hidden = _hidden(A, Ft[:m, :], residual, np.sqrt(residual + noise) * np.sqrt(error))
-    negative = max(negative, hidden if hidden > error else 0.0)
+    negative = max(negative, hidden if _FEW_TELL * hidden > error else 0.0)
     return Factor(Ft[:m, :].T, landmarks, error, negative / total if total > 0 else float(negative > 0))
 
 
 def _hidden(A: Operator, Ft: Any, residual: np.ndarray, allowed: np.ndarray) -> float:
-    """About twice ‖K − FFᵀ‖ if that is seen to be indefinite, else 0.
+    """About ‖K − FFᵀ‖ if that is seen to be indefinite, else 0.
 
     Its diagonal does not show all of an indefinite E. A semidefinite one has Eᵢⱼ² ≤ Eᵢᵢ Eⱼⱼ, so that ‖Eᵢ‖² ≤ Eᵢᵢ tr E,
     which is `allowed`. A few rows are compared with that, and tell about the others.
@@ -154,7 +155,7 @@ def _hidden(A: Operator, Ft: Any, residual: np.ndarray, allowed: np.ndarray) -> 
     if not np.any(unit * np.sqrt(squares) > allowed[places]):
         return 0.0
     usual, most = squares[: len(spread)].mean(), squares[len(spread) :].sum()
-    return 2 * unit * float(np.sqrt(n * usual + most))
+    return unit * float(np.sqrt(n * usual + most))
 
 
 def _variance(xp: Any, rows: Any) -> float:
