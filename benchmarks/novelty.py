@@ -5,8 +5,8 @@
 
 For each table the rows of one class, or of a few, are normal, and those of the other classes are odd. "new": half of
 the normal rows are fitted, and the other half is to be told from the odd ones. "among": all of them are fitted together
-with 8 % of odd ones, which are to be found. Tables of R's mlbench are taken from data/mlbench_NAME.npz, with X and y,
-where these files exist.
+with 8 % of odd ones, which are to be found. Tables of R's mlbench and kernlab are taken from data/mlbench_NAME.npz,
+with X and y, where these files exist.
 """
 
 from __future__ import annotations

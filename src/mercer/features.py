@@ -119,9 +119,9 @@ def kernel_features(
             factor = rpcholesky(A, min(n, AUTO_RANK), rng, dtype=dtype, tol=AUTO_TOL, of_variance=True, least=least)
     else:
         factor = rpcholesky(A, n if rank is None else min(n, int(rank)), rng, dtype=dtype)
-    refuse_indefinite(factor.negative, kernel, precision)
     if not factor.F.shape[1] and bool(A.xp.any(A.rows(A.xp.zeros(1, dtype=A.xp.int64, **A.placement())) != 0)):
         raise ValueError(f"A factor needs k(x, x) > 0, which {kernel!r} has nowhere on this data. {_INDEFINITE}")
+    refuse_indefinite(factor.negative, kernel, precision)
     anchors = X if given else rows_of(X, factor.landmarks)
     return Features(factor, trace, kernel, anchors, n_jobs, largest, entry_error)
 
@@ -214,7 +214,7 @@ def refuse_indefinite(negative: float, kernel: Kernel, dtype: np.dtype[Any]) -> 
     """A Cholesky factor of an indefinite matrix can be far off; a little below zero it is only without its bound."""
     if negative > SIGNIFICANT[dtype]:
         raise ValueError(
-            f"{kernel!r} is not positive semidefinite on this data: the diagonal of K − FFᵀ falls below zero by "
+            f"{kernel!r} is not positive semidefinite on this data: K − FFᵀ falls below zero by "
             f"{negative:.1g} of the trace, so there is no F with F Fᵀ = K. {_INDEFINITE}"
         )
     if negative > _ROUNDING[dtype]:

@@ -227,3 +227,40 @@ def test_columns_come_in_pairs_and_never_above_what_was_asked_for(asked, given):
     for start in range(0, len(features.omega), d):
         block = features.omega[start : start + d]
         np.testing.assert_allclose(block @ block.T, np.diag(np.sum(block**2, axis=1)), atol=1e-10)
+
+
+def indefinite(n, below, seed=0):
+    """A matrix of rank three, less `below` in a direction that spreads over all rows."""
+    Q = np.linalg.qr(np.random.default_rng(seed).standard_normal((n, 4)))[0]
+    return (Q * [3.0, 2.0, 1.0, -below]) @ Q.T
+
+
+@pytest.mark.parametrize("below", [1e-9, 1e-4, 0.3])
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_a_bound_that_may_not_hold_is_void(below, rank):
+    """With all of the positive part in F, little is left on the diagonal of K − FFᵀ, and `below` in its norm."""
+    K = indefinite(80, below)
+    factor = rpcholesky(Dense(K), rank, np.random.default_rng(0))
+    assert factor.negative > 0 or np.linalg.norm(K - factor.F @ factor.F.T, 2) <= factor.error
+    if rank == 3:
+        assert factor.negative > 0
+
+
+def test_a_matrix_without_a_positive_diagonal_has_no_bound():
+    K = np.ones((6, 6)) - np.eye(6)
+    for M in (K, -np.eye(6)):
+        assert rpcholesky(Dense(M), 3, np.random.default_rng(0)).negative > 0
+    assert rpcholesky(Dense(np.zeros((6, 6))), 3, np.random.default_rng(0)).negative == 0
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_bound_of_a_semidefinite_matrix_is_not_void(seed, dtype):
+    """Where one vector is left, ‖Eᵢ‖² = Eᵢᵢ tr E, and only rounding could say otherwise."""
+    rng = np.random.default_rng(seed)
+    Q = np.linalg.qr(rng.standard_normal((60, 60)))[0]
+    for values in (np.r_[1.0, np.zeros(59)], np.r_[np.ones(20), np.zeros(40)]):
+        K = ((Q * values) @ Q.T).astype(dtype)
+        for rank in (1, 10, 19, 60):
+            factor = rpcholesky(Dense((K + K.T) / 2), rank, rng)
+            assert factor.negative == 0

@@ -136,7 +136,7 @@ class Operand:
 
     def __init__(self, rows: Any) -> None:
         self.shape, self.first = rows.shape, 0
-        self.dense, self.place, self.rare = rows, None, None
+        self.dense, self.place, self.rare = rows, np.empty(0, np.int32), None
         if sp.issparse(rows):
             self.place, width = _full_columns(rows)
             self.dense = _spread_columns(rows, self.place, width)

@@ -26,6 +26,8 @@ from mercer.linalg.operators import Operator
 from mercer.models.fields import SavedRecord, floats, optional
 from mercer.progress import phase
 
+_LOOKED_AT = 8  # rows of K − FFᵀ that are computed in the end: those with most left on the diagonal, and as many others
+_FEW_TELL = 4  # how many times larger K − FFᵀ may be than these rows tell
 _NEGATIVE = -64.0  # a residual below −64 times its rounding noise is truly negative, not noise
 
 
@@ -105,7 +107,8 @@ def rpcholesky(
     Ft = xp.empty((rank, n), dtype=dtype, **A.placement())  # F transposed: new columns of F are whole rows here
     pivots: list[int] = []
     block = max(8, -(-rank // rounds))
-    noise = 16 * eps * residual  # what rounding leaves on the diagonal of K − FFᵀ
+    scale = residual.copy()
+    noise = 16 * eps * scale  # what rounding leaves on the diagonal of K − FFᵀ
     enough, unseen, held = 0.0 if of_variance else tol * total, 0.0, 0.0
     while len(pivots) < rank and residual.sum() > max(noise.sum(), enough if len(pivots) >= least else 0.0):
         drawn = rng.choice(n, size=min(block, rank - len(pivots) + block // 4), p=residual / residual.sum())
@@ -121,9 +124,39 @@ def rpcholesky(
         pivots.extend(int(p) for p in chosen)
     m = len(pivots)
     landmarks = np.array(pivots, dtype=np.int64)
-    rounding = eps * total * np.sqrt(max(m, 1)) + noise.sum()
+    rounding = 4 * eps * total * np.sqrt(max(m, 1)) + noise.sum()
     error = float(residual.sum()) + unseen + rounding
-    return Factor(Ft[:m, :].T, landmarks, error, negative / total if total > 0 else 0.0)
+    hidden = _hidden(A, Ft[:m, :], residual, np.sqrt(residual + noise) * np.sqrt(error))
+    negative = max(negative, hidden if _FEW_TELL * hidden > error else 0.0)
+    return Factor(Ft[:m, :].T, landmarks, error, negative / total if total > 0 else float(negative > 0))
+
+
+def _hidden(A: Operator, Ft: Any, residual: np.ndarray, allowed: np.ndarray) -> float:
+    """About ‖K − FFᵀ‖ if that is seen to be indefinite, else 0.
+
+    Its diagonal does not show all of an indefinite E. A semidefinite one has Eᵢⱼ² ≤ Eᵢᵢ Eⱼⱼ, so that ‖Eᵢ‖² ≤ Eᵢᵢ tr E,
+    which is `allowed`. A few rows are compared with that, and tell about the others.
+    """
+    xp, n = A.xp, A.n
+    spread = np.random.default_rng(0).choice(n, min(_LOOKED_AT, n), replace=False)  # of its own: the pivots stay
+    places = np.concatenate([spread, np.setdiff1d(np.argsort(-residual)[:_LOOKED_AT], spread)])
+    strip = A.strip(_index(A, places))
+    known = xp.astype(xp.take(Ft, _index(A, places), axis=1).T, xp.float64)
+    runs = runs_of(n)
+    lengths = np.zeros((len(runs), len(places)))
+
+    def work(job: int, slot: int) -> None:
+        E = xp.astype(strip(runs[job]), xp.float64) - known @ xp.astype(Ft[:, runs[job]], xp.float64)
+        size = float(xp.max(xp.abs(E))) or 1.0  # squares of 1e-200 would vanish
+        lengths[job] = size * np.sqrt(to_numpy(xp.sum((E / size) ** 2, axis=1)))
+
+    backend_of(Ft).for_each(range(len(runs)), work, A.n_jobs)
+    unit = lengths.max(initial=0.0) or 1.0
+    squares = ((lengths / unit) ** 2).sum(axis=0)
+    if not np.any(unit * np.sqrt(squares) > allowed[places]):
+        return 0.0
+    usual, most = squares[: len(spread)].mean(), squares[len(spread) :].sum()
+    return unit * float(np.sqrt(n * usual + most))
 
 
 def _variance(xp: Any, rows: Any) -> float:
