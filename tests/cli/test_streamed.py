@@ -54,6 +54,17 @@ def test_streamed_fits_write_what_fits_of_the_whole_write(big, method, prepared)
     assert not (big.folder / "parts.checkpoint").exists()
 
 
+def test_a_table_of_many_rows_has_parts_for_workers_to_share(shell):
+    """In bytes it would be one part. In the first part all codes differ, and yet they are no ids."""
+    n = 40_000
+    code = np.concatenate([np.arange(20_000), np.arange(20_000)])
+    write_table("long.parquet", {"code": code, "a": RNG.standard_normal(n), "b": RNG.standard_normal(n)})
+    shell("fit", "long.parquet", "-m", "pca", "--stream", "-o", "parts.csv", "-q")
+    shell("fit", "long.parquet", "-m", "pca", "-o", "whole.csv", "-q")
+    record, whole = shell.record("parts.run.json"), shell.record("whole.run.json")
+    assert record["parts"] == 3 and record["input"] == whole["input"] and record["id"] == whole["id"]
+
+
 def test_models_of_both_place_rows_in_parts(big):
     big(
         "fit",

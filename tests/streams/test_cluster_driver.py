@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.linear_model import Ridge
 
 import mercer
 from mercer.linalg.gram import Gram
@@ -146,6 +147,18 @@ def test_labels_and_parts_of_a_list_that_dask_has_are_parts_of_its_graph(client,
         assert bits(make().fit(da.from_array(X, chunks=(500, 2)), da.from_array(kind, chunks=250))) == bits(expected)
         parts = [da.from_array(X[:1000], chunks=(500, 4)), ArraySource(X[1000:], chunk_rows=500)]
         assert bits(mercer.PCA(2).fit(mercer.open_rows(parts))) == bits(mercer.PCA(2).fit(ListSource(np.split(X, 5))))
+
+
+def test_scores_are_counted_where_the_rows_are(client, graph_stays):
+    """Only sums come back, of classes and of numbers."""
+    kind = (X[:, 0] > 10).astype(np.float32)
+    rows = da.from_array(X, chunks=(500, 2))
+    kda = mercer.KernelDiscriminantAnalysis(gamma=0.02, rank=40, reg=1e-2).fit(X, kind)
+    ridge = mercer.Kernelized(Ridge(), gamma=0.02, rank=40).fit(X, X[:, 1])
+    with client.as_current():
+        for y in (kind, da.from_array(kind, chunks=250)):
+            assert kda.score(rows, y) == kda.score(X, kind)
+        assert ridge.score(rows, X[:, 1]) == pytest.approx(ridge.score(X, X[:, 1]), abs=1e-5)
 
 
 def test_rows_of_dask_that_are_cut_again_are_brought_here(client):

@@ -34,6 +34,9 @@ from mercer.streams.device_rows import DeviceRows
 from mercer.streams.row_source import bounded_rows, even_cuts
 from mercer.streams.table_rows import STREAMED, TableRows, can_stream, open_table_rows, table_shape
 
+# A table has at least so many parts if each of them has rows enough: workers share them, the progress counts them, and
+# a checkpoint comes after a few. To add the sums of a part takes little beside the features of so many rows.
+_PARTS, _LEAST_PART = 64, 2**14
 CHECKPOINT_SECONDS = 60.0  # between two states in the checkpoint: little is lost, and writing them takes little
 
 
@@ -173,10 +176,15 @@ def _needed_beside(request: FitRequest, method: FitMethod, shape: tuple[int, int
 def streaming_plan(request: FitRequest, method: FitMethod, shape: tuple[int, int], dtype: np.dtype) -> Plan:
     """The plan of a streamed fit. Raises what the estimator raises if it cannot stream."""
     estimator = method.build(request.parameters, seed=request.seed, jobs=request.jobs, shape=shape)
-    cuts = even_cuts(shape[0], bounded_rows(8 * shape[1]))
+    cuts = even_cuts(shape[0], _part_rows(*shape))
     source = _Announced(np.diff(cuts).tolist(), shape[1], dtype)
     plan: Plan = estimator.plan(source)
     return plan
+
+
+def _part_rows(rows: int, columns: int) -> int:
+    """The most rows of a part of a table."""
+    return min(bounded_rows(8 * columns), max(_LEAST_PART, -(-rows // _PARTS)))
 
 
 # --- fitting ---------------------------------------------------------------------------------------------------
@@ -193,7 +201,8 @@ def fit_in_parts(
     started, method = time.perf_counter(), streaming.method
     checkpoint = _checkpoint_of(request, record_at)
     with console.working(f"reading {request.table}"):
-        table = open_table_rows(request.table, as_choice(request.choice))
+        part = _part_rows(streaming.rows, streaming.columns)
+        table = open_table_rows(request.table, as_choice(request.choice), chunk_rows=part)
     for note in table.notes:
         console.note(note)
     refuse_unwritable_table(request.output or STDOUT, table.beside(0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,11 @@ from sklearn.utils import column_or_1d
 
 from mercer.backends import to_numpy
 from mercer.streams.chunk_statistics import ChunkWork
-from mercer.streams.local_driver import is_row_source, read_ahead, row_count, total_statistics
+from mercer.streams.local_driver import chunks, folded, is_row_source, row_count, total_statistics
 from mercer.streams.opening import beside
 from mercer.streams.row_maps import ShiftedRows
 from mercer.streams.row_sample import middle_of
-from mercer.streams.row_source import RowSource
+from mercer.streams.row_source import RowSource, row_starts
 
 
 def streamed_correlations(first: RowSource, second: RowSource) -> np.ndarray:
@@ -35,15 +36,20 @@ def streamed_correlations(first: RowSource, second: RowSource) -> np.ndarray:
 
 def share_of_hits(predicted: RowSource, y: Any) -> float:
     """The share of rows whose predicted class, a source of one column, is that of y, an array or such a source."""
-    hits, start, n = 0, 0, _some_rows(predicted)
-    labels: Any = beside(predicted, y) if is_row_source(y) else column_or_1d(to_numpy(y))
+    n = _some_rows(predicted)
+    labels: Any = y if is_row_source(y) else column_or_1d(to_numpy(y))
     if not is_row_source(y) and len(labels) != n:
         raise ValueError(f"X has {n:,} samples and y has {len(labels):,}: inconsistent numbers of samples.")
-    for i, (found,) in read_ahead([predicted], range(len(predicted.lengths))):
-        stop = start + len(found)
-        true = np.asarray(labels.chunk(i))[:, 0] if is_row_source(y) else labels[start:stop]
-        hits, start = hits + int(np.sum(found[:, 0] == true)), stop
-    return hits / n
+    if is_row_source(y) or labels.dtype.kind in "biuf":
+        return sum(folded(_hits, [predicted, beside(predicted, labels)], _each(predicted))) / n
+    starts = row_starts(predicted)  # text is in no source, so it is compared here
+    true = (labels[starts[i] : starts[i + 1], None] for i in range(len(predicted.lengths)))
+    return sum(_hits(None, i, list(both)) for i, both in enumerate(zip(chunks(predicted), true, strict=True))) / n
+
+
+def _hits(state: None, number: int, views: list[Any]) -> int:
+    found, true = views
+    return int(np.sum(found[:, 0] == to_numpy(true)[:, 0]))
 
 
 def share_explained(predicted: RowSource, y: Any) -> float:
@@ -52,16 +58,30 @@ def share_explained(predicted: RowSource, y: Any) -> float:
     _some_rows(predicted)
     targets = beside(predicted, y)
     shift = middle_of(targets)
-    shift = np.zeros(targets.n_features) if shift is None else shift
-    missed, squares, sums = (np.zeros(targets.n_features) for _ in range(3))
-    for _, (found, true) in read_ahead([predicted, targets], range(len(predicted.lengths))):
-        missed += ((true - found) ** 2).sum(axis=0, dtype=np.float64)
-        away = true - shift
-        squares, sums = squares + (away**2).sum(axis=0), sums + away.sum(axis=0)
+    step = _Explaining(np.zeros(targets.n_features) if shift is None else shift)
+    missed, squares, sums = sum(folded(step, [predicted, targets], _each(predicted)))
     spread = squares - sums**2 / row_count(predicted)
     noise = np.finfo(np.float64).eps * squares
     left = np.where(spread > noise, missed / np.where(spread > noise, spread, 1.0), (missed > noise).astype(float))
     return float(np.mean(1 - left))
+
+
+@dataclass(frozen=True)
+class _Explaining:
+    """The step that sums the squares of errors, the squares of deviations from the shift, and these: (3, columns)."""
+
+    shift: np.ndarray
+
+    def __call__(self, state: None, number: int, views: list[Any]) -> np.ndarray:
+        found, true = views
+        away = true - self.shift
+        missed = ((true - found) ** 2).sum(axis=0, dtype=np.float64)
+        return np.array([missed, (away**2).sum(axis=0), away.sum(axis=0)])
+
+
+def _each(source: RowSource) -> list[list[int]]:
+    """Every chunk with rows as a group of its own."""
+    return [[i] for i, length in enumerate(source.lengths) if length]
 
 
 def _some_rows(predicted: RowSource) -> int:

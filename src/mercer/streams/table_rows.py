@@ -303,7 +303,9 @@ def _prepared(
     parts = TableParts(opened, roles, chunk_rows, len(_features(roles)))
     if not sum(parts.lengths):
         raise TableError(f"{opened.path} has no rows.")
-    first = parts.raw(0, _features(roles), reading_type(choice))
+    # Columns that look like ids are told by as many rows as possible, however the table is cut.
+    long = TableParts(opened, roles, None, len(_features(roles)))
+    first = long.raw(0, _features(roles), reading_type(choice))
     if choice.columns is None and not choice.vector and opened.named:
         id_ = _without_ids(first, roles, id_, choice, notes)
     start = unfitted(opened, choice, label, id_)
