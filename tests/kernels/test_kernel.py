@@ -125,10 +125,12 @@ def test_grid_search_through_a_pipeline():
 
 
 def test_points_remember_how_many_they_were_cut_from():
-    points = RBF(0.3).points(np.ones((2100, 6)))
-    part = points[100:200].take(np.arange(7))
+    points = (RBF(0.3) + Laplacian(0.2)).points(np.ones((2100, 6)))
+    part = points[100:200]
     assert (len(points), points.all_told) == (2100, 2100)
-    assert (len(part), part.all_told) == (7, 2100)
+    assert (len(part), part.all_told, part.parts[1].all_told) == (100, 2100, 2100)
+    taken = part.take(np.arange(7))  # points that are picked out are a job of their own
+    assert (len(taken), taken.all_told, taken.parts[1].all_told) == (7, 7, 7)
 
 
 def test_weights_of_columns_are_columns_multiplied():

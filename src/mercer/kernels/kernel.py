@@ -43,7 +43,7 @@ class Points:
     norms: Any = None  # (n,), one number per row that the kernel needs, such as ‖x‖²
     parts: tuple[Points, ...] = ()  # the points of a composite's inner kernels
     context: Any = None  # what later points must share with these: a shift, a vocabulary
-    cut_from: int = 0  # the number of points that these were selected from; 0 if nothing was cut away
+    cut_from: int = 0  # the number of points that these are a slice of; 0 if nothing was cut away
 
     def __len__(self) -> int:
         return len(self.parts[0]) if self.rows is None else self.rows.shape[0]
