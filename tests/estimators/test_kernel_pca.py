@@ -1,6 +1,7 @@
 """KernelPCA: scikit-learn's interface, the mathematics it promises, and input of every bad kind."""
 
 import pickle
+import re
 import tracemalloc
 import warnings
 
@@ -613,7 +614,8 @@ def test_extreme_scales(kernel, scale, solver):
         try:
             model = KernelPCA(2, kernel=kernel, eigen_solver=solver).fit(scale * X)
         except ValueError as error:
-            assert "overflow" in str(error) or "negative eigenvalues" in str(error)
+            # Saturated, a sigmoid is a matrix of signs, which is indefinite: a factor of it is refused.
+            assert re.search("overflow|negative eigenvalues|not positive semidefinite", str(error))
             return
         scores = model.transform(scale * NEW)
     assert finite(model) and np.all(np.isfinite(scores))

@@ -108,9 +108,9 @@ class Isomap(Estimator):
         tree), with a warning that names their sizes; map the largest part and place the other rows as new points;
         or refuse.
     cut_edges : list of pairs of rows, array (m, 2), or None
-        Edges to take out of the graph of neighbours, such as shortcuts that `mercer.diagnose_neighbors` suspects. Pairs
-        that are no edges change nothing. If rows fall apart without an edge, "join" would put it back, so it is
-        refused. A new row takes none of the edges that were taken from its nearest row.
+        Edges to take out of the graph of neighbours, such as suspected shortcuts. Pairs that are not edges change
+        nothing. If rows fall apart without an edge, "join" would put it back, so it is refused. A new row takes none of
+        the edges that were taken from its nearest row.
     random_state : int, RandomState or None
         The seed of the first landmark and of the eigensolver's start. None is the seed 0: the same data gives the same
         bits.
