@@ -7,7 +7,7 @@ import type { Panel } from "./panel";
 import type { Shell } from "./shell";
 import { type Change, type Filter, type Naming, type Store, autoOpacity, autoSize } from "./store";
 
-const PAUSE = 300; // milliseconds without a change after which the address is written
+const PAUSE = 300; // milliseconds from a change to the address that tells of it
 
 export interface Host { panels(): Panel[]; setPanels(count: number): void; setDark(dark: boolean): void; theme: "light" | "dark" | null; live: Live | null }
 
@@ -28,9 +28,13 @@ export class Memory {
     if (host.live) host.live.onChange = () => this.later();
   }
 
+  /** Write soon, also while changes keep coming: the frames of a long run must not put it off until the end. */
   private later(): void {
-    window.clearTimeout(this.timer);
-    this.timer = window.setTimeout(() => this.write(), PAUSE);
+    if (this.timer) return;
+    this.timer = window.setTimeout(() => {
+      this.timer = 0;
+      this.write();
+    }, PAUSE);
   }
 
   private write(): void {
