@@ -26,6 +26,8 @@ NOT_READ = (
     addnodes.desc_signature,
     addnodes.toctree,
 )
+# What the gallery writes around every example: how to download it, and how long it ran.
+AROUND_EXAMPLES = {"sphx-glr-download-link-note", "sphx-glr-timing", "sphx-glr-footer"}
 
 
 def sections_of(document: nodes.document) -> list[list[str]]:
@@ -37,7 +39,7 @@ def sections_of(document: nodes.document) -> list[list[str]]:
             section[2] += node.astext() + " "
         elif isinstance(node, CODE):
             section[3] += node.astext() + " "
-        elif not isinstance(node, NOT_READ):
+        elif not isinstance(node, NOT_READ) and AROUND_EXAMPLES.isdisjoint(node.get("classes", ())):
             section = _opened(node, found) or section
             for child in node.children:
                 read(child, section)

@@ -95,3 +95,10 @@ def test_guides_and_reference_link_both_ways(site, page):
     name = {"isomap": "Isomap", "kernel_pca": "KernelPCA", "tsne": "TSNE"}[Path(page).stem]
     assert f"../api/mercer.{name}.html" in {link.partition("#")[0] for link in parsed(site / page).links}
     assert f"../{page}" in parsed(site / "api" / f"mercer.{name}.html").links
+
+
+def test_the_search_reads_no_more_of_an_example_than_what_it_says(site):
+    sections = (site / "_static" / "search_sections.js").read_text(encoding="utf-8")
+    assert "What is the crowding problem?" in sections
+    for words in ("Total running time", "Download Jupyter notebook", "download the full example code"):
+        assert words not in sections
