@@ -224,7 +224,7 @@ def scaling(
     paths = {"paths of each thread": threads * n * (16 * itemsize + 16)}
     if landmarks is not None:
         held = {**graph, "distances to landmarks": itemsize * n * m}
-        # Coordinates are made of so many columns at a time.
+        # Coordinates are computed from up to 8192 columns at a time.
         mapped = {"squares": itemsize * n * m, "a copy in float64": 8 * min(n, 8192) * m}
         return Footprint(held, {"paths": paths, "solver": {**whole, "matrix": 8 * m * m}, "coordinates": mapped})
     if m <= SMALL:
@@ -248,7 +248,7 @@ def tensor_scaling(n: int, k: int, *, solver: str, landmarks: int | None, itemsi
     columns = most_columns(k, guard_pairs(k))
     graph = {"graph": 160 * edges}  # keys of both directions and their order, while it is made
     held = {**graph, "distances": itemsize * n * m}
-    wide = {"rows in float64": 40 * min(n * m, 2**24)}  # so many distances are compared with the map at a time
+    wide = {"rows in float64": 40 * min(n * m, 2**24)}  # at most 2²⁴ distances are compared with the map at a time
     solved = {"LAPACK": 24 * m * m} if solver == "dense" else {"basis and products": 32 * m * columns, **wide}
     small = {"centred": 8 * m * m} if m <= SMALL or landmarks is not None else {}
     return Footprint(held, {"paths": {"sources": 4 * n * min(m, 4096)}, "solver": {**small, **solved}, "map": wide})

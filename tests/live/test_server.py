@@ -145,8 +145,9 @@ def closed(page):
 
 def test_mistakes_floods_and_sizes_are_bounded(server):
     with open_socket(server) as page:
-        for _ in range(50):
-            page.send("nonsense")
+        with contextlib.suppress(ConnectionClosed):  # the server may close before all of it was sent
+            for _ in range(50):
+                page.send("nonsense")
         assert closed(page) == 1008
     with open_socket(server) as page:
         page.send(b"\x00\x01")

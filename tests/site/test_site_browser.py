@@ -153,12 +153,14 @@ def test_results_name_a_section_show_its_words_and_can_be_read_by_all(browser, s
 
 
 @pytest.mark.timeout(900)
-def test_the_first_result_answers_newcomers(browser, site):
-    visitor = Visitor(browser, site)
-    missed = []
-    for question in QUESTIONS:
+@pytest.mark.parametrize(("written", "most_missed"), [("in the manner of threads", 0.1), ("as titles of threads", 0.2)])
+def test_the_first_result_answers_newcomers(browser, site, written, most_missed):
+    """Titles of threads are harder: many have words for a thing that no page has."""
+    visitor, missed = Visitor(browser, site), []
+    questions = [question for question in QUESTIONS if ("asks" in question) == (written == "in the manner of threads")]
+    for question in questions:
         found = first_result(visitor, question["types"])
         if found is None or not found.startswith(tuple(question["pages"])):
             missed.append(f"{question['types']!r} led to {found}")
-    answered = f"{len(QUESTIONS) - len(missed)} of {len(QUESTIONS)} answered\n"
-    assert len(missed) <= len(QUESTIONS) // 5, answered + "\n".join(missed)
+    answered = f"{len(questions) - len(missed)} of {len(questions)} answered\n"
+    assert len(missed) <= most_missed * len(questions), answered + "\n".join(missed)

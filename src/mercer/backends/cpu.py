@@ -158,7 +158,7 @@ def one_thread() -> Iterator[None]:
 
 
 def threads_for(rows: int) -> AbstractContextManager[None]:
-    """A context for factors and eigenpairs of a matrix of so many rows: BLAS uses one thread if they are few."""
+    """A context in which a matrix with `rows` rows is factored: for a small one, BLAS uses a single thread."""
     return one_thread() if rows <= _ALONE_BELOW else nullcontext()
 
 

@@ -51,7 +51,7 @@ def card_holds(asked: str, method: FitMethod, table_bytes: int) -> bool:
     """Whether the card that a fit would use has room for a table and as much again for the fit; yes without a card."""
     if asked == CPU or _hindrance(method, ()) is not None:
         return True
-    return 2 * table_bytes <= free_bytes_on(chosen_device(asked, method))
+    return _has_room(chosen_device(asked, method), table_bytes)
 
 
 def fitting_device(asked: str, method: FitMethod, arguments: tuple[Any, ...]) -> tuple[str, str]:
@@ -61,7 +61,7 @@ def fitting_device(asked: str, method: FitMethod, arguments: tuple[Any, ...]) ->
     """
     device = chosen_device(asked, method, arguments)
     held = sum(part.nbytes for part in arguments if _is_matrix(part))
-    if device == CPU or 2 * held <= free_bytes_on(device):
+    if device == CPU or _has_room(device, held):
         return device, ""
     said = f"The table takes {format_bytes(held)}, and {format_bytes(free_bytes_on(device))} are free on {device}"
     if asked == CUDA:
@@ -71,6 +71,11 @@ def fitting_device(asked: str, method: FitMethod, arguments: tuple[Any, ...]) ->
             way_out = f"Add {' '.join([*options, '--stream'])}, so that rows pass through it in parts, or take"
         raise unsuitable(f"{said}. {way_out} --device cpu.")
     return CPU, f"{said}, so the processor computes."
+
+
+def _has_room(device: str, table_bytes: int) -> bool:
+    """Whether a device can hold a table, and as much again for a fit of it."""
+    return 2 * table_bytes <= free_bytes_on(device)
 
 
 def free_bytes_on(device: str) -> int:

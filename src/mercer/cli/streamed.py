@@ -34,8 +34,9 @@ from mercer.streams.device_rows import DeviceRows
 from mercer.streams.row_source import bounded_rows, even_cuts
 from mercer.streams.table_rows import STREAMED, TableRows, can_stream, open_table_rows, table_shape
 
-# A table has at least so many parts if each of them has rows enough: workers share them, the progress counts them, and
-# a checkpoint comes after a few. To add the sums of a part takes little beside the features of so many rows.
+# A table is cut into at least _PARTS parts, unless they would have fewer than _LEAST_PART rows. Workers share them,
+# progress counts them, and a checkpoint follows every few. Computing the features of that many rows takes much longer
+# than adding the sums of a part.
 _PARTS, _LEAST_PART = 64, 2**14
 CHECKPOINT_SECONDS = 60.0  # between two states in the checkpoint: little is lost, and writing them takes little
 

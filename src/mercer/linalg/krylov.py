@@ -254,7 +254,7 @@ class _Level:
                 tell(outlook(history, self.tol))
             allowed = self.allowed(basis, count)
             excess = (norms[:k] / allowed[:k]).max()
-            stalled = 0 if excess < 0.9 * best else stalled + 1  # a gain of less than a tenth is none
+            stalled = 0 if excess < 0.9 * best else stalled + 1  # a gain of less than a tenth does not count
             best = min(best, excess)
             full = basis.V.shape[1] >= A.n
             # Near what rounding leaves, three products without gain are enough; elsewhere residuals may rest for long.

@@ -19,7 +19,7 @@ _RANK = 500  # of kernel PCA where all pairs take too long
 
 
 def estimator_for(settings: Settings, rows: int) -> Any:
-    """The estimator that the settings describe, for a table of so many rows."""
+    """The estimator that the settings describe, for a table with `rows` rows."""
     method = settings["method"]
     given = {name: value for name, value in settings.items() if name not in ("method", "added", "cut")}
     if method == "kpca":

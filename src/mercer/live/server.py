@@ -29,7 +29,7 @@ _POLICY_VIOLATION, _TRY_LATER = 1008, 1013  # codes of the websocket protocol
 
 
 class Rate:
-    """How often something may happen: so many at once, and so many per second in the long run.
+    """How often something may happen: `burst` times at once, and `per_second` times a second in the long run.
 
     >>> rate = Rate(2, 1.0, clock=lambda: 0.0)
     >>> rate.allows(), rate.allows(), rate.allows()
