@@ -1,4 +1,4 @@
-"""How many of something there are, as a sentence says it."""
+"""Counts with their nouns, for messages."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def placed(arguments: tuple[Any, ...], device: str) -> tuple[Any, ...]:
 
 
 def card_holds(asked: str, method: FitMethod, table_bytes: int) -> bool:
-    """Whether the card that a fit would use has room for a table and as much again for the fit; yes without a card."""
+    """Whether the card that a fit would use has room for a table and as much again for the fit; True without a card."""
     if asked == CPU or _hindrance(method, ()) is not None:
         return True
     return _has_room(chosen_device(asked, method), table_bytes)

@@ -155,7 +155,7 @@ def _rows_of_model(path: str) -> tuple[LiveTable, Any]:
 
 
 def _prepared(notes: dict[str, Any]) -> dict[str, Any]:
-    """What the notes of a model say of how its rows were read and prepared."""
+    """What the notes of a model say about how its rows were read and prepared."""
     return {name: notes[name] for name in ("choice", "preparation") if name in notes}
 
 

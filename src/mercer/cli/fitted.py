@@ -277,7 +277,7 @@ def resume_fit(request: FitRequest, method: FitMethod, table: Table, console: Co
     """
     model, most = str(request.resume), request.parameters.get("max_iter")
     if request.device == "cuda":
-        raise unsuitable("--resume goes on on the processor: leave out --device cuda.")
+        raise unsuitable("--resume continues on the processor: leave out --device cuda.")
     estimator, _ = open_model(model)
     done = int(estimator.report_.steps)
     total = int(estimator.max_iter) if most is None else int(most)

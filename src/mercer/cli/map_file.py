@@ -166,7 +166,7 @@ def with_table(
     model: str | None = None,
     originals: int = 0,
 ) -> tuple[Table, list[MapFile]]:
-    """A table and its maps, cut to the rows that all have.
+    """A table and its maps, cut to the rows that all of them have.
 
     The table is prepared as the run of the first map did, unless options say otherwise.
     """

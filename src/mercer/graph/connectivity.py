@@ -98,7 +98,7 @@ def cut_from(graph: Any, edges: np.ndarray, how: str) -> Any:
 def links_without(links: Any, edges: np.ndarray) -> Any:
     """Links of new rows to rows of a graph, without those that would put an edge back that was taken out.
 
-    links : (m, n) CSR, or (columns, lengths) of tensors, each (m, k), in which an infinite length is no link
+    links : (m, n) CSR, or (columns, lengths) of tensors, each (m, k); an infinite length means no link
 
     A new row is taken for a copy of its nearest row, and has none of the links that were taken from that one. So rows
     of the graph keep their places, and a row beside one of them does not find the way that was closed.

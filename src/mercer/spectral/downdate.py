@@ -85,7 +85,8 @@ def _kept_part(values: np.ndarray, squares: np.ndarray, rho: float, k: int) -> n
     resolvents = squares @ np.hstack([x / (x**2 + step.poles**2), step.poles / (x**2 + step.poles**2)])
     g = resolvents[:, : len(step.poles)] + 1j * resolvents[:, len(step.poles) :]
     held = 0.5 * (size + (g / (1 - rho * g)).real @ step.weights)
-    return rho**2 * held + (1 - step(values[k - 1] - t)) * part  # the k-th root lies in the gap, where h is no step
+    missing = 1 - step(values[k - 1] - t)  # the k-th root lies in the gap, where h is between 0 and 1
+    return rho**2 * held + missing * part
 
 
 def lumped_distances(

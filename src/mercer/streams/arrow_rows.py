@@ -91,7 +91,7 @@ class ArrowRows(ABC):
 
     @property
     def digest(self) -> str:
-        """By which a checkpoint knows the files, also under other names: the bytes of each."""
+        """The size of each file, by which a checkpoint recognises it, also under another name."""
         return repr(list(self.sizes.values()))
 
     @abstractmethod
@@ -129,7 +129,7 @@ class ArrowRows(ABC):
                 yield from self._cursor.rows(self, piece)
 
     def unchanged(self, unit: Unit) -> Iterator[pa.RecordBatch]:
-        """The batches of a unit. An error if its file has not the size any more that it had when it was opened."""
+        """The batches of a unit. An error if its file has changed its size since it was opened."""
         size, now = self.sizes[unit.path], unit.path.stat().st_size
         if now != size:
             raise ValueError(f"it had {size:,} bytes when it was opened, and has {now:,} now. Open the rows again.")

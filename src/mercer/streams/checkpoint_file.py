@@ -147,7 +147,7 @@ class CheckpointFile:
 
 
 def _contents(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """The arrays and the document of a file of a checkpoint. ValueError if it is none."""
+    """The arrays and the document in a file of a checkpoint. ValueError if the file is anything else."""
     try:
         arrays, document, wrong = read_container(path)
         if wrong or document.get("kind") != _KIND:

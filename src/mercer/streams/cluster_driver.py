@@ -147,7 +147,7 @@ def _reads_anywhere(source: RowSource) -> bool:
 
 
 def _without(source: Any, name: str) -> Any:
-    """A view for workers, which are brought what it is a view of."""
+    """A view for workers, to which the source that it is a view of is sent."""
     made = copy(source)
     setattr(made, name, None)
     return made

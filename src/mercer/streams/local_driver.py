@@ -95,7 +95,7 @@ def sharded_source(source: Any) -> Any:
 
 
 def shared_result(source: RowSource, value: Any) -> Any:
-    """A value that every process of a group has computed and that chance may have changed: that of the first one."""
+    """The value that the first process of a group has computed, where chance may have given the others another."""
     shards = sharded_source(source)
     return value if shards is None or not hasattr(shards, "group") else shards.group.from_rank(value, 0)
 

@@ -59,11 +59,11 @@ class ShardedRows:
         self.first = ends[self.group.rank] - len(rows.lengths)  # the number of this shard's first chunk
 
     def only(self, names: Sequence[str]) -> ShardedRows:
-        """The columns with these names, of which alone the chunks are exchanged."""
+        """The columns with these names. Only their chunks are exchanged."""
         return ShardedRows(columns_named(self.shard, names), self.group.group)
 
     def refuse_other(self, what: Any) -> None:
-        """Raise ValueError in every process if they do not all have the same, such as the rows of a sample."""
+        """Raise ValueError in every process unless all have the same value, such as the rows of a sample."""
         told = self.group.everyone(_known_by(what))
         others = [str(rank) for rank, fingerprint in enumerate(told) if fingerprint != told[0]]
         if others:
